@@ -1,0 +1,132 @@
+"""Workarounds that let dopamine-rl 4.1.2, the newest release, run beside current libraries.
+
+Each function mends one fault of the host, says why it is there and when it can go, and does
+nothing where the host is healthy. `apply` is called when `log_dqn` is imported and covers what
+has to happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
+
+Three faults are mended elsewhere: tensorflow-probability 0.25 does not import with JAX 0.7 or
+newer (bounded in setup.py), flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
+(required in setup.py), and Dopamine's wheel ships no gin files (see `configs/`). The episode
+cap of Dopamine's Atari factory is dealt with in `log_dqn.atari`.
+"""
+
+import contextlib
+import importlib.util
+import os
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+
+def apply() -> None:
+    """Applies every workaround that has to precede the first import of Dopamine."""
+    use_legacy_keras()
+    provide_baselines()
+    silence_gym_notice()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Holds back what other libraries write to standard error while the block runs.
+
+    Reason: importing TensorFlow 2.21 writes up to eight lines (oneDNN, CUDA, CPU instructions)
+    from C++, past Python and whatever `TF_CPP_MIN_LOG_LEVEL` says; importing
+    tensorflow-probability 0.25 raises two deprecation warnings. If the block fails, the text
+    held back is written after all.
+    Can go: when both import silently.
+    """
+    sys.stderr.flush()
+    stderr = os.dup(2)
+    with tempfile.TemporaryFile() as held_back, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        os.dup2(held_back.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            sys.stderr.flush()
+            held_back.seek(0)
+            os.write(stderr, held_back.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def use_legacy_keras() -> None:
+    """Makes `tf.keras` Keras 2, which Dopamine's TensorFlow networks are written for.
+
+    Reason: from TensorFlow 2.16 on `tf.keras` is Keras 3, which refuses Dopamine's layers
+    (`units` given as a numpy integer, layers without inputs shared between calls).
+    Can go: when Dopamine's TensorFlow agents run on Keras 3. A value set by the user is kept.
+    """
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+
+
+class _MissingBaselines(types.ModuleType):
+    """Stands in for `baselines.common.atari_wrappers`; fails only when it is really used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ImportError(
+            f"{self.__name__}.{name} is needed for Dopamine's PPO preprocessing; "
+            "install OpenAI baselines to use it"
+        )
+
+
+def provide_baselines() -> None:
+    """Lets `dopamine.discrete_domains.atari_lib` import without OpenAI baselines.
+
+    Reason: atari_lib imports `baselines.common.atari_wrappers`, which only its PPO
+    preprocessing uses; baselines is not on PyPI in a version that installs.
+    Can go: when atari_lib imports it where it is used. A real `baselines` is left alone.
+    """
+    if "baselines" in sys.modules or importlib.util.find_spec("baselines") is not None:
+        return
+    wrappers = _MissingBaselines("baselines.common.atari_wrappers")
+    common = types.ModuleType("baselines.common")
+    package = types.ModuleType("baselines")
+    common.atari_wrappers = wrappers  # type: ignore[attr-defined]
+    package.common = common  # type: ignore[attr-defined]
+    package.__path__ = common.__path__ = []
+    sys.modules.update(
+        {
+            "baselines": package,
+            "baselines.common": common,
+            "baselines.common.atari_wrappers": wrappers,
+        }
+    )
+
+
+def silence_gym_notice() -> None:
+    """Keeps the end-of-life notice of gym off the terminal.
+
+    Reason: Dopamine imports gym 0.25.2, which prints four lines about NumPy 2 at import.
+    Can go: when Dopamine no longer imports gym.
+    """
+    if importlib.util.find_spec("gym_notices") is None:
+        return
+    from gym_notices import notices
+
+    notices.notices.clear()
+
+
+def register_optimizers() -> None:
+    """Registers TensorFlow 1's optimizers with gin as `tf.train.*`. Imports TensorFlow.
+
+    Reason: `gin.tf.external_configurables`, which does this in Dopamine's own gin files, needs
+    `tf.estimator`, gone since TensorFlow 2.16.
+    Can go: when gin-config imports with current TensorFlow.
+    """
+    import gin
+    import tensorflow as tf
+
+    for optimizer in (tf.compat.v1.train.RMSPropOptimizer, tf.compat.v1.train.AdamOptimizer):
+        try:
+            gin.get_configurable(f"tf.train.{optimizer.__name__}")
+        except ValueError:
+            gin.external_configurable(optimizer, module="tf.train")

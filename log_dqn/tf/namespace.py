@@ -1,0 +1,44 @@
+"""TensorFlow under numpy's names: the `xp` of `log_dqn.mapping` and `log_dqn.log_space`."""
+
+import math
+import types
+from typing import Any
+
+import tensorflow as tf
+
+
+def _where(condition: tf.Tensor, x: Any, y: Any) -> tf.Tensor:
+    """tf.where in which a Python number takes the dtype of the other argument, as in numpy."""
+    if not tf.is_tensor(x):
+        x = tf.constant(x, y.dtype)
+    return tf.where(condition, x, tf.cast(y, x.dtype))
+
+
+def _logaddexp(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """ln(e^x + e^y). TensorFlow has none; tensorflow-probability's is NaN at (-inf, -inf)."""
+    high, low = tf.maximum(x, y), tf.minimum(x, y)
+    return high + tf.math.log1p(tf.exp(_where(low > -math.inf, low - high, -math.inf)))
+
+
+xp = types.SimpleNamespace(
+    abs=tf.abs,
+    arange=lambda n: tf.range(n, dtype=tf.int64),
+    argmax=tf.argmax,
+    clip=tf.clip_by_value,
+    equal=tf.equal,
+    exp=tf.exp,
+    expm1=tf.math.expm1,
+    full_like=lambda x, value: tf.fill(tf.shape(x), tf.constant(value, x.dtype)),
+    log=tf.math.log,
+    log1p=tf.math.log1p,
+    logaddexp=_logaddexp,
+    maximum=tf.maximum,
+    min=tf.reduce_min,
+    minimum=tf.minimum,
+    not_equal=tf.not_equal,
+    ones_like=tf.ones_like,
+    sign=tf.sign,
+    sum=tf.reduce_sum,
+    where=_where,
+    zeros_like=tf.zeros_like,
+)

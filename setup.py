@@ -1,0 +1,43 @@
+"""Packaging of log_dqn. Tool settings are in pyproject.toml."""
+
+import pathlib
+
+import setuptools
+
+TEST = ["pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2"]
+
+setuptools.setup(
+    name="log_dqn",
+    version="0.1.0",
+    description="Logarithmic deep Q-learning (LogDQN) as a plug-in for Dopamine",
+    long_description=pathlib.Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10,<3.13",
+    # The gin files live in configs/ and travel as log_dqn/configs/.
+    packages=["log_dqn", "log_dqn.tf", "log_dqn.configs"],
+    package_dir={"log_dqn.configs": "configs"},
+    package_data={"log_dqn.configs": ["*.gin"]},
+    install_requires=[
+        "dopamine-rl==4.1.2",
+        # Dopamine's TensorFlow agents.
+        "tensorflow>=2.20,<2.22",
+        "tf-keras>=2.20,<2.22",
+        "tensorboard>=2.20,<2.22",
+        "tensorflow-probability>=0.25,<0.26",
+        # tensorflow-probability 0.25 does not import with jax 0.7.
+        "jax>=0.6,<0.7",
+        "flax>=0.11,<0.12",
+        "gin-config>=0.5,<0.6",
+        "ale-py>=0.12,<0.13",
+        "gym>=0.25.2,<0.26",
+        "gymnasium>=1.2,<1.5",
+        "numpy>=2.1,<2.5",
+        "tqdm>=4.66,<5",
+    ],
+    extras_require={
+        "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],
+        "test": TEST,
+        "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3"],
+    },
+)

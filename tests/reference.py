@@ -1,0 +1,81 @@
+"""The update as the paper writes it, in plain form, with any number type.
+
+Independent of the package: it works in the ordinary space, where the package works in the log
+space. With Python floats it is a float64 computation; with `mpmath.mpf` it is exact enough at
+any gamma and k.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import mpmath
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainUpdate:
+    """Section 4 and Appendix C.1 of the paper, for one transition; `number` converts to a type."""
+
+    gamma: float = 0.96
+    k: float = 100
+    c: float = 0.5
+    beta_reg: float = 0.1
+    n: int = 1
+    clip_bootstrap: bool = True
+    clip_inverse: bool = False
+    number: Any = float
+    exp: Any = math.exp
+    ln: Any = math.log
+
+    @property
+    def floor(self):
+        return self.number(self.gamma) ** self.k
+
+    def d(self, q_init):
+        return -self.number(self.c) * self.ln(max(self.number(q_init), self.floor))
+
+    def value(self, tq, q_init):
+        q = self.exp((self.number(tq) - self.d(q_init)) / self.number(self.c))
+        return max(q, self.floor) if self.clip_inverse else q
+
+    def q(self, tq_plus, tq_minus):
+        """Q of each action, and the greedy action."""
+        values = [
+            self.value(plus, 1) - self.value(minus, 0)
+            for plus, minus in zip(tq_plus, tq_minus, strict=True)
+        ]
+        return values, max(range(len(values)), key=values.__getitem__)
+
+    def targets(self, tq, next_tq_plus, next_tq_minus, reward, terminal):
+        """(y_+, y_-) of a transition. `tq` is the chosen action's (plus, minus)."""
+        gn = self.number(self.gamma) ** self.n
+        _, best = self.q(next_tq_plus, next_tq_minus)
+        ys = []
+        for head, next_tq in enumerate((next_tq_plus, next_tq_minus)):
+            q_init = (1, 0)[head]
+            r = max((reward, -reward)[head], 0)
+            v = self.value(next_tq[best], q_init)
+            if self.clip_bootstrap:
+                v = min(v, 1 / (1 - gn))
+            if terminal:
+                v = 0
+            u = max(self.number(r) + gn * v, gn**self.k)
+            q = self.value(tq[head], q_init)
+            u_hat = q + self.number(self.beta_reg) * (u - q)
+            ys.append(self.number(self.c) * self.ln(u_hat) + self.d(q_init))
+        return ys
+
+
+def exact(**settings) -> PlainUpdate:
+    """The plain update with digits enough to add the floor to values of order 1."""
+    plain = PlainUpdate(
+        number=lambda x: mpmath.mpf(float(x)), exp=mpmath.exp, ln=mpmath.log, **settings
+    )
+    mpmath.mp.dps = 50 - int(plain.n * plain.k * math.log10(plain.gamma))
+    return plain
+
+
+def plain_loss(td, kind):
+    if kind == "mse":
+        return td * td
+    return td * td / 2 if abs(td) <= 1 else abs(td) - 0.5

@@ -1,0 +1,214 @@
+import functools
+import itertools
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from log_dqn import log_space
+from log_dqn.mapping import LogMapping
+from log_dqn.tf.namespace import xp as tf_xp
+from tests import reference
+
+# gamma 0.1 with k 300 has gamma^k = 1e-300; 0.999 with k 1 has a floor just under 1.
+SETTINGS = [
+    {"gamma": gamma, "k": k, "c": c, "beta_reg": beta_reg, "n": n}
+    for (gamma, k, c), (beta_reg, n) in itertools.product(
+        [(0.1, 100, 0.5), (0.1, 300, 5), (0.5, 200, 0.1), (0.84, 100, 2), (0.96, 100, 0.5),
+         (0.99, 100, 1), (0.999, 300, 0.5), (0.999, 1, 0.5)],
+        [(0.1, 1), (0.01, 3), (0.9, 1), (1.0, 3)],
+    )
+]  # fmt: skip
+
+
+def run_numpy(fn, *arrays):
+    with np.errstate(all="ignore"):
+        return fn(*arrays, xp=np)
+
+
+def run_jax(fn, *arrays):
+    return [np.asarray(x) for x in fn(*(jnp.asarray(a) for a in arrays), xp=jnp)]
+
+
+def run_tf(fn, *arrays):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        return session.run(fn(*(tf.constant(a) for a in arrays), xp=tf_xp))
+
+
+NAMESPACES = pytest.mark.parametrize("run", [run_numpy, run_jax, run_tf])
+
+
+def update(tq, next_tq, reward, terminal, xp, *, gamma, k, c, beta_reg, n, clip_bootstrap=True):
+    """Both heads' y_h - tq_h, and the greedy action, as an agent puts the functions together."""
+    heads = [LogMapping(gamma, k, c, q_init) for q_init in (1.0, 0.0)]
+    ls = [head.log_value(tq[..., i]) for i, head in enumerate(heads)]
+    next_ls = [head.log_value(next_tq[..., i, :]) for i, head in enumerate(heads)]
+    best = xp.argmax(log_space.action_keys(*next_ls, xp=xp), axis=-1)
+    tds = []
+    for log_r, ell, next_l in zip(log_space.log_reward(reward, xp), ls, next_ls, strict=True):
+        log_u = log_space.log_target(
+            log_r, log_space.select(next_l, best, xp), terminal, gamma**n, k, clip_bootstrap, xp
+        )
+        tds.append(log_space.td_error(ell, log_u, c, beta_reg, xp))
+    return *tds, best
+
+
+def batch(settings, seed, size=24, num_actions=4):
+    """Outputs as training meets them: values between the floor and the largest return, and some
+    beyond either end; next-state actions that nearly tie."""
+    rng = np.random.default_rng(seed)
+    heads = [LogMapping(settings["gamma"], settings["k"], settings["c"], q) for q in (1.0, 0.0)]
+    tq, next_tq = np.empty((size, 2)), np.empty((size, 2, num_actions))
+    for i, head in enumerate(heads):
+        low, high = head.log_floor - 2, math.log(1 / (1 - head.gamma)) + 1
+        tq[:, i] = head.c * rng.uniform(low, high, size) + head.d
+        centre = rng.uniform(low, high, (size, 1))
+        spread = 10.0 ** rng.uniform(-3, 1, (size, 1))
+        next_tq[:, i] = head.c * (centre + spread * rng.normal(size=(size, num_actions))) + head.d
+    reward = rng.choice([-1, 0, 0.5, 1], size)
+    terminal = rng.random(size) < 0.3
+    return tq.astype(np.float32), next_tq.astype(np.float32), reward.astype(np.float32), terminal
+
+
+@NAMESPACES
+@pytest.mark.parametrize("clip_bootstrap", [True, False])
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
+def test_float32_update_equals_the_plain_form_at_high_precision(settings, clip_bootstrap, run):
+    tq, next_tq, reward, terminal = batch(settings, seed=0)
+    fn = functools.partial(update, clip_bootstrap=clip_bootstrap, **settings)
+    td_plus, td_minus, best = run(fn, tq, next_tq, reward, terminal)
+    assert td_plus.dtype == np.float32
+
+    plain = reference.exact(clip_bootstrap=clip_bootstrap, **settings)
+    for i in range(len(reward)):
+        # Where float32 outputs nearly tie, another greedy action is right if its Q is as good.
+        qs, expected_best = plain.q(next_tq[i, 0], next_tq[i, 1])
+        if best[i] != expected_best:
+            size = max(plain.value(next_tq[i, h, a], 1 - h) for h in (0, 1) for a in range(4))
+            assert float((qs[expected_best] - qs[best[i]]) / size) < 1e-4
+            continue
+        y = plain.targets(tq[i], next_tq[i, 0], next_tq[i, 1], reward[i], terminal[i])
+        for head, td in enumerate((td_plus[i], td_minus[i])):
+            # An output of 3000 is itself known to 1e-4 only.
+            rounding = 4e-7 * float(abs(tq[i, head]) + abs(next_tq[i, head]).max() + 1)
+            expected = float(y[head] - plain.number(tq[i, head]))
+            assert td == pytest.approx(expected, rel=1e-5, abs=rounding)
+
+
+@NAMESPACES
+def test_greedy_actions_over_many_orders_of_magnitude(run):
+    # ln q_+ and ln q_- of four actions; the greedy one worked out by hand.
+    l_plus = np.array(
+        [
+            # A huge negative Q beside tiny positive ones: 1e-91 beats 1e-92 and -1.
+            [-2000.0, -209.5, -211.8, -300.0],
+            # All negative: the least bad is -e^-500.
+            [-900.0, -900.0, -900.0, -900.0],
+            # Zero beats every negative.
+            [-3.0, -5.0, -5.0, -5.0],
+            # Only a gap in the 6th digit tells the second from the third: e^-50 (e^1e-5 - 1).
+            [-60.0, -50.0, -50.0 + 1e-4, -80.0],
+        ],
+        np.float32,
+    )
+    l_minus = np.array(
+        [
+            [0.0, -400.0, -400.0, -310.0],
+            [-500.0, -499.0, -300.0, -1.0],
+            [-2.0, -5.0, -4.0, -3.0],
+            [-50.0, -50.0, -50.0, -79.0],
+        ],
+        np.float32,
+    )
+
+    def keys(plus, minus, xp):
+        return (log_space.action_keys(plus, minus, xp),)
+
+    (result,) = run(keys, l_plus, l_minus)
+    np.testing.assert_array_equal(np.argmax(result, axis=-1), [1, 0, 1, 2])
+    # The whole order, not only its top.
+    np.testing.assert_array_equal(np.argsort(result[0]), [0, 3, 2, 1])
+    np.testing.assert_array_equal(np.argsort(result[1]), [3, 2, 1, 0])
+    np.testing.assert_array_equal(np.argsort(result[2]), [0, 3, 2, 1])
+    # Computed as written, float32 sees nothing of the first row.
+    with np.errstate(all="ignore"):
+        assert np.all((np.exp(l_plus) - np.exp(l_minus))[0, 1:] == 0)
+
+
+@NAMESPACES
+def test_equal_heads_give_equal_keys(run):
+    flat = np.full((2, 3), -7.25, np.float32)
+    (result,) = run(lambda a, b, xp: (log_space.action_keys(a, b, xp),), flat, flat.copy())
+    np.testing.assert_array_equal(result, np.zeros((2, 3)))
+
+
+@NAMESPACES
+def test_keys_order_actions_as_q_does(run):
+    rng = np.random.default_rng(3)
+    l_plus = rng.normal(-1, 1.5, (500, 6)).astype(np.float32)
+    l_minus = rng.normal(-1, 1.5, (500, 6)).astype(np.float32)
+    (result,) = run(lambda a, b, xp: (log_space.action_keys(a, b, xp),), l_plus, l_minus)
+    q = np.exp(l_plus.astype(np.float64)) - np.exp(l_minus.astype(np.float64))
+    np.testing.assert_array_equal(np.argsort(result, axis=-1), np.argsort(q, axis=-1))
+
+
+def test_td_error_worked_by_hand():
+    # q = 1, U = 2, beta_reg = 0.5: U^ = 1.5, so y - tq = c ln(1.5 / 1).
+    assert log_space.td_error(np.log(1.0), np.log(2.0), 2.0, 0.5) == pytest.approx(
+        2 * math.log(1.5)
+    )
+    # q = 1, U = e^-3: U^ = 0.9 + 0.1 e^-3.
+    expected = 0.5 * math.log(0.9 + 0.1 * math.exp(-3))
+    assert log_space.td_error(np.float64(0), np.float64(-3), 0.5, 0.1) == pytest.approx(expected)
+    # beta_reg = 1: U^ = U.
+    assert log_space.td_error(np.float64(0), np.float64(-3), 0.5, 1.0) == pytest.approx(-1.5)
+    # q = e^-400, U = 1: U^ is 0.1 to 170 digits.
+    expected = math.log(0.1) + 400
+    assert log_space.td_error(np.float32(-400), np.float32(0), 1.0, 0.1) == pytest.approx(expected)
+
+
+def test_target_worked_by_hand():
+    args = {"gamma_n": 0.5, "k": 4}
+    # r = 1, v = 0.25: 1 + 0.5 * 0.25 = 1.125.
+    u = log_space.log_target(np.float64(0), np.log(0.25), np.bool_(False), **args)
+    assert math.exp(u) == pytest.approx(1.125)
+    # The clip: v = 5 counts as 1 / (1 - 0.5) = 2, so 1 + 0.5 * 2 = 2; without it 3.5.
+    assert math.exp(
+        log_space.log_target(np.float64(0), np.log(5.0), np.bool_(False), **args)
+    ) == pytest.approx(2.0)
+    assert math.exp(
+        log_space.log_target(
+            np.float64(0), np.log(5.0), np.bool_(False), clip_bootstrap=False, **args
+        )
+    ) == pytest.approx(3.5)
+    # Terminal: only the reward; and the floor 0.5^4 = 0.0625 where there is none.
+    assert log_space.log_target(np.float64(0), np.log(5.0), np.bool_(True), **args) == 0
+    assert math.exp(
+        log_space.log_target(np.float64(-np.inf), np.log(5.0), np.bool_(True), **args)
+    ) == pytest.approx(0.0625)
+
+
+@NAMESPACES
+def test_log_reward(run):
+    plus, minus = run(log_space.log_reward, np.array([-1.0, 0.0, 0.5, 1.0], np.float32))
+    np.testing.assert_allclose(plus, [-np.inf, -np.inf, math.log(0.5), 0.0])
+    np.testing.assert_allclose(minus, [0.0, -np.inf, -np.inf, -np.inf])
+
+
+@NAMESPACES
+def test_select(run):
+    values = np.array([[1.0, -np.inf, 3.0], [4.0, 5.0, np.inf]], np.float32)
+    actions = np.array([2, 0])
+    (result,) = run(lambda v, a, xp: (log_space.select(v, a, xp),), values, actions)
+    np.testing.assert_array_equal(result, [3.0, 4.0])
+
+
+@NAMESPACES
+def test_loss(run):
+    td = np.array([-3.0, -1.0, 0.5, 0.0, 2.0], np.float32)
+    (huber,) = run(lambda x, xp: (log_space.loss(x, "huber", xp),), td)
+    np.testing.assert_allclose(huber, [2.5, 0.5, 0.125, 0.0, 1.5])
+    (mse,) = run(lambda x, xp: (log_space.loss(x, "mse", xp),), td)
+    np.testing.assert_allclose(mse, [9.0, 1.0, 0.25, 0.0, 4.0])

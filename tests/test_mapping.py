@@ -1,0 +1,120 @@
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from log_dqn.mapping import LogMapping
+
+mappings = st.builds(
+    LogMapping,
+    gamma=st.floats(0.1, 0.999),
+    k=st.floats(1, 300),
+    c=st.floats(0.1, 5),
+    q_init=st.sampled_from([0.0, 0.5, 1.0]),
+    additive=st.booleans(),
+)
+
+
+def test_additive_form_worked_by_hand():
+    # gamma^k = 0.5^2 = 0.25; d = -2 ln(0.75 + 0.25) = 0, so f(x) = 2 ln(x + 0.25).
+    mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=0.75, additive=True)
+    assert mapping.d == pytest.approx(0)
+    assert mapping.f(0.0) == pytest.approx(-4 * math.log(2))
+    assert mapping.f(0.25) == pytest.approx(-2 * math.log(2))
+    assert mapping.f(0.75) == pytest.approx(0)
+    assert mapping.inverse(-2 * math.log(2)) == pytest.approx(0.25)
+
+
+def test_clipped_form_worked_by_hand():
+    # gamma^k = 0.25; d = -2 ln(max(1, 0.25)) = 0, so f(x) = 2 ln(max(x, 0.25)).
+    mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=1)
+    assert mapping.d == 0
+    assert mapping.f(0.0) == pytest.approx(-4 * math.log(2))
+    assert mapping.f(0.1) == pytest.approx(-4 * math.log(2))
+    assert mapping.f(0.5) == pytest.approx(-2 * math.log(2))
+    assert mapping.inverse(-2 * math.log(2)) == pytest.approx(0.5)
+    # q_init below the floor: d = -2 ln(0.25), and f(floor) = 0.
+    assert LogMapping(gamma=0.5, k=2, c=2, q_init=0).d == pytest.approx(4 * math.log(2))
+    assert LogMapping(gamma=0.5, k=2, c=2, q_init=0).f(0.25) == pytest.approx(0)
+
+
+def test_paper_offsets():
+    # gamma 0.96, k 100, c 0.5: d_+ = 0, d_- = -0.5 * 100 ln 0.96 = 2.04109972...
+    assert LogMapping(0.96, 100, 0.5, 1.0).d == 0
+    assert LogMapping(0.96, 100, 0.5, 0.0).d == pytest.approx(2.0410997260127585, rel=1e-12)
+
+
+@given(mappings)
+def test_zero_maps_to_q_init(mapping):
+    expected = mapping.q_init if mapping.additive else max(mapping.q_init, mapping.gamma**mapping.k)
+    assert mapping.inverse(0.0) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+@given(mappings, st.floats(-700, math.log(1000)))
+def test_inverse_undoes_f(mapping, log_x):
+    x = math.exp(log_x)
+    floor = math.exp(mapping.log_floor)
+    back = mapping.inverse(mapping.f(x))
+    if mapping.additive:
+        # What f can resolve of x: float64's spacing of ln(x + gamma^k), seen in the value space.
+        assert back == pytest.approx(x, rel=1e-9, abs=1e-12 * floor)
+    else:
+        assert back == pytest.approx(max(x, floor), rel=1e-9)
+
+
+@given(mappings, st.floats(0, 1))
+def test_f_undoes_inverse(mapping, position):
+    low, high = mapping.f(0.0), mapping.f(1000.0)
+    tq = low + position * (high - low)
+    assert mapping.f(mapping.inverse(tq)) == pytest.approx(tq, rel=1e-9, abs=1e-9)
+
+
+@given(mappings, st.floats(1e-6, 1000))
+def test_f_equals_the_paper_at_high_precision(mapping, x):
+    mpmath.mp.dps = 400
+    floor = mpmath.mpf(mapping.gamma) ** mapping.k
+    combine = (lambda a, b: a + b) if mapping.additive else max
+    d = -mapping.c * mpmath.log(combine(mapping.q_init, floor))
+    expected = mapping.c * mpmath.log(combine(mpmath.mpf(x), floor)) + d
+    assert mapping.d == pytest.approx(float(d), rel=1e-12, abs=1e-12)
+    assert mapping.f(x) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("gamma", v) for v in (0.0, 1.0, -0.5, 1.5, math.nan)],
+        *[("k", v) for v in (0, -1, math.inf, math.nan)],
+        *[("c", v) for v in (0, -0.5, math.nan)],
+        *[("q_init", v) for v in (-1e-9, math.nan, math.inf)],
+    ],
+)
+def test_a_parameter_out_of_range_is_named(name, value):
+    settings = {"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 1.0, name: value}
+    with pytest.raises(ValueError, match=rf"^{name} is {value}; it must be"):
+        LogMapping(**settings)
+
+
+def test_arrays_of_every_namespace():
+    import jax.numpy as jnp
+    import tensorflow as tf
+
+    from log_dqn.tf.namespace import xp as tf_xp
+
+    x = np.array([[0.0, 0.01], [0.5, 3.0]], np.float32)
+    for additive in (True, False):
+        mapping = LogMapping(0.96, 100, 0.5, 0.0, additive)
+        expected = mapping.f(x.astype(np.float64))
+        with tf.compat.v1.Session(graph=tf.Graph()) as session, session.graph.as_default():
+            of_tf = session.run(mapping.f(tf.constant(x), xp=tf_xp))
+            back_tf = session.run(mapping.inverse(tf.constant(of_tf), xp=tf_xp))
+        of_jax = mapping.f(jnp.asarray(x), xp=jnp)
+        back_jax = mapping.inverse(of_jax, xp=jnp)
+        clipped = x if additive else np.maximum(x, 0.96**100)
+        for values, back in ((of_tf, back_tf), (np.asarray(of_jax), np.asarray(back_jax))):
+            assert values.dtype == np.float32
+            np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(back, clipped, rtol=1e-5, atol=1e-6)
