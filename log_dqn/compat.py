@@ -23,6 +23,7 @@ from typing import Any
 
 def apply() -> None:
     """Applies every workaround that has to precede the first import of Dopamine."""
+    quiet_tensorflow()
     use_legacy_keras()
     provide_baselines()
     silence_gym_notice()
@@ -40,8 +41,7 @@ def quiet() -> Iterator[None]:
     """
     sys.stderr.flush()
     stderr = os.dup(2)
-    with tempfile.TemporaryFile() as held_back, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with tempfile.TemporaryFile() as held_back, warnings.catch_warnings(record=True):
         os.dup2(held_back.fileno(), 2)
         try:
             yield
@@ -54,6 +54,16 @@ def quiet() -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(stderr, 2)
             os.close(stderr)
+
+
+def quiet_tensorflow() -> None:
+    """Keeps TensorFlow's C++ warnings off the terminal; its errors still show.
+
+    Reason: without a GPU every start of an agent prints 500 lines on operations that were asked
+    onto `/gpu:0` and run on the CPU, as Dopamine's settings mean it.
+    Can go: when that is no longer a warning. A value set by the user is kept.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
 def use_legacy_keras() -> None:

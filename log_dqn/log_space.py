@@ -12,16 +12,17 @@ actions is the action axis; everything else is elementwise, so any leading (batc
 
 Arrays are compared with `xp.equal`: `==` compares identities in TensorFlow 1's graphs.
 
-Nothing here stops gradients; the temporal difference that `td_error` returns is a constant of
-the loss (see `loss`).
+Nothing here stops gradients: the temporal differences are to be constants of the loss, but for
+the chosen action's output (no gradient flows through the target y_h).
 """
 
+import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 
-from log_dqn.mapping import Array
+from log_dqn.mapping import Array, LogMapping
 
 LOSSES = ("huber", "mse")
 
@@ -172,3 +173,120 @@ def loss(td: Array, kind: str, xp: Any = np) -> Array:
     size = xp.abs(td)
     quadratic = xp.minimum(size, xp.ones_like(size))
     return 0.5 * quadratic * quadratic + (size - quadratic)
+
+
+@dataclasses.dataclass(frozen=True)
+class LogUpdate:
+    """The settings of the two-headed update, and the functions above put together with them.
+
+    A pair is (plus head, minus head).
+
+    Attributes:
+        gamma: discount factor, in (0, 1).
+        k: gamma^k is about the smallest value that can still be represented; positive.
+        c: scale of the log space; positive.
+        beta_reg: step-size of the averaging in the ordinary space, in (0, 1].
+        update_horizon: n of the n-step update, in agent steps; at least 1.
+        q_init_plus: ordinary value that an output of 0 stands for in the plus head.
+        q_init_minus: the same in the minus head.
+        clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma^n).
+        clip_inverse: whether an output below the floor counts as the floor gamma^k, the literal
+            reading of Appendix C.1. If not, it keeps its value, and greedy actions stay
+            distinguishable.
+
+    Raises:
+        ValueError: if an attribute is outside its range.
+    """
+
+    gamma: float = 0.96
+    k: float = 100
+    c: float = 0.5
+    beta_reg: float = 0.1
+    update_horizon: int = 1
+    q_init_plus: float = 1.0
+    q_init_minus: float = 0.0
+    clip_bootstrap: bool = True
+    clip_inverse: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta_reg <= 1:
+            raise ValueError(f"beta_reg is {self.beta_reg}; it must be in (0, 1]")
+        if not self.update_horizon >= 1:
+            raise ValueError(f"update_horizon is {self.update_horizon}; it must be at least 1")
+        _ = self.mappings
+
+    @property
+    def mappings(self) -> tuple[LogMapping, LogMapping]:
+        """The clipped mappings of the two heads, which differ in d only."""
+        return (
+            LogMapping(self.gamma, self.k, self.c, self.q_init_plus),
+            LogMapping(self.gamma, self.k, self.c, self.q_init_minus),
+        )
+
+    def log_values(self, tqs: tuple[Array, Array], xp: Any = np) -> tuple[Array, Array]:
+        """Returns the pair ln q_h of a pair of outputs of any shape."""
+        plus, minus = (
+            mapping.log_value(tq) for mapping, tq in zip(self.mappings, tqs, strict=True)
+        )
+        if self.clip_inverse:
+            log_floor = self.mappings[0].log_floor
+            plus = xp.maximum(plus, xp.full_like(plus, log_floor))
+            minus = xp.maximum(minus, xp.full_like(minus, log_floor))
+        return plus, minus
+
+    def greedy_actions(self, tqs: tuple[Array, Array], xp: Any = np) -> Array:
+        """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
+        return xp.argmax(action_keys(*self.log_values(tqs, xp), xp=xp), axis=-1)
+
+    def log_targets(
+        self, next_tqs: tuple[Array, Array], reward: Array, terminal: Array, xp: Any = np
+    ) -> tuple[Array, Array]:
+        """Returns the pair ln U_h (equation 11).
+
+        Args:
+            next_tqs: pair of the target network's outputs in s', shape [..., num_actions].
+            reward: n-step rewards, shape [...].
+            terminal: whether s' is terminal, bool, shape [...].
+            xp: the array namespace.
+
+        Returns:
+            Pair of shape [...].
+        """
+        best = self.greedy_actions(next_tqs, xp)
+        plus, minus = (
+            log_target(
+                log_r,
+                select(next_l, best, xp),
+                terminal,
+                self.gamma**self.update_horizon,
+                self.k,
+                self.clip_bootstrap,
+                xp,
+            )
+            for log_r, next_l in zip(
+                log_reward(reward, xp), self.log_values(next_tqs, xp), strict=True
+            )
+        )
+        return plus, minus
+
+    def td_errors(
+        self, tqs: tuple[Array, Array], log_targets: tuple[Array, Array], xp: Any = np
+    ) -> tuple[Array, Array]:
+        """Returns the pair y_h - tq_h (equations 8 and 9).
+
+        Args:
+            tqs: pair of the chosen action's outputs, shape [...].
+            log_targets: pair ln U_h, shape [...].
+            xp: the array namespace.
+
+        Returns:
+            Pair of shape [...].
+        """
+        plus, minus = (
+            # The last term is not 0 only where clip_inverse has raised l.
+            td_error(l, log_u, self.c, self.beta_reg, xp) + self.c * (l - mapping.log_value(tq))
+            for l, log_u, mapping, tq in zip(  # noqa: E741
+                self.log_values(tqs, xp), log_targets, self.mappings, tqs, strict=True
+            )
+        )
+        return plus, minus

@@ -20,7 +20,7 @@ class PlainUpdate:
     k: float = 100
     c: float = 0.5
     beta_reg: float = 0.1
-    n: int = 1
+    update_horizon: int = 1
     clip_bootstrap: bool = True
     clip_inverse: bool = False
     number: Any = float
@@ -46,21 +46,26 @@ class PlainUpdate:
         ]
         return values, max(range(len(values)), key=values.__getitem__)
 
-    def targets(self, tq, next_tq_plus, next_tq_minus, reward, terminal):
-        """(y_+, y_-) of a transition. `tq` is the chosen action's (plus, minus)."""
-        gn = self.number(self.gamma) ** self.n
+    def update_targets(self, next_tq_plus, next_tq_minus, reward, terminal):
+        """(U_+, U_-) of a transition."""
+        gn = self.number(self.gamma) ** self.update_horizon
         _, best = self.q(next_tq_plus, next_tq_minus)
-        ys = []
-        for head, next_tq in enumerate((next_tq_plus, next_tq_minus)):
-            q_init = (1, 0)[head]
-            r = max((reward, -reward)[head], 0)
+        us = []
+        for next_tq, q_init, sign in ((next_tq_plus, 1, 1), (next_tq_minus, 0, -1)):
             v = self.value(next_tq[best], q_init)
             if self.clip_bootstrap:
                 v = min(v, 1 / (1 - gn))
             if terminal:
                 v = 0
-            u = max(self.number(r) + gn * v, gn**self.k)
-            q = self.value(tq[head], q_init)
+            us.append(max(self.number(max(sign * reward, 0)) + gn * v, gn**self.k))
+        return us
+
+    def targets(self, tq, next_tq_plus, next_tq_minus, reward, terminal):
+        """(y_+, y_-) of a transition. `tq` is the chosen action's (plus, minus)."""
+        ys = []
+        us = self.update_targets(next_tq_plus, next_tq_minus, reward, terminal)
+        for output, u, q_init in zip(tq, us, (1, 0), strict=True):
+            q = self.value(output, q_init)
             u_hat = q + self.number(self.beta_reg) * (u - q)
             ys.append(self.number(self.c) * self.ln(u_hat) + self.d(q_init))
         return ys
@@ -71,7 +76,7 @@ def exact(**settings) -> PlainUpdate:
     plain = PlainUpdate(
         number=lambda x: mpmath.mpf(float(x)), exp=mpmath.exp, ln=mpmath.log, **settings
     )
-    mpmath.mp.dps = 50 - int(plain.n * plain.k * math.log10(plain.gamma))
+    mpmath.mp.dps = 50 - int(plain.update_horizon * plain.k * math.log10(plain.gamma))
     return plain
 
 

@@ -14,7 +14,7 @@ from tests import reference
 
 # gamma 0.1 with k 300 has gamma^k = 1e-300; 0.999 with k 1 has a floor just under 1.
 SETTINGS = [
-    {"gamma": gamma, "k": k, "c": c, "beta_reg": beta_reg, "n": n}
+    {"gamma": gamma, "k": k, "c": c, "beta_reg": beta_reg, "update_horizon": n}
     for (gamma, k, c), (beta_reg, n) in itertools.product(
         [(0.1, 100, 0.5), (0.1, 300, 5), (0.5, 200, 0.1), (0.84, 100, 2), (0.96, 100, 0.5),
          (0.99, 100, 1), (0.999, 300, 0.5), (0.999, 1, 0.5)],
@@ -40,19 +40,13 @@ def run_tf(fn, *arrays):
 NAMESPACES = pytest.mark.parametrize("run", [run_numpy, run_jax, run_tf])
 
 
-def update(tq, next_tq, reward, terminal, xp, *, gamma, k, c, beta_reg, n, clip_bootstrap=True):
-    """Both heads' y_h - tq_h, and the greedy action, as an agent puts the functions together."""
-    heads = [LogMapping(gamma, k, c, q_init) for q_init in (1.0, 0.0)]
-    ls = [head.log_value(tq[..., i]) for i, head in enumerate(heads)]
-    next_ls = [head.log_value(next_tq[..., i, :]) for i, head in enumerate(heads)]
-    best = xp.argmax(log_space.action_keys(*next_ls, xp=xp), axis=-1)
-    tds = []
-    for log_r, ell, next_l in zip(log_space.log_reward(reward, xp), ls, next_ls, strict=True):
-        log_u = log_space.log_target(
-            log_r, log_space.select(next_l, best, xp), terminal, gamma**n, k, clip_bootstrap, xp
-        )
-        tds.append(log_space.td_error(ell, log_u, c, beta_reg, xp))
-    return *tds, best
+def update(tq, next_tq, reward, terminal, xp, settings):
+    """Both heads' y_h - tq_h, and the greedy action in s'."""
+    rule = log_space.LogUpdate(**settings)
+    next_tqs = (next_tq[..., 0, :], next_tq[..., 1, :])
+    log_targets = rule.log_targets(next_tqs, reward, terminal, xp)
+    tds = rule.td_errors((tq[..., 0], tq[..., 1]), log_targets, xp)
+    return *tds, rule.greedy_actions(next_tqs, xp)
 
 
 def batch(settings, seed, size=24, num_actions=4):
@@ -73,15 +67,23 @@ def batch(settings, seed, size=24, num_actions=4):
 
 
 @NAMESPACES
-@pytest.mark.parametrize("clip_bootstrap", [True, False])
+@pytest.mark.parametrize(
+    "clips",
+    [
+        {"clip_bootstrap": True, "clip_inverse": False},
+        {"clip_bootstrap": False, "clip_inverse": False},
+        {"clip_bootstrap": True, "clip_inverse": True},
+    ],
+    ids=["default", "no_clip_bootstrap", "clip_inverse"],
+)
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
-def test_float32_update_equals_the_plain_form_at_high_precision(settings, clip_bootstrap, run):
+def test_float32_update_equals_the_plain_form_at_high_precision(settings, clips, run):
     tq, next_tq, reward, terminal = batch(settings, seed=0)
-    fn = functools.partial(update, clip_bootstrap=clip_bootstrap, **settings)
+    fn = functools.partial(update, settings={**settings, **clips})
     td_plus, td_minus, best = run(fn, tq, next_tq, reward, terminal)
     assert td_plus.dtype == np.float32
 
-    plain = reference.exact(clip_bootstrap=clip_bootstrap, **settings)
+    plain = reference.exact(**settings, **clips)
     for i in range(len(reward)):
         # Where float32 outputs nearly tie, another greedy action is right if its Q is as good.
         qs, expected_best = plain.q(next_tq[i, 0], next_tq[i, 1])
@@ -212,3 +214,20 @@ def test_loss(run):
     np.testing.assert_allclose(huber, [2.5, 0.5, 0.125, 0.0, 1.5])
     (mse,) = run(lambda x, xp: (log_space.loss(x, "mse", xp),), td)
     np.testing.assert_allclose(mse, [9.0, 1.0, 0.25, 0.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gamma", 1.0),
+        ("k", 0),
+        ("c", -0.5),
+        ("q_init_minus", -1.0),
+        *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan)],
+        *[("update_horizon", v) for v in (0, -3)],
+    ],
+)
+def test_a_setting_out_of_range_is_named(name, value):
+    shown = name.removesuffix("_minus")
+    with pytest.raises(ValueError, match=rf"^{shown} is {value}; it must be"):
+        log_space.LogUpdate(**{name: value})

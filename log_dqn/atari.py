@@ -1,0 +1,85 @@
+"""Sticky-action Atari as the published Dopamine baselines used it."""
+
+import difflib
+
+import ale_py
+import gin
+import gymnasium
+from dopamine.discrete_domains import atari_lib
+
+# The games of Dopamine's published baselines (baselines/atari/data), by Dopamine's names.
+GAMES = (
+    "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
+    "BattleZone", "BeamRider", "Berzerk", "Bowling", "Boxing", "Breakout", "Carnival",
+    "Centipede", "ChopperCommand", "CrazyClimber", "DemonAttack", "DoubleDunk", "ElevatorAction",
+    "Enduro", "FishingDerby", "Freeway", "Frostbite", "Gopher", "Gravitar", "Hero", "IceHockey",
+    "Jamesbond", "JourneyEscape", "Kangaroo", "Krull", "KungFuMaster", "MontezumaRevenge",
+    "MsPacman", "NameThisGame", "Phoenix", "Pitfall", "Pong", "Pooyan", "PrivateEye", "Qbert",
+    "Riverraid", "RoadRunner", "Robotank", "Seaquest", "Skiing", "Solaris", "SpaceInvaders",
+    "StarGunner", "Tennis", "TimePilot", "Tutankham", "UpNDown", "Venture", "VideoPinball",
+    "WizardOfWor", "YarsRevenge", "Zaxxon",
+)  # fmt: skip
+
+# 30 minutes at 60 frames/s, which is 27,000 agent steps. Dopamine's own factory stops at
+# 100,000 frames, so its long episodes are shorter than the published ones.
+MAX_FRAMES_PER_EPISODE = 108_000
+
+
+def check_game(game_name: str | None) -> None:
+    """Checks the name of a game.
+
+    Args:
+        game_name: name of a game, as in `GAMES`.
+
+    Raises:
+        ValueError: if it isn't one; the message gives the nearest names.
+    """
+    if game_name in GAMES:
+        return
+    by_lower_case = {game.lower(): game for game in GAMES}
+    near = difflib.get_close_matches(str(game_name).lower(), by_lower_case, n=3, cutoff=0.5)
+    nearest = f" (nearest: {', '.join(by_lower_case[name] for name in near)})" if near else ""
+    raise ValueError(
+        f"game is {game_name!r}; it must be one of Dopamine's {len(GAMES)} Atari games, spelt "
+        f"like Pong or SpaceInvaders{nearest}"
+    )
+
+
+@gin.configurable
+def create_environment(
+    game_name: str | None = None, sticky_actions: bool = True, seed: int | None = None
+) -> atari_lib.AtariPreprocessing:
+    """Creates a game with the minimal action set and Dopamine's preprocessing.
+
+    Frame skip 4, maximum of the last two frames, 84 x 84 grey levels, an episode ends when the
+    game is over or after 108,000 frames (27,000 agent steps). Time-outs end an episode as a
+    lost game does, as in Dopamine.
+
+    Args:
+        game_name: name of the game, as in `GAMES`.
+        sticky_actions: whether the last action is repeated with probability 0.25 in each frame
+            (Machado et al., 2018).
+        seed: seed of the game's random numbers; None draws one.
+
+    Returns:
+        The environment.
+
+    Raises:
+        ValueError: if the game is unknown.
+    """
+    check_game(game_name)
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    environment = gymnasium.make(
+        f"ALE/{game_name}-v5",
+        # Dopamine's preprocessing reads the screen from the emulator itself; grey levels are
+        # the cheapest observation to leave unused.
+        obs_type="grayscale",
+        frameskip=1,
+        repeat_action_probability=0.25 if sticky_actions else 0.0,
+        full_action_space=False,
+        max_num_frames_per_episode=MAX_FRAMES_PER_EPISODE,
+        disable_env_checker=True,
+    )
+    if seed is not None:
+        environment.reset(seed=seed)
+    return atari_lib.AtariPreprocessing(environment)

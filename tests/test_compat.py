@@ -1,0 +1,156 @@
+"""Each workaround, in a fresh process: the host works with it, and this fails without it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(code, env=None):
+    """Runs code in a new interpreter; returns what it printed, and what came on stderr."""
+    process = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip(), process.stderr
+
+
+def test_importing_the_package_imports_no_framework():
+    out, err = run(
+        """
+        import sys, log_dqn, log_dqn.mapping, log_dqn.log_space
+        print([name for name in ("tensorflow", "jax", "dopamine", "gym") if name in sys.modules])
+        """,
+    )
+    assert (out, err) == ("[]", "")
+
+
+def test_the_host_imports_without_baselines_and_without_noise():
+    out, err = run(
+        """
+        import sys
+        import log_dqn
+        from log_dqn import compat
+        with compat.quiet():
+            import dopamine.discrete_domains.run_experiment
+        from baselines.common import atari_wrappers
+        try:
+            atari_wrappers.NoopResetEnv
+        except ImportError as error:
+            print(error)
+        """,
+    )
+    assert out == (
+        "baselines.common.atari_wrappers.NoopResetEnv is needed for Dopamine's PPO "
+        "preprocessing; install OpenAI baselines to use it"
+    )
+    assert err == ""
+
+
+def test_a_real_baselines_is_left_alone(tmp_path):
+    package = tmp_path / "baselines" / "common"
+    package.mkdir(parents=True)
+    (tmp_path / "baselines" / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "atari_wrappers.py").write_text("NoopResetEnv = 'the real one'\n")
+    out, _ = run(
+        """
+        import log_dqn
+        from baselines.common import atari_wrappers
+        print(atari_wrappers.NoopResetEnv)
+        """,
+        env={"PYTHONPATH": os.pathsep.join([str(tmp_path), os.getcwd()])},
+    )
+    assert out == "the real one"
+
+
+def test_gym_is_silent():
+    _, err = run("import log_dqn, gym; assert gym.__version__ == '0.25.2'")
+    assert err == ""
+
+
+def test_keras_takes_dopamines_layers():
+    out, _ = run(
+        """
+        import log_dqn
+        from dopamine.discrete_domains import atari_lib
+        import numpy as np
+        import tensorflow as tf
+        tf.compat.v1.disable_v2_behavior()
+        network = atari_lib.NatureDQNNetwork(np.int64(6), name="Online")
+        outputs = network(tf.zeros((1, 84, 84, 4))).q_values
+        print(outputs.shape, [v.name for v in network.trainable_variables][-1])
+        """,
+    )
+    assert out == "(1, 6) Online/fully_connected_1/bias:0"
+
+
+def test_a_user_s_choice_of_keras_and_log_level_is_kept():
+    out, _ = run(
+        """
+        import os, log_dqn
+        print(os.environ["TF_USE_LEGACY_KERAS"], os.environ["TF_CPP_MIN_LOG_LEVEL"])
+        """,
+        env={"TF_USE_LEGACY_KERAS": "0", "TF_CPP_MIN_LOG_LEVEL": "1"},
+    )
+    assert out == "0 1"
+
+
+@pytest.mark.parametrize("optimizer", ["RMSPropOptimizer", "AdamOptimizer"])
+def test_gin_knows_the_optimizers(optimizer):
+    out, _ = run(
+        f"""
+        import gin
+        import log_dqn.tf
+        from log_dqn import compat
+        compat.register_optimizers()  # a second time does no harm
+        gin.parse_config("tf.train.{optimizer}.learning_rate = 0.5")
+        print(gin.get_configurable("tf.train.{optimizer}")()._learning_rate
+              if "{optimizer}".startswith("RMS")
+              else gin.get_configurable("tf.train.{optimizer}")()._lr)
+        """,
+    )
+    assert out == "0.5"
+
+
+def test_agents_start_silently_on_a_device_that_is_not_there():
+    _, err = run(
+        """
+        import log_dqn
+        from log_dqn import compat
+        with compat.quiet():
+            import tensorflow as tf
+            from log_dqn.tf.log_dqn_agent import LogDQNAgent
+            tf.config.list_physical_devices("GPU")
+        tf.get_logger().setLevel("ERROR")
+        from dopamine.discrete_domains import gym_lib
+        LogDQNAgent(None, 2, observation_shape=(4, 1), observation_dtype=tf.float64, stack_size=1,
+                    network=gym_lib.CartpoleDQNNetwork, tf_device="/gpu:0")
+        """,
+    )
+    assert err == ""
+
+
+def test_quiet_gives_back_what_it_held_when_the_block_fails():
+    out, err = run(
+        """
+        import os, sys
+        from log_dqn import compat
+        with compat.quiet():
+            os.write(2, b"held back for good\\n")
+        try:
+            with compat.quiet():
+                os.write(2, b"shown after all\\n")
+                raise KeyError("it")
+        except KeyError as error:
+            print(error)
+        print("after", file=sys.stderr)
+        """,
+    )
+    assert (out, err) == ("'it'", "shown after all\nafter\n")
