@@ -1,0 +1,83 @@
+"""Two heads on any of Dopamine's TensorFlow networks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+HEAD_INITS = ("asymmetric", "symmetric")
+DTYPES = ("float32", "float64")
+
+
+class HeadsInitializer:
+    """Initialises the kernel of a doubled output layer, each head as a layer of its own."""
+
+    def __init__(self, base: tf.keras.initializers.Initializer, head_init: str) -> None:
+        """Initializes it.
+
+        Args:
+            base: the network's own initializer, Glorot uniform in Dopamine's.
+            head_init: 'asymmetric' for a minus head of zeros (Appendix C.1), 'symmetric' for
+                two heads initialised alike.
+        """
+        self._base = base
+        self._head_init = head_init
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> tf.Tensor:
+        """Returns a kernel of shape [..., 2 * num_actions], the plus head first."""
+        head_shape = (*shape[:-1], shape[-1] // 2)
+        plus = self._base(head_shape, dtype=dtype, **kwargs)
+        if self._head_init == "asymmetric":
+            minus = tf.zeros(head_shape, dtype)
+        else:
+            # A copy: an initializer may repeat its numbers when it is called twice.
+            twin = type(self._base).from_config(self._base.get_config())
+            minus = twin(head_shape, dtype=dtype, **kwargs)
+        return tf.concat([plus, minus], axis=-1)
+
+
+def create_two_headed_network(
+    network: Callable[..., tf.keras.Model],
+    num_actions: int,
+    head_init: str,
+    dtype: str,
+    name: str,
+) -> tf.keras.Model:
+    """Builds a network with twice the outputs; the torso is shared and unchanged.
+
+    Args:
+        network: Dopamine's kind of network class, called as `network(num_outputs, name=name)`,
+            whose last layer is a `Dense` with `num_outputs` units.
+        num_actions: number of actions; the network gets twice as many outputs.
+        head_init: 'asymmetric' or 'symmetric' (see `HeadsInitializer`).
+        dtype: 'float32' or 'float64', of the output layer's weights and arithmetic.
+        name: name of the network and of its variables' scope.
+
+    Returns:
+        The network; `split_heads` takes its outputs apart.
+
+    Raises:
+        ValueError: if the network has no such last layer.
+    """
+    model = network(2 * num_actions, name=name)
+    outputs = [
+        layer
+        for layer in model.submodules
+        if isinstance(layer, tf.keras.layers.Dense) and layer.units == 2 * num_actions
+    ]
+    if not outputs:
+        raise ValueError(
+            f"network is {network}; its last layer must be a Dense layer with as many units as "
+            "the network is asked for, and be made in its constructor"
+        )
+    output = outputs[-1]
+    output.kernel_initializer = HeadsInitializer(output.kernel_initializer, head_init)
+    # Keras 2 sets a layer's dtype only in its constructor, which is the network's business.
+    output._set_dtype_policy(dtype)
+    return model
+
+
+def split_heads(outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Splits outputs of shape [batch, 2 * num_actions] into the plus and the minus head's."""
+    plus, minus = tf.split(outputs, 2, axis=-1)
+    return plus, minus

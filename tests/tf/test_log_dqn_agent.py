@@ -1,0 +1,315 @@
+import inspect
+import itertools
+import math
+
+import gin
+import numpy as np
+import pytest
+import tensorflow as tf
+from dopamine.discrete_domains import atari_lib, gym_lib
+from dopamine.tf.agents.dqn import dqn_agent
+
+from log_dqn.tf.log_dqn_agent import LogDQNAgent
+from log_dqn.tf.namespace import xp
+from tests import reference
+
+NUM_ACTIONS = 3
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    gin.clear_config()
+    tf.compat.v1.disable_v2_behavior()
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.set_random_seed(0)
+        yield graph
+    gin.clear_config()
+
+
+def small_agent(batch_size=24, num_actions=NUM_ACTIONS, **settings):
+    gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
+    gin.bind_parameter("WrappedReplayBuffer.batch_size", batch_size)
+    return LogDQNAgent(
+        None,
+        num_actions,
+        observation_shape=(4, 1),
+        observation_dtype=tf.float32,
+        stack_size=1,
+        network=gym_lib.CartpoleDQNNetwork,
+        **settings,
+    )
+
+
+def run_update(agent, fetches, tq, next_tq, actions, rewards, terminals):
+    """Runs tensors of the train op on a batch of given network outputs, (plus, minus) each."""
+    return agent._sess.run(
+        fetches,
+        {
+            **dict(zip(agent._replay_net_outputs, tq, strict=True)),
+            **dict(zip(agent._replay_next_target_net_outputs, next_tq, strict=True)),
+            agent._replay.actions: actions,
+            agent._replay.rewards: rewards,
+            agent._replay.terminals: terminals,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("gamma", "update_horizon", "clips", "loss"),
+    [
+        *itertools.product(
+            [0.1, 0.5, 0.84, 0.96, 0.99],
+            [1, 3],
+            [
+                {"clip_bootstrap": True, "clip_inverse": False},
+                {"clip_bootstrap": False, "clip_inverse": True},
+            ],
+            ["huber", "mse"],
+        )
+    ],
+)
+def test_loss_targets_and_gradients_equal_a_plain_derivation(gamma, update_horizon, clips, loss):
+    batch_size = 24
+    agent = small_agent(batch_size, gamma=gamma, update_horizon=update_horizon, loss=loss, **clips)
+    gradients = tf.gradients(agent._mean_loss, list(agent._replay_net_outputs))
+
+    # Values from below the floor gamma^k to above the largest return, in float64 first.
+    rng = np.random.default_rng(7)
+    plain = reference.PlainUpdate(gamma=gamma, update_horizon=update_horizon, **clips)
+    low, high = 100 * math.log(gamma) - 1, math.log(1 / (1 - gamma)) + 1
+    offsets = (plain.d(1), plain.d(0))
+    tq, next_tq = (
+        [
+            (plain.c * rng.uniform(low, high, (batch_size, NUM_ACTIONS)) + d).astype(np.float32)
+            for d in offsets
+        ]
+        for _ in range(2)
+    )
+    actions = rng.integers(NUM_ACTIONS, size=batch_size).astype(np.int32)
+    rewards = np.resize([-1, 0, 0.5, 1], batch_size).astype(np.float32)
+    terminals = np.repeat([0, 1], batch_size // 2).astype(np.uint8)
+
+    value, (grad_plus, grad_minus), log_u = run_update(
+        agent,
+        [agent._mean_loss, gradients, agent._build_target_q_op()],
+        tq, next_tq, actions, rewards, terminals,
+    )  # fmt: skip
+
+    expected_loss, loss_rounding = 0.0, 0.0
+    for i, action in enumerate(actions):
+        chosen = (float(tq[0][i, action]), float(tq[1][i, action]))
+        transition = (next_tq[0][i].tolist(), next_tq[1][i].tolist(), rewards[i], terminals[i])
+        us = plain.update_targets(*transition)
+        ys = plain.targets(chosen, *transition)
+        for head, grad in enumerate((grad_plus, grad_minus)):
+            # An output of 100 is itself known to 1e-5 only in float32.
+            rounding = 1e-6 * (1 + abs(chosen[head]))
+            np.testing.assert_allclose(log_u[head][i], math.log(us[head]), rtol=1e-5, atol=2e-5)
+            td = ys[head] - chosen[head]
+            slope = -2 * td if loss == "mse" else -max(-1, min(1, td))
+            assert grad[i, action] * batch_size == pytest.approx(slope, rel=1e-5, abs=2 * rounding)
+            np.testing.assert_array_equal(np.delete(grad[i], action), 0)
+            expected_loss += reference.plain_loss(td, loss) / batch_size
+            loss_rounding += rounding * (abs(slope) + rounding) / batch_size
+    assert value == pytest.approx(expected_loss, rel=1e-5, abs=loss_rounding)
+
+
+# Worked by hand with gamma = 0.5, k = 2, c = 1, beta_reg = 0.5: the floor gamma^k is 0.25;
+# d_+ = -ln(max(1, 0.25)) = 0, so tq_+ = ln q_+; d_- = -ln(0.25) = ln 4, so tq_- = ln(4 q_-).
+# Bootstrapped values are clipped to 1 / (1 - 0.5) = 2.
+GOLDEN = {
+    # r = 1. In s', Q = (1 - 0.5, 2 - 1.75, 0.25 - 0.25) = (0.5, 0.25, 0): a* is the first
+    # action. U_+ = 1 + 0.5 * 1 = 1.5, U^_+ = 0.5 + 0.5 (1.5 - 0.5) = 1.
+    # U_- = max(0 + 0.5 * 0.5, 0.25) = 0.25, U^_- = 0.25.
+    "reward": {
+        "q": (0.5, 0.25), "next_q_plus": (1, 2, 0.25), "next_q_minus": (0.5, 1.75, 0.25),
+        "reward": 1, "terminal": 0, "u_hat": (1, 0.25),
+    },
+    # r = -1 at the end. U_+ = max(0, 0.25) = 0.25, U^_+ = 2 + 0.5 (0.25 - 2) = 1.125.
+    # U_- = 1, U^_- = 1 + 0.5 (1 - 1) = 1.
+    "punishment at the end": {
+        "q": (2, 1), "next_q_plus": (1, 2, 0.25), "next_q_minus": (0.5, 1.75, 0.25),
+        "reward": -1, "terminal": 1, "u_hat": (1.125, 1),
+    },
+    # r = 0.5. In s', Q = (5 - 3, 1 - 0.5, 1 - 2): a* is the first action, both of whose values
+    # are clipped to 2. U_+ = 0.5 + 0.5 * 2 = 1.5, U^_+ = 1.5.
+    # U_- = 0 + 0.5 * 2 = 1, U^_- = 0.5 + 0.5 (1 - 0.5) = 0.75.
+    "clipped bootstrap": {
+        "q": (1.5, 0.5), "next_q_plus": (5, 1, 1), "next_q_minus": (3, 0.5, 2),
+        "reward": 0.5, "terminal": 0, "u_hat": (1.5, 0.75),
+    },
+    # r = 0 at the end, from an output far below the floor: U_+ = U_- = 0.25.
+    # U^_+ = 0.05 + 0.5 (0.25 - 0.05) = 0.15, U^_- = 0.01 + 0.5 (0.25 - 0.01) = 0.13.
+    "below the floor": {
+        "q": (0.05, 0.01), "next_q_plus": (5, 1, 1), "next_q_minus": (3, 0.5, 2),
+        "reward": 0, "terminal": 1, "u_hat": (0.15, 0.13),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_transition_worked_by_hand(name):
+    case = GOLDEN[name]
+    agent = small_agent(batch_size=1, gamma=0.5, k=2, c=1, beta_reg=0.5)
+    tq = [
+        np.array([[9, math.log(case["q"][0]), 9]], np.float32),
+        np.array([[9, math.log(4 * case["q"][1]), 9]], np.float32),
+    ]
+    next_tq = [
+        np.log(np.array([case["next_q_plus"]], np.float32)),
+        np.log(4 * np.array([case["next_q_minus"]], np.float32)),
+    ]
+    (loss,) = run_update(
+        agent, [agent._mean_loss], tq, next_tq, [1], [case["reward"]], [case["terminal"]]
+    )
+    tds = [math.log(u_hat / q) for u_hat, q in zip(case["u_hat"], case["q"], strict=True)]
+    # Huber's loss: quadratic to 1, linear beyond.
+    expected = sum(td * td / 2 if abs(td) <= 1 else abs(td) - 0.5 for td in tds)
+    assert loss == pytest.approx(expected, rel=1e-5, abs=1e-7)
+
+
+def test_no_gradient_flows_into_the_target_network():
+    agent = small_agent()
+    target_variables = agent.target_convnet.trainable_variables
+    assert len(target_variables) == 6
+    assert tf.gradients(agent._mean_loss, target_variables) == [None] * 6
+    assert tf.gradients(agent._mean_loss, list(agent._replay_next_target_net_outputs)) == [
+        None,
+        None,
+    ]
+    assert None not in tf.gradients(agent._mean_loss, agent.online_convnet.trainable_variables)
+
+
+def test_the_values_at_the_start():
+    gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
+    agent = LogDQNAgent(None, 6)
+    log_qs = agent._update.log_values(agent._net_outputs, xp)
+    blank = np.zeros(agent.state.shape)
+    noise = np.random.default_rng(0).integers(256, size=agent.state.shape)
+    for state in (blank, noise):
+        q_plus, q_minus = np.exp(agent._sess.run(log_qs, {agent.state_ph: state}))
+        np.testing.assert_allclose(q_minus, 0.96**100, rtol=1e-6)
+        np.testing.assert_allclose(q_plus, 1.0, rtol=1e-6 if state is blank else 0.5)
+    assert np.ptp(q_plus) > 0.01
+
+
+def kernels(agent):
+    output = [w for w in agent.online_convnet.trainable_variables if "kernel" in w.name][-1]
+    return np.split(agent._sess.run(output), 2, axis=-1)
+
+
+def test_head_initialisation():
+    plus, minus = kernels(small_agent())
+    assert plus.shape == minus.shape == (512, NUM_ACTIONS)
+    limit = math.sqrt(6 / (512 + NUM_ACTIONS))  # Glorot uniform for one head
+    assert 0.95 * limit < np.abs(plus).max() <= limit
+    assert plus.std() == pytest.approx(limit / math.sqrt(3), rel=0.1)
+    assert (minus == 0).all()
+
+    with tf.Graph().as_default():
+        plus, minus = kernels(small_agent(head_init="symmetric"))
+    assert 0.95 * limit < np.abs(minus).max() <= limit
+    assert abs(np.corrcoef(plus.ravel(), minus.ravel())[0, 1]) < 0.1
+
+
+def test_the_greedy_action_is_that_of_q_plus_less_q_minus():
+    agent = small_agent(gamma=0.1)  # gamma^k is 1e-100
+    ln10 = math.log(10)
+    # ln q of each action; Q is about (1e-90, 1e-60, -1): the second action is greedy.
+    ln_q_plus = np.array([[-90 * ln10, -60 * ln10, -80 * ln10]])
+    ln_q_minus = np.array([[-95 * ln10, -70 * ln10, 0]])
+    plus, minus = (
+        (mapping.c * ln_q + mapping.d).astype(np.float32)
+        for mapping, ln_q in zip(agent._update.mappings, (ln_q_plus, ln_q_minus), strict=True)
+    )
+    feed = dict(zip(agent._net_outputs, (plus, minus), strict=True))
+    assert agent._sess.run(agent._q_argmax, feed) == 1
+
+
+def fill_replay(agent, steps=80):
+    rng = np.random.default_rng(0)
+    agent.begin_episode(rng.normal(size=(4, 1)))
+    for step in range(steps):
+        agent.step(float(rng.choice([-1, 0, 1])), rng.normal(size=(4, 1)))
+        if step % 20 == 19:
+            agent.end_episode(0.0)
+            agent.begin_episode(rng.normal(size=(4, 1)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_training_changes_the_online_network_and_syncs_the_target(dtype):
+    agent = small_agent(dtype=dtype, min_replay_history=1000)
+    fill_replay(agent)
+    session = agent._sess
+    online, target = (
+        net.trainable_variables for net in (agent.online_convnet, agent.target_convnet)
+    )
+    assert [w.dtype.name for w in online] == ["float32"] * 4 + [dtype] * 2
+    before, before_target = session.run([online, target])
+    for _ in range(5):
+        session.run(agent._train_op)
+    after, after_target = session.run([online, target])
+    for old, new in zip(before, after, strict=True):
+        assert np.isfinite(new).all() and (old != new).any()
+    for old, new in zip(before_target, after_target, strict=True):
+        np.testing.assert_array_equal(old, new)
+    session.run(agent._sync_qt_ops)
+    for old, new in zip(after, session.run(target), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_summaries(tmp_path):
+    agent = small_agent(
+        batch_size=2, gamma=0.5, k=2, c=1, beta_reg=0.5, summary_writer=str(tmp_path)
+    )
+    # The chosen action is the second. q_+ = (0.5, 2), q_- = (0.25, 1); U as in GOLDEN.
+    tq = [np.log([[4, 0.5, 1], [1, 2, 1]]), np.log(4 * np.array([[1, 0.25, 1], [1, 1, 1]]))]
+    next_tq = [np.log([[1, 2, 0.25]] * 2), np.log(4 * np.array([[0.5, 1.75, 0.25]] * 2))]
+    event = tf.compat.v1.Summary.FromString(
+        run_update(agent, agent._merged_summaries, tq, next_tq, [1, 1], [1, -1], [0, 1])
+    )
+    values = {v.tag: v.simple_value for v in event.value}
+    # td_+ = ln(1 / 0.5), ln(1.125 / 2); td_- = 0, 0.
+    assert values["Losses/Plus"] == pytest.approx(
+        (math.log(2) ** 2 + math.log(1.125 / 2) ** 2) / 4, rel=1e-5
+    )
+    assert values["Losses/Minus"] == pytest.approx(0, abs=1e-9)
+    assert values["Values/QPlus"] == pytest.approx(1.25, rel=1e-5)
+    assert values["Values/QMinus"] == pytest.approx(0.625, rel=1e-5)
+    # Best less second best output of the plus head: ln 4 - ln 1, ln 2 - ln 1.
+    assert values["Values/LogActionGap"] == pytest.approx(1.5 * math.log(2), rel=1e-5)
+
+
+def test_it_accepts_what_dqn_agent_accepts():
+    ours, theirs = (
+        inspect.signature(agent.__init__).parameters for agent in (LogDQNAgent, dqn_agent.DQNAgent)
+    )
+    assert set(theirs) <= set(ours)
+    changed = {name for name in theirs if ours[name].default != theirs[name].default}
+    assert changed == {"gamma", "optimizer"}
+    assert ours["network"].default is atari_lib.NatureDQNNetwork
+
+
+class _NoDense(tf.keras.Model):
+    def __init__(self, num_actions, name=None):
+        super().__init__(name=name)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"gamma": 1.0}, "gamma is 1.0; it must be between 0 and 1"),
+        ({"k": 0}, "k is 0; it must be a positive number"),
+        ({"c": -1}, "c is -1; it must be a positive number"),
+        ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
+        ({"q_init_plus": -1}, "q_init is -1; it must be 0 or a positive number"),
+        ({"update_horizon": 0}, "update_horizon is 0; it must be at least 1"),
+        ({"loss": "l1"}, "loss is 'l1'; it must be one of huber, mse"),
+        ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
+        ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
+        ({"network": _NoDense}, "network is .*_NoDense.*; its last layer must be a Dense layer"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        LogDQNAgent(None, 2, **settings)
