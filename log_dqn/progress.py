@@ -1,0 +1,60 @@
+"""Progress of long work, on a terminal and in a log file."""
+
+import datetime
+import sys
+from typing import Any
+
+import tqdm
+
+
+class _Progress(tqdm.tqdm):
+    """A progress line that is rewritten in place."""
+
+    def time_left(self) -> datetime.timedelta:
+        """Returns the time left at the mean speed so far."""
+        done = self.n - self.initial
+        seconds = self.format_dict["elapsed"] * (self.total - self.n) / done if done else 0
+        return datetime.timedelta(seconds=round(seconds))
+
+    def print_line(self, line: str) -> None:
+        """Prints a line that stays, to standard output."""
+        self.write(line)
+        sys.stdout.flush()
+
+
+class _LogFileProgress(_Progress):
+    """A progress line a minute, for output that is no terminal."""
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+        if 0 < self.n < self.total:
+            print(msg or str(self), file=sys.stderr, flush=True)
+        return True
+
+    def clear(self, nolock: bool = False) -> None:
+        pass
+
+    def print_line(self, line: str) -> None:
+        print(line, flush=True)
+
+
+def create(initial: int, total: int) -> Any:
+    """Creates the progress of a training run, a tqdm object.
+
+    Args:
+        initial: agent steps already done.
+        total: agent steps in all.
+
+    Returns:
+        A context manager with tqdm's methods, `time_left()` and `print_line(line)`.
+    """
+    terminal = sys.stderr.isatty()
+    return (_Progress if terminal else _LogFileProgress)(
+        initial=initial,
+        total=total,
+        unit=" steps",
+        smoothing=0,
+        mininterval=0.5 if terminal else 60,
+        dynamic_ncols=True,
+        leave=False,
+        bar_format="{desc}: {percentage:.0f}%, {rate_fmt}, {remaining} left{postfix}",
+    )

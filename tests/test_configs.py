@@ -1,0 +1,234 @@
+"""Every shipped gin file, every hyperparameter, against the design's tables."""
+
+import gin
+import pytest
+import tensorflow as tf
+
+from log_dqn import train
+
+OPTIMIZERS = {
+    "RMSPropOptimizer": {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True},
+    "AdamOptimizer": {},
+}
+
+ATARI_PROTOCOL = {
+    "create_environment.game_name": "Pong",
+    "create_environment.sticky_actions": True,
+    "create_runner.schedule": "continuous_train_and_eval",
+    "Runner.num_iterations": 200,
+    "Runner.training_steps": 250_000,
+    "Runner.evaluation_steps": 125_000,
+    "Runner.max_steps_per_episode": 27_000,
+    "Runner.clip_rewards": True,
+    "CollectorDispatcher.collectors": ("console", "pickle"),
+}
+
+
+def agent_protocol(agent):
+    return {
+        f"{agent}.min_replay_history": 20_000,
+        f"{agent}.update_period": 4,
+        f"{agent}.target_update_period": 8_000,
+        f"{agent}.epsilon_train": 0.01,
+        f"{agent}.epsilon_eval": 0.001,
+        f"{agent}.epsilon_decay_period": 250_000,
+        f"{agent}.tf_device": "/gpu:0",
+    }
+
+
+def replay(kind):
+    return {f"{kind}.replay_capacity": 1_000_000, f"{kind}.batch_size": 32}
+
+
+def optimizer(name, learning_rate, **settings):
+    settings = {"learning_rate": learning_rate, **OPTIMIZERS[name], **settings}
+    return {f"tf.train.{name}.{key}": value for key, value in settings.items()}
+
+
+LOG_DQN = {
+    "create_agent.agent_name": "log_dqn",
+    "LogDQNAgent.gamma": 0.96,
+    "LogDQNAgent.k": 100,
+    "LogDQNAgent.c": 0.5,
+    "LogDQNAgent.beta_reg": 0.1,
+    "LogDQNAgent.q_init_plus": 1.0,
+    "LogDQNAgent.q_init_minus": 0.0,
+    "LogDQNAgent.clip_bootstrap": True,
+    "LogDQNAgent.clip_inverse": False,
+    "LogDQNAgent.head_init": "asymmetric",
+    "LogDQNAgent.loss": "huber",
+    "LogDQNAgent.dtype": "float32",
+    "LogDQNAgent.update_horizon": 1,
+    **agent_protocol("LogDQNAgent"),
+    **optimizer("RMSPropOptimizer", 0.0025),
+    **replay("WrappedReplayBuffer"),
+    **ATARI_PROTOCOL,
+}
+
+EXPECTED = {
+    "log_dqn.gin": LOG_DQN,
+    "log_dqn_quick.gin": {
+        **LOG_DQN,
+        "LogDQNAgent.min_replay_history": 1000,
+        "LogDQNAgent.target_update_period": 500,
+        "LogDQNAgent.epsilon_decay_period": 5000,
+        "Runner.num_iterations": 3,
+        "Runner.training_steps": 4000,
+        "Runner.evaluation_steps": 1000,
+        "WrappedReplayBuffer.replay_capacity": 15_000,
+    },
+    "log_dqn_cartpole.gin": {
+        "create_agent.agent_name": "log_dqn",
+        "LogDQNAgent.gamma": 0.96,
+        "LogDQNAgent.k": 100,
+        "LogDQNAgent.c": 0.5,
+        "LogDQNAgent.beta_reg": 0.1,
+        "LogDQNAgent.update_horizon": 1,
+        "LogDQNAgent.min_replay_history": 500,
+        "LogDQNAgent.update_period": 4,
+        "LogDQNAgent.target_update_period": 100,
+        "LogDQNAgent.tf_device": "/gpu:0",
+        **optimizer("AdamOptimizer", 0.001, epsilon=0.0003125),
+        "create_gym_environment.environment_name": "CartPole",
+        "create_gym_environment.version": "v1",
+        "create_runner.schedule": "continuous_train_and_eval",
+        "Runner.num_iterations": 10,
+        "Runner.training_steps": 1000,
+        "Runner.evaluation_steps": 1000,
+        "Runner.max_steps_per_episode": 200,
+        "CollectorDispatcher.collectors": ("console", "pickle"),
+        "WrappedReplayBuffer.replay_capacity": 50_000,
+        "WrappedReplayBuffer.batch_size": 128,
+    },
+    "dqn.gin": {
+        "create_agent.agent_name": "dqn",
+        "DQNAgent.gamma": 0.99,
+        "DQNAgent.update_horizon": 1,
+        **agent_protocol("DQNAgent"),
+        **optimizer("RMSPropOptimizer", 0.00025),
+        **replay("WrappedReplayBuffer"),
+        **ATARI_PROTOCOL,
+    },
+    "c51.gin": {
+        "create_agent.agent_name": "c51",
+        "RainbowAgent.num_atoms": 51,
+        "RainbowAgent.vmax": 10.0,
+        "RainbowAgent.replay_scheme": "uniform",
+        "RainbowAgent.gamma": 0.99,
+        "RainbowAgent.update_horizon": 1,
+        **agent_protocol("RainbowAgent"),
+        **optimizer("AdamOptimizer", 0.00025, epsilon=0.0003125),
+        **replay("WrappedPrioritizedReplayBuffer"),
+        **ATARI_PROTOCOL,
+    },
+    "rainbow.gin": {
+        "create_agent.agent_name": "rainbow",
+        "RainbowAgent.num_atoms": 51,
+        "RainbowAgent.vmax": 10.0,
+        "RainbowAgent.replay_scheme": "prioritized",
+        "RainbowAgent.gamma": 0.99,
+        "RainbowAgent.update_horizon": 3,
+        **agent_protocol("RainbowAgent"),
+        **optimizer("AdamOptimizer", 0.0000625, epsilon=0.00015),
+        **replay("WrappedPrioritizedReplayBuffer"),
+        **ATARI_PROTOCOL,
+    },
+    "implicit_quantile.gin": {
+        "create_agent.agent_name": "implicit_quantile",
+        "ImplicitQuantileAgent.kappa": 1.0,
+        "ImplicitQuantileAgent.num_tau_samples": 64,
+        "ImplicitQuantileAgent.num_tau_prime_samples": 64,
+        "ImplicitQuantileAgent.num_quantile_samples": 32,
+        "RainbowAgent.replay_scheme": "uniform",
+        "RainbowAgent.gamma": 0.99,
+        "RainbowAgent.update_horizon": 3,
+        **agent_protocol("RainbowAgent"),
+        **optimizer("AdamOptimizer", 0.00005, epsilon=0.0003125),
+        **replay("WrappedPrioritizedReplayBuffer"),
+        **ATARI_PROTOCOL,
+    },
+}
+
+# Bindings to other configurables, by their gin names.
+REFERENCES = {
+    "LogDQNAgent.optimizer",
+    "DQNAgent.optimizer",
+    "RainbowAgent.optimizer",
+    "Runner.create_environment_fn",
+    "LogDQNAgent.network",
+    "LogDQNAgent.epsilon_fn",
+    "LogDQNAgent.observation_shape",
+    "LogDQNAgent.observation_dtype",
+    "LogDQNAgent.stack_size",
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_gin():
+    gin.clear_config()
+    yield
+    gin.clear_config()
+
+
+def test_every_file_is_covered():
+    assert {path.name for path in train.config_dir().glob("*.gin")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_hyperparameter(name):
+    train.configure([name], [])
+    for parameter, value in EXPECTED[name].items():
+        assert gin.query_parameter(parameter) == value, parameter
+    # And no other parameter is bound.
+    bound = {
+        f"{selector.rsplit('.', 1)[-1]}.{parameter}"
+        for (_, selector), parameters in gin.config._CONFIG.items()
+        for parameter in parameters
+    }
+    named = {".".join(parameter.split(".")[-2:]) for parameter in EXPECTED[name]}
+    assert bound - named <= REFERENCES
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "reference"),
+    [
+        ("log_dqn.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
+        ("log_dqn_quick.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
+        ("log_dqn_cartpole.gin", "LogDQNAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        *[
+            ("log_dqn_cartpole.gin", f"LogDQNAgent.{name}", f"%gym_lib.CARTPOLE_{name.upper()}")
+            for name in ("observation_shape", "observation_dtype", "stack_size")
+        ],
+        (
+            "log_dqn_cartpole.gin",
+            "LogDQNAgent.epsilon_fn",
+            "@tf.agents.dqn.dqn_agent.identity_epsilon",
+        ),
+        ("log_dqn_cartpole.gin", "LogDQNAgent.network", "@gym_lib.CartpoleDQNNetwork"),
+        ("log_dqn_cartpole.gin", "Runner.create_environment_fn", "@gym_lib.create_gym_environment"),
+        ("dqn.gin", "DQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
+        ("c51.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        ("rainbow.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        ("implicit_quantile.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        *[
+            (name, "Runner.create_environment_fn", "@atari.create_environment")
+            for name in EXPECTED
+            if "cartpole" not in name
+        ],
+    ],
+)
+def test_every_reference(name, parameter, reference):
+    train.configure([name], [])
+    assert str(gin.query_parameter(parameter)) == reference
+
+
+def test_the_optimizer_is_the_paper_s():
+    train.configure(["log_dqn.gin"], [])
+    optimizer = gin.query_parameter("LogDQNAgent.optimizer").scoped_configurable_fn()
+    assert isinstance(optimizer, tf.compat.v1.train.RMSPropOptimizer)
+    assert (optimizer._learning_rate, optimizer._decay, optimizer._momentum) == (0.0025, 0.95, 0.0)
+    assert (optimizer._epsilon, optimizer._centered) == (1e-5, True)
+    # beta_log * beta_reg is DQN's step-size (section 5).
+    assert optimizer._learning_rate * gin.query_parameter("LogDQNAgent.beta_reg") == pytest.approx(
+        0.00025
+    )
