@@ -33,6 +33,10 @@ class _LogFileProgress(_Progress):
     def clear(self, nolock: bool = False) -> None:
         pass
 
+    def close(self) -> None:
+        # tqdm's own would end the line it has been rewriting.
+        self.disable = True
+
     def print_line(self, line: str) -> None:
         print(line, flush=True)
 

@@ -1,9 +1,13 @@
 """Trains one agent on one game: `python -m log_dqn.train --help`."""
 
 import argparse
+import difflib
+import inspect
 import logging
 import os
 import pathlib
+import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -105,6 +109,16 @@ def _check_writable(base_dir: str) -> None:
         ) from error
 
 
+def _nearest_parameters(gin_message: str) -> str:
+    """Returns what gin's message on a parameter that doesn't exist leaves out."""
+    match = re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", gin_message)
+    if not match:
+        return ""
+    allowed = list(inspect.signature(gin.get_configurable(match[1])).parameters)
+    near = difflib.get_close_matches(match[2], allowed) or sorted(set(allowed) - {"self"})
+    return f" (nearest: {', '.join(near)})"
+
+
 def configure(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
@@ -143,8 +157,10 @@ def configure(
     logging.disable(logging.ERROR)
     try:
         gin.parse_config_files_and_bindings(files, bindings)
-    except (SyntaxError, LookupError, ImportError, OSError) as error:
-        raise ValueError(f"gin: {str(error).strip(chr(34))}") from error
+    except (ValueError, SyntaxError, LookupError, ImportError, OSError) as error:
+        # Below its first line gin says where in the configuration the fault is.
+        message = str(error).strip("\"'").splitlines()[0]
+        raise ValueError(f"gin: {message}{_nearest_parameters(message)}") from error
     finally:
         logging.disable(logging.NOTSET)
     runner.agent_name()
@@ -162,21 +178,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     args = _parse_args(argv)
+    is_new = not os.path.exists(args.base_dir)
+    with compat.quiet():
+        import tensorflow as tf
+
+        from log_dqn import runner
+
+        # Without a GPU, the first look for one writes an error to the terminal.
+        device = "a GPU" if tf.config.list_physical_devices("GPU") else "the CPU"
+    # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
+    tf.get_logger().setLevel(logging.ERROR)
+    absl.logging.set_verbosity(absl.logging.ERROR)
     try:
-        _check_writable(args.base_dir)
-        with compat.quiet():
-            import tensorflow as tf
-
-            from log_dqn import runner
-
-            # Without a GPU, the first look for one writes an error to the terminal.
-            device = "a GPU" if tf.config.list_physical_devices("GPU") else "the CPU"
-        # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
-        tf.get_logger().setLevel(logging.ERROR)
-        absl.logging.set_verbosity(absl.logging.ERROR)
         configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
+        _check_writable(args.base_dir)
         experiment = runner.create_runner(args.base_dir)
     except ValueError as error:
+        if is_new:
+            shutil.rmtree(args.base_dir, ignore_errors=True)
         # Gin adds lines that say where in the configuration the value comes from.
         print(f"log_dqn.train: error: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2

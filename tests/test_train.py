@@ -1,0 +1,207 @@
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+
+import gin
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from log_dqn import train
+
+# Some hundred frames of Pong: 2 iterations of 60 training and 20 evaluation agent steps.
+TINY = [
+    "--game=Pong",
+    "--gin_bindings=Runner.num_iterations=2",
+    "--gin_bindings=Runner.training_steps=60",
+    "--gin_bindings=Runner.evaluation_steps=20",
+    "--gin_bindings=Runner.max_steps_per_episode=20",
+    "--gin_bindings=WrappedReplayBuffer.replay_capacity=200",
+    "--gin_bindings=WrappedPrioritizedReplayBuffer.replay_capacity=200",
+    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
+    "--gin_bindings=WrappedPrioritizedReplayBuffer.batch_size=8",
+]
+
+
+def tiny(agent_class="LogDQNAgent"):
+    return [
+        *TINY,
+        f"--gin_bindings={agent_class}.min_replay_history=20",
+        f"--gin_bindings={agent_class}.target_update_period=40",
+        f"--gin_bindings={agent_class}.epsilon_decay_period=40",
+    ]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    def clear():
+        gin.clear_config()
+        gin.config._OPERATIVE_CONFIG.clear()
+
+    clear()
+    with tf.Graph().as_default():
+        yield
+    clear()
+
+
+def read_log(base_dir, number):
+    return pickle.loads((pathlib.Path(base_dir) / "logs" / f"log_{number}").read_bytes())
+
+
+def weights(base_dir, iteration):
+    reader = tf.train.load_checkpoint(str(base_dir / "checkpoints" / f"tf_ckpt-{iteration}"))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):
+    command = [sys.executable, "-m", "log_dqn.train", *tiny(), "--seed=3"]
+    command.append(f"--base_dir={tmp_path}")
+    first = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert first.returncode == 0, first.stderr
+    lines = first.stdout.splitlines()
+    assert lines[0] == f"Training log_dqn on the CPU; results go to {tmp_path}" or "GPU" in lines[0]
+    assert [line.split(":")[0] for line in lines[1:]] == ["iteration 1/2", "iteration 2/2"]
+    assert first.stderr == ""
+
+    log = read_log(tmp_path, 1)
+    assert set(log) == {"iteration_0", "iteration_1"}
+    for statistics in log.values():
+        # Three episodes of 20 steps in training, one in evaluation.
+        assert statistics["train_episode_lengths"] == [20, 20, 20]
+        assert statistics["eval_episode_lengths"] == [20]
+        assert statistics["train_average_return"] == [np.mean(statistics["train_episode_returns"])]
+    assert (tmp_path / "metrics" / "pickle").is_dir()
+
+    tags = {
+        value.tag
+        for path in tmp_path.glob("events*")
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    }
+    assert {"Train/AverageReturns", "Eval/AverageReturns"} <= tags
+
+    command.append("--gin_bindings=Runner.num_iterations=3")
+    second = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert second.returncode == 0, second.stderr
+    assert [line.split(":")[0] for line in second.stdout.splitlines()[1:]] == ["iteration 3/3"]
+    resumed = read_log(tmp_path, 2)
+    assert set(resumed) == {"iteration_0", "iteration_1", "iteration_2"}
+    assert resumed["iteration_1"] == log["iteration_1"]
+
+
+def test_the_seed_decides_returns_and_weights(tmp_path):
+    runs = {}
+    for name, seed in (("first", 5), ("again", 5), ("other", 6)):
+        base_dir = tmp_path / name
+        gin.clear_config()
+        with tf.Graph().as_default():
+            assert train.main([f"--base_dir={base_dir}", f"--seed={seed}", *tiny()]) == 0
+        runs[name] = weights(base_dir, 1), read_log(base_dir, 1)["iteration_1"]
+    assert runs["first"][0].keys() == runs["again"][0].keys()
+    for name, value in runs["first"][0].items():
+        np.testing.assert_array_equal(value, runs["again"][0][name], err_msg=name)
+        if name.endswith("kernel") and name.startswith("Online"):
+            assert (value != runs["other"][0][name]).any(), name
+    for statistic in ("train_episode_returns", "eval_episode_returns"):
+        assert runs["first"][1][statistic] == runs["again"][1][statistic]
+
+
+@pytest.mark.parametrize(
+    ("agent", "agent_class"),
+    [
+        ("dqn", "DQNAgent"),
+        ("c51", "RainbowAgent"),
+        ("rainbow", "RainbowAgent"),
+        ("implicit_quantile", "RainbowAgent"),
+    ],
+)
+def test_dopamines_agents_train(tmp_path, agent, agent_class):
+    arguments = [f"--base_dir={tmp_path}", f"--agent={agent}", "--seed=1", *tiny(agent_class)]
+    assert train.main([*arguments, "--gin_bindings=Runner.num_iterations=1"]) == 0
+    assert set(read_log(tmp_path, 0)) == {"iteration_0"}
+    assert f"create_agent.agent_name = '{agent}'" in (tmp_path / "operative_config.gin").read_text()
+    trained = weights(tmp_path, 0)
+    assert all(np.isfinite(value).all() for value in trained.values())
+    # Trained after the last sync: online and target differ.
+    # (IQN's embedding layer has another name in each network.)
+    for name in (f"fully_connected{i}/{w}" for i in ("", "_1") for w in ("kernel", "bias")):
+        assert (trained[f"Online/{name}"] != trained[f"Target/{name}"]).any()
+
+
+def test_the_recorded_configuration_makes_the_same_run(tmp_path):
+    assert train.main([f"--base_dir={tmp_path / 'a'}", "--seed=2", *tiny()]) == 0
+    recorded = tmp_path / "a" / "operative_config.gin"
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
+    with tf.Graph().as_default():
+        assert train.main([f"--base_dir={tmp_path / 'b'}", f"--gin_files={recorded}"]) == 0
+    assert (tmp_path / "b" / "operative_config.gin").read_text() == recorded.read_text()
+    first, second = weights(tmp_path / "a", 1), weights(tmp_path / "b", 1)
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name])
+
+
+def binding(text):
+    return f"--gin_bindings={text}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
+        (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
+        ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
+        ([binding("LogDQNAgent.gamma=1.0")], "gamma is 1.0; it must be between 0 and 1"),
+        ([binding("LogDQNAgent.gamma=-0.5")], "gamma is -0.5; it must be between 0 and 1"),
+        ([binding("LogDQNAgent.k=0")], "k is 0; it must be a positive number"),
+        ([binding("LogDQNAgent.c=0")], "c is 0; it must be a positive number"),
+        ([binding("LogDQNAgent.beta_reg=0")], "beta_reg is 0; it must be in (0, 1]"),
+        ([binding("LogDQNAgent.beta_reg=1.5")], "beta_reg is 1.5; it must be in (0, 1]"),
+        ([binding("LogDQNAgent.q_init_plus=-1")], "q_init is -1; it must be 0 or a positive"),
+        ([binding("LogDQNAgent.update_horizon=0")], "update_horizon is 0; it must be at least 1"),
+        (
+            [binding("LogDQNAgent.gama=0.5")],
+            "gin: Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
+        ),
+        ([binding("LogDQN.gamma=0.5")], "gin: No configurable matching 'LogDQN'"),
+        ([binding("LogDQNAgent.gamma=")], "gin: "),
+        (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .* log_dqn.gin"),
+        (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
+        (["--seed=x"], "argument --seed: invalid int value: 'x'"),
+        (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+        ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
+    ],
+)
+def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
+    base_dir = tmp_path / "run"
+    try:
+        status = train.main([f"--base_dir={base_dir}", *arguments])
+    except SystemExit as stop:  # argparse
+        status = stop.code
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert out == ""
+    assert err.endswith("\n") and err.count("\n") == 1
+    assert "error: " in err
+    for part in message.split(".*"):
+        assert part in err
+    assert not base_dir.exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    base_dir = tmp_path / "file" / "run"
+    assert train.main([f"--base_dir={base_dir}", *tiny()]) == 2
+    assert capsys.readouterr().err == (
+        f"log_dqn.train: error: base_dir is '{base_dir}'; it must be a folder that can be written "
+        "(Not a directory)\n"
+    )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind the superuser")
+def test_a_folder_without_permission(tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    assert train.main([f"--base_dir={tmp_path}", *tiny()]) == 2
+    assert "(Permission denied)" in capsys.readouterr().err
