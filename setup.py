@@ -27,7 +27,7 @@ setuptools.setup(
         "tensorflow-probability>=0.25,<0.26",
         # tensorflow-probability 0.25 does not import with jax 0.7.
         "jax>=0.6,<0.7",
-        "flax>=0.11,<0.12",
+        "flax>=0.10.6,<0.12",
         "gin-config>=0.5,<0.6",
         "ale-py>=0.12,<0.13",
         "gym>=0.25.2,<0.26",
