@@ -34,6 +34,7 @@ setuptools.setup(
         "gymnasium>=1.2,<1.5",
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",
+        "zstandard>=0.23,<0.26",
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],

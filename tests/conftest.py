@@ -1,5 +1,11 @@
+import hypothesis
+
 import log_dqn  # noqa: F401  (makes Dopamine importable)
 from log_dqn import compat
+
+# The same examples in every run, however slow the machine.
+hypothesis.settings.register_profile("seeded", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("seeded")
 
 # Hold back TensorFlow's start-up notes, so that pytest's output stays readable.
 with compat.quiet():
