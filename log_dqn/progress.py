@@ -26,7 +26,7 @@ class _LogFileProgress(_Progress):
     """A progress line a minute, for output that is no terminal."""
 
     def display(self, msg: str | None = None, pos: int | None = None) -> bool:
-        if 0 < self.n < self.total:
+        if self.initial < self.n < self.total:
             print(msg or str(self), file=sys.stderr, flush=True)
         return True
 

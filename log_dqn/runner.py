@@ -1,16 +1,24 @@
 """Dopamine's training loop with LogDQN among its agents, seeds, and one line of progress."""
 
-import os
+import contextlib
+import pathlib
+import pickle
+import re
+import signal
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import gin
+import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
+from dopamine.metrics import pickle_collector
 from dopamine.tf.agents.dqn import dqn_agent
 from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
-from log_dqn import progress, seeding
-from log_dqn.tf import log_dqn_agent
+from log_dqn import checkpoints, progress, random_state, safe_pickle, seeding
+from log_dqn.tf import agent_checkpoint, graph_hooks, log_dqn_agent
 
 AGENTS = {
     "log_dqn": log_dqn_agent.LogDQNAgent,
@@ -50,26 +58,62 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any = None) -> dqn
     Raises:
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
-    agent_class = AGENTS[agent_name()]
-    return agent_class(
-        sess, num_actions=int(environment.action_space.n), summary_writer=summary_writer
-    )
+    name = agent_name()
+    draws_in_graph = name == "implicit_quantile"
+    with (
+        graph_hooks.collect_losses() as losses,
+        graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
+    ):
+        agent = AGENTS[name](
+            sess, num_actions=int(environment.action_space.n), summary_writer=summary_writer
+        )
+    graph_hooks.check_loss(agent, *losses)
+    return agent
 
 
 def operative_config() -> str:
-    """Returns the gin configuration in force, in gin's language."""
+    """Returns the gin configuration in force, in gin's language, a parameter a line."""
     return (
-        f"{gin.operative_config_str()}\n"
+        f"{gin.operative_config_str(max_line_length=10_000)}\n"
         "# Parameters for create_agent:\n"
         "# ==============================================================================\n"
         f"create_agent.agent_name = {agent_name()!r}\n"
     )
 
 
-class ProgressRunner(run_experiment.Runner):
-    """Dopamine's Runner with seeds, one line of progress and a record of the configuration.
+class RunStopped(Exception):
+    """Training has to stop; the message says why, in one line."""
 
-    Configured in gin as `Runner`.
+    def __init__(self, message: str, status: int = 1) -> None:
+        """Initializes it.
+
+        Args:
+            message: one line.
+            status: exit status for the process.
+        """
+        super().__init__(message)
+        self.status = status
+
+
+# Parameters that may change from one start of a run to the next.
+_MAY_CHANGE = re.compile(
+    r"Runner\.num_iterations|Runner\.log_every_n|Logger\..*|Checkpointer\..*"
+    r"|get_latest_checkpoint_number\..*|.*\.(tf_device|summary_writing_frequency"
+    r"|max_tf_checkpoints_to_keep|checkpoint_duration|keep_every|allow_partial_reload)"
+)
+
+
+def _parameters(config: str) -> dict[str, str]:
+    """Returns the parameters of `operative_config` that must be the same when a run goes on."""
+    bindings = re.findall(r"^([\w./]+) = (.*)$", config, re.MULTILINE)
+    return {name: value for name, value in bindings if not _MAY_CHANGE.fullmatch(name)}
+
+
+class ProgressRunner(run_experiment.Runner):
+    """Dopamine's Runner with seeds, safe checkpoints and one line of progress.
+
+    Configured in gin as `Runner`. A run that is stopped, or dies, goes on from the start of the
+    iteration it was in.
     """
 
     def __init__(self, base_dir: str) -> None:
@@ -80,16 +124,27 @@ class ProgressRunner(run_experiment.Runner):
 
         Raises:
             ValueError: if a setting is outside its range.
+            checkpoints.CheckpointError: if there are checkpoints, but none can be gone on from.
         """
-        seed = seeding.seed_everything()
+        self._folder = pathlib.Path(base_dir)
+        self._stop_signal: int | None = None
+        self._seed = seeding.seed_everything()
         super().__init__(base_dir, create_agent)
-        seeding.seed_environment(self._environment, seed)
         self._fine_grained_print_to_console_enabled = False
-        with open(os.path.join(base_dir, "operative_config.gin"), "w", encoding="utf-8") as file:
-            file.write(operative_config())
+        self._restore_metrics()
+        checkpoints.replace_file(self._folder / "operative_config.gin", self._config.encode())
+
+    def stop(self, signal_number: int) -> None:
+        """Makes `run_experiment` raise RunStopped before its next step, for a signal handler."""
+        self._stop_signal = signal_number
 
     def run_experiment(self) -> None:
-        """Runs the iterations that are left; see Dopamine's Runner for what an iteration is."""
+        """Runs the iterations that are left; see Dopamine's Runner for what an iteration is.
+
+        Raises:
+            RunStopped: if the loss is no longer finite, a file can't be written, or `stop` was
+                called. The checkpoint of the last finished iteration is intact.
+        """
         steps_per_iteration = self._steps_per_iteration()
         with progress.create(
             initial=self._start_iteration * steps_per_iteration,
@@ -97,16 +152,154 @@ class ProgressRunner(run_experiment.Runner):
         ) as self._progress:
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._progress.set_description_str(self._title(iteration), refresh=False)
-                statistics = self._run_one_iteration(iteration)
-                self._log_experiment(iteration, statistics)
-                self._checkpoint_experiment(iteration)
-                self._collector_dispatcher.flush()
+                try:
+                    statistics = self._run_one_iteration(iteration)
+                except tf.errors.InvalidArgumentError as error:
+                    raise self._stopped_by_loss(error) from error
+                self._logger[f"iteration_{iteration}"] = statistics
+                try:
+                    self._checkpoint_experiment(iteration)
+                    self._write_log(iteration)
+                    self._collector_dispatcher.flush()
+                except (OSError, tf.errors.OpError) as error:
+                    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+                    raise RunStopped(
+                        f"stopped after iteration {iteration + 1}, which can't be saved: "
+                        f"{reason}; {self._last_checkpoint()}"
+                    ) from error
                 # Episodes run to their end, so phases overshoot; keep to the plan's count.
                 self._progress.n = (iteration + 1) * steps_per_iteration
                 self._report(iteration, statistics)
         if self._summary_writer is not None:
             self._summary_writer.flush()
         self._collector_dispatcher.close()
+
+    def _last_checkpoint(self) -> str:
+        finished = checkpoints.iterations(self._folder / "checkpoints")
+        if not finished:
+            return "there is no checkpoint yet"
+        return f"the last good checkpoint is {self._folder / 'checkpoints' / str(finished[-1])}"
+
+    def _stopped_by_loss(self, error: tf.errors.InvalidArgumentError) -> Exception:
+        match = re.search(rf"\[({graph_hooks.NOT_FINITE}.*)\]", error.message)
+        if match is None:
+            return error
+        details = match[1].replace("] [", " ")
+        return RunStopped(
+            f"stopped at training step {self._agent.training_steps}: {details}; "
+            f"{self._last_checkpoint()}"
+        )
+
+    def _initialize_checkpointer_and_maybe_resume(self, checkpoint_file_prefix: str) -> None:
+        """Loads the newest usable checkpoint, ours or Dopamine's."""
+        del checkpoint_file_prefix
+        seeding.seed_environment(self._environment, self._seed)
+        self._config = operative_config()
+        self._start_iteration = 0
+        self._metrics: dict[str, Any] = {}
+        root = self._folder / "checkpoints"
+
+        def report(message: str) -> None:
+            print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
+
+        newest = checkpoints.newest_usable(root, report)
+        try:
+            if newest is not None:
+                self._load(root / str(newest[0]), newest[1])
+            elif sentinels := sorted(
+                int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
+            ):
+                self._load_dopamine(root, sentinels[-1], report)
+            elif any((self._folder / "logs").glob("log_*")):
+                raise checkpoints.CheckpointError(
+                    f"{self._folder} has logs but no checkpoint; --restart starts over"
+                )
+        except (ValueError, KeyError, OSError, tf.errors.OpError) as error:
+            message = getattr(error, "message", None) or str(error)
+            raise checkpoints.CheckpointError(
+                f"the checkpoint in {root} can't be loaded: {message.splitlines()[0]}; "
+                "--restart starts over"
+            ) from error
+
+    def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
+        then, now = _parameters(manifest["config"]), _parameters(self._config)
+        differences = [
+            f"{name} was {then.get(name, 'not set')} and is {now.get(name, 'not set')}"
+            for name in sorted(then.keys() | now.keys())
+            if then.get(name) != now.get(name)
+        ]
+        if differences:
+            raise checkpoints.CheckpointError(
+                f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"
+            )
+        with open(folder / "state.pickle", "rb") as file:
+            state = safe_pickle.load(file)
+        agent_checkpoint.load(self._agent, folder, state["agent"])
+        random_state.restore(self._environment, state["random"])
+        self._logger.data = state["logs"]
+        self._metrics = state["metrics"]
+        self._start_iteration = manifest["iteration"] + 1
+        # The run may have died between its checkpoint and its log.
+        self._write_log(manifest["iteration"])
+
+    def _load_dopamine(
+        self, root: pathlib.Path, iteration: int, report: Callable[[str], None]
+    ) -> None:
+        bundle = agent_checkpoint.load_dopamine(self._agent, root, iteration)
+        report(
+            f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
+            "doesn't say of which game and configuration it is"
+        )
+        self._logger.data = bundle["logs"]
+        self._start_iteration = bundle["current_iteration"] + 1
+
+    def _checkpoint_experiment(self, iteration: int) -> None:
+        def save(folder: pathlib.Path) -> None:
+            state = {
+                "agent": agent_checkpoint.save(self._agent, folder),
+                "random": random_state.capture(self._environment),
+                "logs": self._logger.data,
+                "metrics": self._metrics_state(),
+            }
+            (folder / "state.pickle").write_bytes(pickle.dumps(state))
+
+        checkpoints.write(
+            self._folder / "checkpoints",
+            iteration,
+            save,
+            {"iteration": iteration, "config": self._config},
+        )
+
+    def _write_log(self, iteration: int) -> None:
+        """Writes Dopamine's `logs/log_N` whole or not at all, and removes old ones."""
+        folder = self._folder / "logs"
+        name = f"{self._logging_file_prefix}_{{}}"
+        checkpoints.replace_file(
+            folder / name.format(iteration),
+            pickle.dumps(self._logger.data, protocol=pickle.HIGHEST_PROTOCOL),
+        )
+        (folder / name.format(iteration - self._logger._logs_duration)).unlink(missing_ok=True)
+
+    def _pickle_collector(self) -> pickle_collector.PickleCollector | None:
+        collectors = self._collector_dispatcher._collectors
+        return next((c for c in collectors if c.get_name() == "pickle"), None)
+
+    def _metrics_state(self) -> dict[str, Any]:
+        collector = self._pickle_collector()
+        if collector is None:
+            return {}
+        return {
+            "statistics": {key: dict(value) for key, value in collector._statistics.items()},
+            # It is flushed after the checkpoint.
+            "file_number": collector._file_number + 1,
+        }
+
+    def _restore_metrics(self) -> None:
+        collector = self._pickle_collector()
+        if collector is not None and self._metrics:
+            for key, value in self._metrics["statistics"].items():
+                collector._statistics[key].update(value)
+            collector._file_number = self._metrics["file_number"]
 
     def _steps_per_iteration(self) -> int:
         """Agent steps that an iteration is planned to take."""
@@ -116,6 +309,12 @@ class ProgressRunner(run_experiment.Runner):
         return f"iteration {min(iteration + 1, self._num_iterations)}/{self._num_iterations}"
 
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
+        if self._stop_signal is not None:
+            raise RunStopped(
+                f"stopped by {signal.Signals(self._stop_signal).name}; the same command goes on "
+                f"from the start of this iteration; {self._last_checkpoint()}",
+                status=128 + self._stop_signal,
+            )
         self._progress.update()
         return super()._run_one_step(action)
 

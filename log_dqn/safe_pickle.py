@@ -15,8 +15,8 @@ import io
 import math
 import pickle
 import re
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Mapping
+from typing import IO, Any
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def _not_callable(*_: Any) -> Any:
 class _Unpickler(pickle.Unpickler):
     """Loads only what `_admitted` holds."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes], also: Mapping[tuple[str, str], type]) -> None:
         # latin1: Dopamine's first versions also ran on Python 2.
         super().__init__(file, encoding="latin1")
         self._dtypes: list[_DType] = []
@@ -169,6 +169,8 @@ class _Unpickler(pickle.Unpickler):
             self._admitted["builtins", kind.__name__] = kind
         for container in (collections.OrderedDict, collections.defaultdict, collections.deque):
             self._admitted["collections", container.__name__] = container
+        self._admitted.update(also)
+        self._also = tuple(also.values())
 
     def find_class(self, module: str, name: str) -> Any:
         python_3_module = "builtins" if module == "__builtin__" else module
@@ -183,39 +185,43 @@ class _Unpickler(pickle.Unpickler):
     def load(self) -> Any:
         loaded = super().load()
         if self._any_arrays or not all(dtype.used for dtype in self._dtypes):
-            return _without_stand_ins(loaded, {})
+            return _without_stand_ins(loaded, {}, self._also)
         return loaded
 
 
-def _without_stand_ins(item: Any, seen: dict[int, Any]) -> Any:
+def _without_stand_ins(item: Any, seen: dict[int, Any], also: tuple[type, ...]) -> Any:
     """Replaces stand-ins by what they stand for, in place where the container allows."""
     if isinstance(item, _Array):
-        return _without_stand_ins(item.array, seen)
+        return _without_stand_ins(item.array, seen, also)
     if isinstance(item, _DType):
         return item.dtype
     if id(item) in seen:
         return seen[id(item)]
     if isinstance(item, tuple):
-        seen[id(item)] = tuple(_without_stand_ins(value, seen) for value in item)
+        seen[id(item)] = tuple(_without_stand_ins(value, seen, also) for value in item)
         return seen[id(item)]
     seen[id(item)] = item
     if isinstance(item, dict):
         for key, value in item.items():
-            item[key] = _without_stand_ins(value, seen)
+            item[key] = _without_stand_ins(value, seen, also)
     elif isinstance(item, (list, collections.deque)):
         for index, value in enumerate(item):
-            item[index] = _without_stand_ins(value, seen)
+            item[index] = _without_stand_ins(value, seen, also)
     elif isinstance(item, np.ndarray) and item.dtype.hasobject:
         for position in np.ndindex(item.shape):
-            item[position] = _without_stand_ins(item[position], seen)
+            item[position] = _without_stand_ins(item[position], seen, also)
+    elif isinstance(item, also):
+        _without_stand_ins(vars(item), seen, also)
     return item
 
 
-def load(file: BinaryIO) -> Any:
+def load(file: IO[bytes], also: Mapping[tuple[str, str], type] | None = None) -> Any:
     """Reads one pickle of plain data.
 
     Args:
         file: an open binary file.
+        also: classes admitted beside plain data, by (module, name). They must be harmless
+            whatever their attributes are set to.
 
     Returns:
         The object: numbers, strings, bytes, numpy arrays and scalars, builtin containers,
@@ -228,7 +234,7 @@ def load(file: BinaryIO) -> Any:
     """
     data = file.read()
     try:
-        return _Unpickler(io.BytesIO(data)).load()
+        return _Unpickler(io.BytesIO(data), also or {}).load()
     except (UnsafePickleError, DamagedPickleError):
         raise
     # Damaged bytes make the unpickler fail with nearly any exception.

@@ -1,6 +1,7 @@
 """Trains one agent on one game: `python -m log_dqn.train --help`."""
 
 import argparse
+import contextlib
 import difflib
 import inspect
 import logging
@@ -8,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from typing import NoReturn
 import absl.logging
 import gin
 
-from log_dqn import compat
+from log_dqn import checkpoints, compat, lock
 
 # What each agent is configured with when no gin file is given.
 DEFAULT_AGENT = "log_dqn"
@@ -32,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(
         prog="python -m log_dqn.train",
-        description="Trains an agent; starts where the newest checkpoint in base_dir ends.",
+        description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -63,6 +65,9 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "--seed",
         type=int,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="remove the run in base_dir and start over"
     )
     return parser.parse_args(argv)
 
@@ -168,6 +173,15 @@ def configure(
         atari.check_game(game)
 
 
+def _remove_run(base_dir: str) -> None:
+    """Removes what a run writes, and nothing else."""
+    folder = pathlib.Path(base_dir)
+    for name in ("checkpoints", "logs", "metrics"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for path in [*folder.glob("events.out.tfevents.*"), folder / "operative_config.gin"]:
+        path.unlink(missing_ok=True)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program.
 
@@ -189,18 +203,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
-    try:
-        configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
-        _check_writable(args.base_dir)
-        experiment = runner.create_runner(args.base_dir)
-    except ValueError as error:
-        if is_new:
-            shutil.rmtree(args.base_dir, ignore_errors=True)
-        # Gin adds lines that say where in the configuration the value comes from.
-        print(f"log_dqn.train: error: {str(error).splitlines()[0]}", file=sys.stderr)
-        return 2
-    print(f"Training {runner.agent_name()} on {device}; results go to {args.base_dir}", flush=True)
-    experiment.run_experiment()
+    with contextlib.ExitStack() as stack:
+        try:
+            configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
+            _check_writable(args.base_dir)
+            stack.enter_context(lock.hold(pathlib.Path(args.base_dir)))
+            if args.restart:
+                _remove_run(args.base_dir)
+            experiment = runner.create_runner(args.base_dir)
+        except (ValueError, OSError, checkpoints.CheckpointError) as error:
+            if is_new:
+                shutil.rmtree(args.base_dir, ignore_errors=True)
+            # Gin adds lines that say where in the configuration the value comes from.
+            print(f"log_dqn.train: error: {str(error).splitlines()[0]}", file=sys.stderr)
+            return 2
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, _: experiment.stop(number))
+        print(
+            f"Training {runner.agent_name()} on {device}; results go to {args.base_dir}",
+            flush=True,
+        )
+        try:
+            experiment.run_experiment()
+        except runner.RunStopped as stop:
+            print(f"log_dqn.train: {stop}", file=sys.stderr)
+            return stop.status
     return 0
 
 

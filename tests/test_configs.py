@@ -20,7 +20,7 @@ ATARI_PROTOCOL = {
     "Runner.evaluation_steps": 125_000,
     "Runner.max_steps_per_episode": 27_000,
     "Runner.clip_rewards": True,
-    "CollectorDispatcher.collectors": ("console", "pickle"),
+    "CollectorDispatcher.collectors": ("pickle",),
 }
 
 
@@ -96,7 +96,7 @@ EXPECTED = {
         "Runner.training_steps": 1000,
         "Runner.evaluation_steps": 1000,
         "Runner.max_steps_per_episode": 200,
-        "CollectorDispatcher.collectors": ("console", "pickle"),
+        "CollectorDispatcher.collectors": ("pickle",),
         "WrappedReplayBuffer.replay_capacity": 50_000,
         "WrappedReplayBuffer.batch_size": 128,
     },

@@ -1,6 +1,4 @@
 import os
-import pathlib
-import pickle
 import subprocess
 import sys
 
@@ -10,49 +8,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import train
-
-# Some hundred frames of Pong: 2 iterations of 60 training and 20 evaluation agent steps.
-TINY = [
-    "--game=Pong",
-    "--gin_bindings=Runner.num_iterations=2",
-    "--gin_bindings=Runner.training_steps=60",
-    "--gin_bindings=Runner.evaluation_steps=20",
-    "--gin_bindings=Runner.max_steps_per_episode=20",
-    "--gin_bindings=WrappedReplayBuffer.replay_capacity=200",
-    "--gin_bindings=WrappedPrioritizedReplayBuffer.replay_capacity=200",
-    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
-    "--gin_bindings=WrappedPrioritizedReplayBuffer.batch_size=8",
-]
-
-
-def tiny(agent_class="LogDQNAgent"):
-    return [
-        *TINY,
-        f"--gin_bindings={agent_class}.min_replay_history=20",
-        f"--gin_bindings={agent_class}.target_update_period=40",
-        f"--gin_bindings={agent_class}.epsilon_decay_period=40",
-    ]
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    def clear():
-        gin.clear_config()
-        gin.config._OPERATIVE_CONFIG.clear()
-
-    clear()
-    with tf.Graph().as_default():
-        yield
-    clear()
-
-
-def read_log(base_dir, number):
-    return pickle.loads((pathlib.Path(base_dir) / "logs" / f"log_{number}").read_bytes())
-
-
-def weights(base_dir, iteration):
-    reader = tf.train.load_checkpoint(str(base_dir / "checkpoints" / f"tf_ckpt-{iteration}"))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+from tests.programs import fresh, read_log, tiny, weights  # noqa: F401
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):

@@ -1,0 +1,48 @@
+"""The random states of a training process, and of its environment between two episodes."""
+
+import random
+from typing import Any
+
+import ale_py
+import numpy as np
+
+
+def capture(environment: Any) -> dict[str, Any]:
+    """Returns the random states of Python, NumPy and the environment.
+
+    Args:
+        environment: environment in one of Dopamine's preprocessing wrappers.
+
+    Returns:
+        Plain data. For Atari it holds the whole emulator; other environments give their random
+        generator's state, which decides what happens from the next `reset` on.
+    """
+    game = environment.environment.unwrapped
+    if hasattr(game, "ale"):
+        of_environment = game.clone_state(include_rng=True).serialize()
+    else:
+        of_environment = game.np_random.bit_generator.state
+    return {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(),
+        "environment": of_environment,
+        "game_over": environment.game_over,
+    }
+
+
+def restore(environment: Any, state: dict[str, Any]) -> None:
+    """Puts back what `capture` returned.
+
+    Args:
+        environment: an environment like the captured one.
+        state: the captured state.
+    """
+    game = environment.environment.unwrapped
+    environment.environment.reset()
+    if hasattr(game, "ale"):
+        game.restore_state(ale_py.ALEState(state["environment"]))
+    else:
+        game.np_random.bit_generator.state = state["environment"]
+    environment.game_over = state["game_over"]
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])

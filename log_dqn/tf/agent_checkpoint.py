@@ -1,0 +1,138 @@
+"""Saving and loading of Dopamine's TensorFlow agents, in our format and in Dopamine's."""
+
+import gzip
+import pathlib
+import re
+from typing import IO, Any, cast
+
+import numpy as np
+import tensorflow as tf
+from dopamine.tf.agents.dqn import dqn_agent
+
+from log_dqn import compressed_array, safe_pickle
+
+_WEIGHTS = "weights"
+# What a checkpoint of a prioritized replay memory names.
+_SUM_TREE = ("dopamine.tf.replay_memory.sum_tree", "SumTree")
+
+
+def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
+    """Writes an agent's TensorFlow variables and replay memory.
+
+    Args:
+        agent: the agent, between two episodes.
+        folder: folder to write into.
+
+    Returns:
+        The rest of the agent's state, plain data for `load`.
+
+    Raises:
+        OSError: if a file can't be written.
+    """
+    try:
+        agent._saver.save(
+            agent._sess, str(folder / _WEIGHTS), write_meta_graph=False, write_state=False
+        )
+    except tf.errors.OpError as error:
+        # The message is a page; the system's reason follows the file's path.
+        reason = re.search(rf"{_WEIGHTS}\S*; (.+)", error.message)
+        raise OSError(
+            f"the weights can't be written ({reason[1] if reason else type(error).__name__})"
+        ) from error
+    memory = agent._replay.memory
+    rows = min(int(memory.add_count), memory._replay_capacity)
+    for name, array in memory._store.items():
+        compressed_array.save(folder / f"replay_{name}.npy.zst", array[:rows])
+    state = {
+        "state": agent.state,
+        "training_steps": agent.training_steps,
+        "add_count": int(memory.add_count),
+        "invalid_range": memory.invalid_range,
+        "episode_end_indices": sorted(int(i) for i in memory.episode_end_indices),
+        "next_experience_is_episode_start": memory._next_experience_is_episode_start,
+    }
+    if hasattr(memory, "sum_tree"):
+        # Every level: the inner sums carry the rounding of their history.
+        nodes = np.concatenate(memory.sum_tree.nodes)
+        compressed_array.save(folder / "replay_priorities.npy.zst", nodes)
+        state["max_recorded_priority"] = float(memory.sum_tree.max_recorded_priority)
+    return state
+
+
+def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any]) -> None:
+    """Reads what `save` has written.
+
+    Args:
+        agent: an agent made with the same settings.
+        folder: the folder.
+        state: what `save` returned.
+
+    Raises:
+        ValueError: if the replay memory doesn't fit the agent.
+        OSError: if a file can't be read.
+        tf.errors.OpError: if the variables can't be read or don't fit.
+    """
+    memory = agent._replay.memory
+    for name, array in memory._store.items():
+        compressed_array.load_into(folder / f"replay_{name}.npy.zst", array)
+    if hasattr(memory, "sum_tree"):
+        levels = memory.sum_tree.nodes
+        nodes = np.concatenate(levels)
+        compressed_array.load_into(folder / "replay_priorities.npy.zst", nodes)
+        ends = np.cumsum([len(level) for level in levels])
+        memory.sum_tree.nodes = np.split(nodes, ends[:-1])
+        memory.sum_tree.max_recorded_priority = state["max_recorded_priority"]
+    agent._saver.restore(agent._sess, str(folder / _WEIGHTS))
+    memory.add_count = np.array(state["add_count"])
+    memory.invalid_range = state["invalid_range"]
+    memory.episode_end_indices = set(state["episode_end_indices"])
+    memory._next_experience_is_episode_start = state["next_experience_is_episode_start"]
+    agent.state = state["state"]
+    agent.training_steps = state["training_steps"]
+
+
+def load_dopamine(
+    agent: dqn_agent.DQNAgent, folder: pathlib.Path, iteration: int
+) -> dict[str, Any]:
+    """Reads a checkpoint that Dopamine's own runner has written.
+
+    Args:
+        agent: an agent made with the same settings.
+        folder: Dopamine's folder `checkpoints`.
+        iteration: the checkpoint's iteration.
+
+    Returns:
+        The runner's part of it: `current_iteration` and `logs`.
+
+    Raises:
+        ValueError: if a file is damaged, names code, or doesn't fit the agent.
+        OSError: if a file is missing or can't be read.
+        tf.errors.OpError: if the variables can't be read or don't fit.
+    """
+    with open(folder / f"ckpt.{iteration}", "rb") as file:
+        bundle = safe_pickle.load(file)
+    memory = agent._replay.memory
+    for name in memory._return_checkpointable_elements():
+        path = folder / f"{name}_ckpt.{iteration}.gz"
+        with cast(IO[bytes], gzip.open(path)) as file:
+            if name.startswith("$store$_"):
+                array = memory._store[name.removeprefix("$store$_")]
+                loaded = np.load(file, allow_pickle=False)
+                if loaded.shape != array.shape or loaded.dtype != array.dtype:
+                    raise ValueError(
+                        f"{path.name} holds {loaded.dtype} of shape {loaded.shape}, not "
+                        f"{array.dtype} of shape {array.shape}"
+                    )
+                array[...] = loaded
+            elif name == "sum_tree":
+                tree = safe_pickle.load(file, also={_SUM_TREE: type(memory.sum_tree)})
+                memory.sum_tree.nodes = tree.nodes
+                memory.sum_tree.max_recorded_priority = float(tree.max_recorded_priority)
+            elif isinstance(getattr(memory, name), np.ndarray):
+                setattr(memory, name, np.load(file, allow_pickle=False))
+            else:
+                setattr(memory, name, safe_pickle.load(file))
+    agent._saver.restore(agent._sess, str(folder / f"tf_ckpt-{iteration}"))
+    agent.state = bundle["state"]
+    agent.training_steps = bundle["training_steps"]
+    return bundle

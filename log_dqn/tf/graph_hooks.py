@@ -1,0 +1,87 @@
+"""What a training run needs of an agent's graph and Dopamine's agents don't offer.
+
+Both hooks act while an agent is built, and leave its arithmetic as it is.
+"""
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+from dopamine.tf.agents.dqn import dqn_agent
+
+# Begins the message of the error that `check_loss` makes a training step raise.
+NOT_FINITE = "the loss is not finite"
+
+
+@contextlib.contextmanager
+def collect_losses() -> Iterator[list[tf.Tensor]]:
+    """Collects the losses whose minimisation is built while the block runs."""
+    losses = []
+    optimizer_class = tf.compat.v1.train.Optimizer
+    minimize = optimizer_class.minimize
+
+    def collecting_minimize(self: Any, loss: tf.Tensor, *args: Any, **kwargs: Any) -> Any:
+        losses.append(loss)
+        return minimize(self, loss, *args, **kwargs)
+
+    optimizer_class.minimize = collecting_minimize
+    try:
+        yield losses
+    finally:
+        optimizer_class.minimize = minimize
+
+
+@contextlib.contextmanager
+def save_random_state() -> Iterator[None]:
+    """Makes `tf.random.uniform` keep its state in a variable while the block runs.
+
+    TensorFlow 1's random operations keep theirs where no checkpoint reaches it. Of Dopamine's
+    agents IQN draws random numbers in its graph, and with this function only. Each call gets a
+    variable of its own: operations that run in parallel would draw from one in any order.
+    """
+    uniform = tf.random.uniform
+
+    def uniform_with_saved_state(*args: Any, **kwargs: Any) -> tf.Tensor:
+        generator = tf.random.Generator.from_seed(random.getrandbits(31))
+        return generator.uniform(*args, **kwargs)
+
+    tf.random.uniform = uniform_with_saved_state
+    try:
+        yield
+    finally:
+        tf.random.uniform = uniform
+
+
+def check_loss(agent: dqn_agent.DQNAgent, loss: tf.Tensor) -> None:
+    """Makes a training step whose loss is NaN or infinite raise an error.
+
+    The error is a `tf.errors.InvalidArgumentError` whose message holds `NOT_FINITE` and
+    statistics of the batch.
+
+    Args:
+        agent: the agent.
+        loss: its loss, a scalar tensor.
+    """
+    rewards, terminals = agent._replay.rewards, agent._replay.terminals
+    with loss.graph.as_default(), tf.device("/cpu:0"):
+        check = tf.compat.v1.Assert(
+            tf.math.is_finite(loss),
+            [
+                NOT_FINITE + ":",
+                loss,
+                "in a batch with rewards from",
+                tf.reduce_min(rewards),
+                "to",
+                tf.reduce_max(rewards),
+                "and mean",
+                tf.reduce_mean(rewards),
+                "and terminal transitions:",
+                tf.reduce_sum(tf.cast(terminals, tf.int32)),
+                "of",
+                tf.size(terminals),
+            ],
+        )
+        with tf.control_dependencies([check]):
+            agent._train_op = (agent._train_op, tf.no_op())

@@ -1,0 +1,65 @@
+"""What the tests of whole training programs share."""
+
+import pathlib
+import pickle
+import signal
+
+import gin
+import pytest
+import tensorflow as tf
+
+from log_dqn import train
+
+# Some hundred frames of Pong: 2 iterations of 60 training and 20 evaluation agent steps.
+TINY = [
+    "--game=Pong",
+    "--gin_bindings=Runner.num_iterations=2",
+    "--gin_bindings=Runner.training_steps=60",
+    "--gin_bindings=Runner.evaluation_steps=20",
+    "--gin_bindings=Runner.max_steps_per_episode=20",
+    "--gin_bindings=WrappedReplayBuffer.replay_capacity=200",
+    "--gin_bindings=WrappedPrioritizedReplayBuffer.replay_capacity=200",
+    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
+    "--gin_bindings=WrappedPrioritizedReplayBuffer.batch_size=8",
+]
+
+
+def tiny(agent_class="LogDQNAgent"):
+    return [
+        *TINY,
+        f"--gin_bindings={agent_class}.min_replay_history=20",
+        f"--gin_bindings={agent_class}.target_update_period=40",
+        f"--gin_bindings={agent_class}.epsilon_decay_period=40",
+    ]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    def clear():
+        gin.clear_config()
+        gin.config._OPERATIVE_CONFIG.clear()
+
+    clear()
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
+    with tf.Graph().as_default():
+        yield
+    clear()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def read_log(base_dir, number):
+    return pickle.loads((pathlib.Path(base_dir) / "logs" / f"log_{number}").read_bytes())
+
+
+def weights(base_dir, iteration):
+    reader = tf.train.load_checkpoint(str(base_dir / "checkpoints" / str(iteration) / "weights"))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def run(base_dir, *arguments):
+    """Runs the program in this process, as if it were a new one; returns the exit status."""
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
+    with tf.Graph().as_default():
+        return train.main([f"--base_dir={base_dir}", *arguments])
