@@ -1,29 +1,35 @@
-"""Measures LogDQN against Dopamine's DQN, interleaved in one run.
+"""Measures this package against Dopamine, side by side in one run.
 
-    python scripts/benchmark.py
+    python scripts/benchmark.py              LogDQN against DQN, interleaved
+    python scripts/benchmark.py checkpoint   saving and loading a full replay memory
 
-Prints, for each figure, both agents' medians and the median of the ratios of neighbouring
-blocks, with its range. A ratio is LogDQN's over DQN's.
+The first prints, for each figure, both agents' medians and the median of the ratios of
+neighbouring blocks, with its range. A ratio is LogDQN's over DQN's.
 """
 
 import argparse
+import pathlib
+import re
 import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from log_dqn import compat
+from log_dqn import checkpoints, compat
 
 with compat.quiet():
     import tensorflow as tf
+    from ale_py.vector_env import AtariVectorEnv
     from dopamine.tf.agents.dqn import dqn_agent
     from tqdm import tqdm
 
     from log_dqn import atari, seeding
-    from log_dqn.tf import log_dqn_agent
+    from log_dqn.tf import agent_checkpoint, log_dqn_agent
 
     DEVICES = tf.config.list_physical_devices("GPU")
 
@@ -32,7 +38,7 @@ GAME = "Pong"
 
 
 def interleave(
-    blocks: dict[str, Callable[[], None]], rounds: int, description: str
+    blocks: Mapping[str, Callable[[], None]], rounds: int, description: str
 ) -> dict[str, np.ndarray]:
     """Times blocks of work in turn, so that a machine's drift hits all of them alike.
 
@@ -46,7 +52,7 @@ def interleave(
     """
     seconds: dict[str, list[float]] = {name: [] for name in blocks}
     for round_ in tqdm(range(rounds + 1), description, leave=False, disable=None):
-        for name in blocks if round_ % 2 else reversed(blocks):
+        for name in sorted(blocks, reverse=bool(round_ % 2)):
             start = time.perf_counter()
             blocks[name]()
             seconds[name].append(time.perf_counter() - start)
@@ -74,6 +80,7 @@ class Learner:
             name: a key of `AGENTS`.
             replay_steps: agent steps of random play.
         """
+        self._trains = False
         with tf.Graph().as_default():
             seeding.seed_everything(0)
             self.environment = atari.create_environment(GAME, seed=0)
@@ -84,7 +91,6 @@ class Learner:
                 epsilon_fn=lambda *_: 0.01 if self._trains else 1.0,
                 tf_device="/gpu:0",
             )
-        self._trains = False
         self._action = self.agent.begin_episode(self.environment.reset())
         self.loop(replay_steps)
         self._trains = True
@@ -122,18 +128,8 @@ def peak_memory(name: str) -> float:
     return float(output.split()[-1])
 
 
-def main() -> None:
-    """Runs the measurements."""
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure")
-    parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    tf.get_logger().setLevel("ERROR")
-    if args.measure_memory_of:
-        Learner(args.measure_memory_of, replay_steps=1000).loop(1000)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        return
-
+def benchmark_agents(rounds: int) -> None:
+    """Prints the figures of the two agents."""
     print(f"{GAME}, batch size 32, TensorFlow {tf.__version__} on {'a GPU' if DEVICES else 'CPU'}")
     print(f"{'':<22}{'LogDQN':>10}{'DQN':>10}")
     learners = {name: Learner(name, replay_steps=2000) for name in AGENTS}
@@ -143,7 +139,7 @@ def main() -> None:
             name: (lambda learner=learner: getattr(learner, method)(steps))
             for name, learner in learners.items()
         }
-        seconds = interleave(blocks, args.rounds, figure)
+        seconds = interleave(blocks, rounds, figure)
         return seconds["LogDQN"] / steps, seconds["DQN"] / steps
 
     ours, theirs = measure("training step", 8, "train")
@@ -152,11 +148,122 @@ def main() -> None:
     report("acting", 1e3 * ours, 1e3 * theirs, "ms")
     ours, theirs = measure("whole loop", 100, "loop")
     report("whole loop", 1 / ours, 1 / theirs, "steps/s")
-    report(
-        "peak memory",
-        *(np.array([peak_memory(name)]) for name in ("LogDQN", "DQN")),
-        "MiB",
+    ours, theirs = (np.array([peak_memory(name)]) for name in ("LogDQN", "DQN"))
+    report("peak memory", ours, theirs, "MiB")
+
+
+def fill_with_real_frames(memory: Any, game: str) -> None:
+    """Fills a replay memory with frames of a game under random play.
+
+    Args:
+        memory: Dopamine's replay memory.
+        game: name of the game.
+    """
+    store, capacity, num_games = memory._store, memory._replay_capacity, 8
+    # Dopamine's preprocessing, in C++ threads.
+    games = AtariVectorEnv(
+        re.sub(r"(?<!^)(?=[A-Z])", "_", game).lower(),
+        num_envs=num_games,
+        stack_num=1,
+        noop_max=0,
+        use_fire_reset=False,
+        episodic_life=False,
+        reward_clipping=False,
+        max_num_frames_per_episode=atari.MAX_FRAMES_PER_EPISODE,
+        repeat_action_probability=0.25,
     )
+    rng = np.random.default_rng(0)
+    frames, _ = games.reset(seed=0)
+    num_actions = games.single_action_space.n  # type: ignore[attr-defined]
+    rows = np.arange(num_games) * (capacity // num_games)
+    for _ in tqdm(range(capacity // num_games), f"playing {game}", disable=None):
+        actions = rng.integers(num_actions, size=num_games)
+        store["observation"][rows] = frames[:, 0]
+        frames, rewards, terminals, *_ = games.step(actions)
+        store["action"][rows] = actions
+        store["reward"][rows] = np.clip(rewards, -1, 1)
+        store["terminal"][rows] = terminals
+        rows += 1
+    memory.add_count = np.array(capacity)
+    memory.episode_end_indices = set(np.flatnonzero(store["terminal"]).tolist())
+
+
+def benchmark_checkpoint(game: str) -> None:
+    """Prints time, size and memory of a checkpoint with 1M frames, Dopamine's and ours."""
+    agent = dqn_agent.DQNAgent(None, num_actions=6, tf_device="/gpu:0")
+    memory = agent._replay.memory
+    fill_with_real_frames(memory, game)
+    expected = {name: array.copy() for name, array in memory._store.items() if array.ndim == 1}
+    sample = memory._store["observation"][::1000].copy()
+
+    def measure(name: str, action: Callable[[], Any]) -> float:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        begin = time.perf_counter()
+        action()
+        seconds = time.perf_counter() - begin
+        growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
+        print(f"{name:<16}{seconds:8.1f} s, peak memory +{growth:.2f} GiB", flush=True)
+        return seconds
+
+    def size(folder: pathlib.Path) -> float:
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+    def check() -> None:
+        for name, array in expected.items():
+            np.testing.assert_array_equal(memory._store[name], array)
+        np.testing.assert_array_equal(memory._store["observation"][::1000], sample)
+
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = pathlib.Path(folder) / "ours", pathlib.Path(folder) / "dopamine"
+        theirs.mkdir()
+        state: dict[str, Any] = {}
+
+        def save_ours() -> None:
+            checkpoints.write(
+                ours, 0, lambda path: state.update(agent_checkpoint.save(agent, path)), {}
+            )
+
+        def load_ours() -> None:
+            checkpoints.read_manifest(ours / "0")
+            agent_checkpoint.load(agent, ours / "0", state)
+
+        print(f"{game}, {memory._replay_capacity:,} frames")
+        save = measure("save, ours", save_ours)
+        memory._store["observation"][:] = 0
+        load = measure("load, ours", load_ours)
+        check()
+        bundle: dict[str, Any] = {}
+        host_save = measure(
+            "save, Dopamine",
+            lambda: bundle.update(agent.bundle_and_checkpoint(str(theirs), 0)),
+        )
+        memory._store["observation"][:] = 0
+        host_load = measure("load, Dopamine", lambda: agent.unbundle(str(theirs), 0, bundle))
+        check()
+        print(f"size            {size(ours):.0f} MB ours, {size(theirs):.0f} MB Dopamine")
+        print(f"Dopamine / ours saving {host_save / save:.1f}, loading {host_load / load:.1f}")
+
+
+def main() -> None:
+    """Runs the measurements."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", nargs="?", choices=("agents", "checkpoint"), default="agents")
+    parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure of agents")
+    parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
+    parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    tf.get_logger().setLevel("ERROR")
+    if args.measure_memory_of:
+        Learner(args.measure_memory_of, replay_steps=1000).loop(1000)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    elif args.what == "checkpoint":
+        benchmark_checkpoint(args.game)
+    else:
+        benchmark_agents(args.rounds)
 
 
 if __name__ == "__main__":
