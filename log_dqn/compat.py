@@ -128,8 +128,9 @@ def silence_gym_notice() -> None:
 def register_optimizers() -> None:
     """Registers TensorFlow 1's optimizers with gin as `tf.train.*`. Imports TensorFlow.
 
-    Reason: `gin.tf.external_configurables`, which does this in Dopamine's own gin files, needs
-    `tf.estimator`, gone since TensorFlow 2.16.
+    Reason: `gin.tf.external_configurables`, which Dopamine's own gin files import for this, needs
+    `tf.estimator`, gone since TensorFlow 2.16. An empty module takes its place, so that such
+    files work.
     Can go: when gin-config imports with current TensorFlow.
     """
     import gin
@@ -140,3 +141,6 @@ def register_optimizers() -> None:
             gin.get_configurable(f"tf.train.{optimizer.__name__}")
         except ValueError:
             gin.external_configurable(optimizer, module="tf.train")
+    name = "gin.tf.external_configurables"
+    if not hasattr(tf, "estimator"):
+        sys.modules.setdefault(name, types.ModuleType(name))

@@ -7,6 +7,8 @@ import pathlib
 import socket
 from collections.abc import Iterator
 
+NAME = "lock"
+
 
 @contextlib.contextmanager
 def hold(folder: pathlib.Path) -> Iterator[None]:
@@ -18,7 +20,7 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
     Raises:
         ValueError: if another process holds it.
     """
-    with open(folder / "lock", "a+", encoding="utf-8") as file:
+    with open(folder / NAME, "a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

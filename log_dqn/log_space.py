@@ -18,11 +18,12 @@ the chosen action's output (no gradient flows through the target y_h).
 
 import dataclasses
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from log_dqn.mapping import Array, LogMapping
+from log_dqn.mapping import Array, LogMapping, as_number, check
 
 LOSSES = ("huber", "mse")
 
@@ -167,7 +168,11 @@ def loss(td: Array, kind: str, xp: Any = np) -> Array:
 
     Returns:
         The loss of each element, shaped like `td`.
+
+    Raises:
+        ValueError: if there is no such loss.
     """
+    check("loss", kind, kind in LOSSES, f"one of {', '.join(LOSSES)}")
     if kind == "mse":
         return td * td
     size = xp.abs(td)
@@ -209,11 +214,19 @@ class LogUpdate:
     clip_inverse: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.beta_reg <= 1:
-            raise ValueError(f"beta_reg is {self.beta_reg}; it must be in (0, 1]")
-        if not self.update_horizon >= 1:
-            raise ValueError(f"update_horizon is {self.update_horizon}; it must be at least 1")
-        _ = self.mappings
+        beta_reg, n = self.beta_reg, self.update_horizon
+        check("beta_reg", beta_reg, 0 < as_number(beta_reg) <= 1, "in (0, 1]")
+        is_count = isinstance(n, numbers.Integral) and not isinstance(n, bool) and n >= 1
+        check("update_horizon", n, is_count, "a whole number, at least 1")
+        for name in ("q_init_plus", "q_init_minus"):
+            q_init = getattr(self, name)
+            check(name, q_init, 0 <= as_number(q_init) < math.inf, "0 or a positive number")
+        for name in ("clip_bootstrap", "clip_inverse"):
+            value = getattr(self, name)
+            check(name, value, isinstance(value, bool), "True or False")
+        _ = self.mappings  # Checks the others.
+        gamma_n = self.gamma**n
+        check("gamma", self.gamma, gamma_n > 0, f"larger: its power {n}, update_horizon, is 0")
 
     @property
     def mappings(self) -> tuple[LogMapping, LogMapping]:

@@ -6,11 +6,34 @@ default), `jax.numpy`, or `log_dqn.tf.namespace.xp` for TensorFlow.
 
 import dataclasses
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
 Array = Any  # An array or scalar of the namespace `xp`.
+
+
+def as_number(value: Any) -> float:
+    """Returns a real number as it is, and NaN, which lies in no range, for anything else."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if is_number else math.nan
+
+
+def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
+    """Checks a setting.
+
+    Args:
+        name: its name.
+        value: its value.
+        is_allowed: whether the value is allowed.
+        allowed: what is allowed, in words.
+
+    Raises:
+        ValueError: if the value isn't allowed; the message names all three.
+    """
+    if not is_allowed:
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +64,13 @@ class LogMapping:
     additive: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.gamma < 1:
-            raise ValueError(f"gamma is {self.gamma}; it must be between 0 and 1, both excluded")
+        check("gamma", self.gamma, 0 < as_number(self.gamma) < 1, "between 0 and 1, both excluded")
         for name in ("k", "c"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be a positive number")
-        if not 0 <= self.q_init < math.inf:
-            raise ValueError(f"q_init is {self.q_init}; it must be 0 or a positive number")
+            value = getattr(self, name)
+            check(name, value, 0 < as_number(value) < math.inf, "a positive number")
+        check(
+            "q_init", self.q_init, 0 <= as_number(self.q_init) < math.inf, "0 or a positive number"
+        )
 
     @property
     def log_floor(self) -> float:

@@ -60,5 +60,5 @@ def create(initial: int, total: int) -> Any:
         mininterval=0.5 if terminal else 60,
         dynamic_ncols=True,
         leave=False,
-        bar_format="{desc}: {percentage:.0f}%, {rate_fmt}, {remaining} left{postfix}",
+        bar_format="{desc} ({percentage:.0f}% of the run), {rate_fmt}, {remaining} left{postfix}",
     )

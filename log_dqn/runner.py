@@ -18,6 +18,7 @@ from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
 from log_dqn import checkpoints, progress, random_state, safe_pickle, seeding
+from log_dqn.mapping import as_number, check
 from log_dqn.tf import agent_checkpoint, graph_hooks, log_dqn_agent
 
 AGENTS = {
@@ -39,9 +40,38 @@ def agent_name() -> str:
         name = gin.query_parameter("create_agent.agent_name")
     except ValueError:
         name = None
-    if name not in AGENTS:
-        raise ValueError(f"agent is {name!r}; it must be one of {', '.join(AGENTS)}")
+    check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
     return name
+
+
+def _check_counts(settings: dict[str, Any]) -> None:
+    """Checks that settings, by name, are whole numbers of at least 1."""
+    for name, value in settings.items():
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        check(name, value, is_count, "a whole number, at least 1")
+
+
+def _check_agent_settings(agent_class: str) -> None:
+    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
+
+    def bound(name: str, default: Any) -> Any:
+        try:
+            value = gin.query_parameter(name)
+        except ValueError:
+            return default
+        # References (@...) and macros (%...) are checked by what they name.
+        return value if isinstance(value, (int, float, str, tuple, type(None))) else default
+
+    for name in ("update_period", "target_update_period", "update_horizon"):
+        _check_counts({name: bound(f"{agent_class}.{name}", 1)})
+    for name in ("epsilon_train", "epsilon_eval"):
+        epsilon = bound(f"{agent_class}.{name}", 0)
+        check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
+    gamma = bound(f"{agent_class}.gamma", 0.5)
+    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer"):
+        for name in ("batch_size", "replay_capacity"):
+            _check_counts({name: bound(f"{replay}.{name}", 1)})
 
 
 def create_agent(sess: Any, environment: Any, summary_writer: Any = None) -> dqn_agent.DQNAgent:
@@ -59,6 +89,7 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any = None) -> dqn
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
+    _check_agent_settings(AGENTS[name].__name__)
     draws_in_graph = name == "implicit_quantile"
     with (
         graph_hooks.collect_losses() as losses,
@@ -71,13 +102,23 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any = None) -> dqn
     return agent
 
 
+def _schedule() -> str:
+    try:
+        return gin.query_parameter("create_runner.schedule")
+    except ValueError:
+        return "continuous_train_and_eval"
+
+
 def operative_config() -> str:
     """Returns the gin configuration in force, in gin's language, a parameter a line."""
+    # Dopamine's create_agent and create_runner are configured, but not called.
+    rule = "# " + "=" * 78
     return (
         f"{gin.operative_config_str(max_line_length=10_000)}\n"
-        "# Parameters for create_agent:\n"
-        "# ==============================================================================\n"
-        f"create_agent.agent_name = {agent_name()!r}\n"
+        f"# Parameters for create_agent:\n{rule}\n"
+        f"create_agent.agent_name = {agent_name()!r}\n\n"
+        f"# Parameters for create_runner:\n{rule}\n"
+        f"create_runner.schedule = {_schedule()!r}\n"
     )
 
 
@@ -116,6 +157,8 @@ class ProgressRunner(run_experiment.Runner):
     iteration it was in.
     """
 
+    _has_evaluation = True
+
     def __init__(self, base_dir: str) -> None:
         """Builds environment and agent, and loads the newest checkpoint if there is one.
 
@@ -132,7 +175,24 @@ class ProgressRunner(run_experiment.Runner):
         super().__init__(base_dir, create_agent)
         self._fine_grained_print_to_console_enabled = False
         self._restore_metrics()
-        checkpoints.replace_file(self._folder / "operative_config.gin", self._config.encode())
+        # A seed that was drawn is recorded like one that was given.
+        config = self._config.replace(
+            "seed_everything.seed = None", f"seed_everything.seed = {self._seed}"
+        )
+        checkpoints.replace_file(self._folder / "operative_config.gin", config.encode())
+
+    def _create_directories(self) -> None:
+        # Called once Dopamine's Runner knows its settings, before anything is written.
+        counts = {
+            "num_iterations": self._num_iterations,
+            "training_steps": self._training_steps,
+        }
+        if self._has_evaluation:
+            counts["evaluation_steps"] = self._evaluation_steps
+        if self._max_steps_per_episode is not None:
+            counts["max_steps_per_episode"] = self._max_steps_per_episode
+        _check_counts(counts)
+        super()._create_directories()
 
     def stop(self, signal_number: int) -> None:
         """Makes `run_experiment` raise RunStopped before its next step, for a signal handler."""
@@ -145,6 +205,8 @@ class ProgressRunner(run_experiment.Runner):
             RunStopped: if the loss is no longer finite, a file can't be written, or `stop` was
                 called. The checkpoint of the last finished iteration is intact.
         """
+        if self._start_iteration >= self._num_iterations:
+            print(f"This run has finished its {self._num_iterations} iterations.", flush=True)
         steps_per_iteration = self._steps_per_iteration()
         with progress.create(
             initial=self._start_iteration * steps_per_iteration,
@@ -239,6 +301,7 @@ class ProgressRunner(run_experiment.Runner):
         self._logger.data = state["logs"]
         self._metrics = state["metrics"]
         self._start_iteration = manifest["iteration"] + 1
+        self._seed = manifest["seed"]
         # The run may have died between its checkpoint and its log.
         self._write_log(manifest["iteration"])
 
@@ -267,7 +330,7 @@ class ProgressRunner(run_experiment.Runner):
             self._folder / "checkpoints",
             iteration,
             save,
-            {"iteration": iteration, "config": self._config},
+            {"iteration": iteration, "seed": self._seed, "config": self._config},
         )
 
     def _write_log(self, iteration: int) -> None:
@@ -303,7 +366,7 @@ class ProgressRunner(run_experiment.Runner):
 
     def _steps_per_iteration(self) -> int:
         """Agent steps that an iteration is planned to take."""
-        return self._training_steps + self._evaluation_steps
+        return self._training_steps + self._has_evaluation * self._evaluation_steps
 
     def _title(self, iteration: int) -> str:
         return f"iteration {min(iteration + 1, self._num_iterations)}/{self._num_iterations}"
@@ -334,11 +397,16 @@ class ProgressRunner(run_experiment.Runner):
         )
 
 
-class ProgressTrainRunner(ProgressRunner, run_experiment.TrainRunner):
-    """Training phases only; configured in gin as `Runner` and `TrainRunner`."""
+class ProgressTrainRunner(ProgressRunner):
+    """Training phases only; configured in gin as `Runner`.
 
-    def _steps_per_iteration(self) -> int:
-        return self._training_steps
+    Dopamine's TrainRunner is not inherited: its constructor passes Dopamine's environment on,
+    over the one that gin binds.
+    """
+
+    _has_evaluation = False
+    _run_one_iteration = run_experiment.TrainRunner._run_one_iteration
+    _save_tensorboard_summaries = run_experiment.TrainRunner._save_tensorboard_summaries
 
 
 def create_runner(base_dir: str) -> ProgressRunner:
@@ -357,10 +425,6 @@ def create_runner(base_dir: str) -> ProgressRunner:
         "continuous_train_and_eval": ProgressRunner,
         "continuous_train": ProgressTrainRunner,
     }
-    try:
-        schedule = gin.query_parameter("create_runner.schedule")
-    except ValueError:
-        schedule = "continuous_train_and_eval"
-    if schedule not in runners:
-        raise ValueError(f"schedule is {schedule!r}; it must be one of {', '.join(runners)}")
+    schedule = _schedule()
+    check("schedule", schedule, schedule in runners, f"one of {', '.join(runners)}")
     return runners[schedule](base_dir)

@@ -8,6 +8,8 @@ import gin
 import numpy as np
 import tensorflow as tf
 
+from log_dqn.mapping import check
+
 
 @gin.configurable
 def seed_everything(seed: int | None = None) -> int:
@@ -27,8 +29,8 @@ def seed_everything(seed: int | None = None) -> int:
     """
     if seed is None:
         seed = secrets.randbits(31)
-    if not (isinstance(seed, int) and 0 <= seed < 2**32):
-        raise ValueError(f"seed is {seed!r}; it must be a whole number from 0 to 4294967295")
+    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**32
+    check("seed", seed, is_seed, "a whole number from 0 to 4294967295")
     random.seed(seed)
     np.random.seed(seed)
     tf.compat.v1.disable_v2_behavior()
@@ -39,4 +41,3 @@ def seed_everything(seed: int | None = None) -> int:
 def seed_environment(environment: Any, seed: int) -> None:
     """Seeds an environment made by one of Dopamine's preprocessing wrappers."""
     environment.environment.reset(seed=seed)
-    environment.action_space.seed(seed)

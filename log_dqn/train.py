@@ -12,16 +12,21 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import absl.logging
 import gin
 
 from log_dqn import checkpoints, compat, lock
+from log_dqn.mapping import check
 
-# What each agent is configured with when no gin file is given.
+# The agent whose gin file is used when neither an agent nor a gin file is given.
 DEFAULT_AGENT = "log_dqn"
+
+
+# Where the environment factories, ours and Dopamine's, take the game from.
+_GAME_PARAMETERS = ("create_environment.game_name", "atari_lib.create_atari_environment.game_name")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -79,6 +84,10 @@ def config_dir() -> pathlib.Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
+# For gin files that include one that comes with the package.
+gin.add_config_file_search_path(str(config_dir()))
+
+
 def find_gin_file(name: str) -> str:
     """Returns the path of a gin file.
 
@@ -114,14 +123,45 @@ def _check_writable(base_dir: str) -> None:
         ) from error
 
 
-def _nearest_parameters(gin_message: str) -> str:
+def _explain(error: Exception) -> str:
+    """Returns an error of gin, or of Dopamine, as one line that says what and where."""
+    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    # Keras puts its own heading above a message, gin the place below it.
+    line = lines[-1] if lines[0] == "in user code:" else lines[0]
+    place = re.search(r'In file "(.+)", line (\d+)', message)
+    return line + (f" (in {place[1]}, line {place[2]})" if place else "")
+
+
+def _nearest_parameters(message: str) -> str:
     """Returns what gin's message on a parameter that doesn't exist leaves out."""
-    match = re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", gin_message)
+    match = re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message)
     if not match:
         return ""
     allowed = list(inspect.signature(gin.get_configurable(match[1])).parameters)
     near = difflib.get_close_matches(match[2], allowed) or sorted(set(allowed) - {"self"})
     return f" (nearest: {', '.join(near)})"
+
+
+@contextlib.contextmanager
+def _explained(name: str, value: str) -> Iterator[None]:
+    """Turns what gin raises while it parses into a ValueError that names the culprit."""
+    # Gin logs every folder in which it does not find an included file.
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    except (
+        ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
+        message = _explain(error)
+        raise ValueError(
+            f"{name} is {value!r}; it must be gin that can be read: "
+            f"{message}{_nearest_parameters(message)}"
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def configure(
@@ -141,36 +181,80 @@ def configure(
         seed: seed, or None likewise.
 
     Raises:
-        ValueError: if a file, a gin name, the agent or the game doesn't exist, or a file or
-            binding isn't gin.
+        ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
+            isn't gin, or game or agent contradict the files.
     """
     from log_dqn import atari, runner
 
-    if agent is not None and agent not in runner.AGENTS:
-        raise ValueError(f"agent is {agent!r}; it must be one of {', '.join(runner.AGENTS)}")
-    bindings = list(gin_bindings)
-    for name, value in (
-        ("create_environment.game_name", game),
-        ("create_agent.agent_name", agent),
-        ("seed_everything.seed", seed),
-    ):
-        if value is not None:
-            bindings.append(f"{name} = {value!r}")
-    files = [find_gin_file(name) for name in gin_files or [f"{agent or DEFAULT_AGENT}.gin"]]
-    gin.add_config_file_search_path(str(config_dir()))
-    # Gin logs every folder in which it does not find an included file.
-    logging.disable(logging.ERROR)
-    try:
-        gin.parse_config_files_and_bindings(files, bindings)
-    except (ValueError, SyntaxError, LookupError, ImportError, OSError) as error:
-        # Below its first line gin says where in the configuration the fault is.
-        message = str(error).strip("\"'").splitlines()[0]
-        raise ValueError(f"gin: {message}{_nearest_parameters(message)}") from error
-    finally:
-        logging.disable(logging.NOTSET)
-    runner.agent_name()
+    if agent is not None:
+        check("agent", agent, agent in runner.AGENTS, f"one of {', '.join(runner.AGENTS)}")
     if game is not None:
         atari.check_game(game)
+    for name in gin_files or [f"{agent or DEFAULT_AGENT}.gin"]:
+        path = find_gin_file(name)
+        with _explained("gin_files", name):
+            gin.parse_config_file(path)
+    for binding in gin_bindings:
+        with _explained("gin_bindings", binding):
+            gin.parse_config(binding)
+    if agent is not None:
+        try:
+            configured = gin.query_parameter("create_agent.agent_name")
+        except ValueError:
+            configured = agent
+            gin.parse_config(f"create_agent.agent_name = {agent!r}")
+        check("agent", agent, agent == configured, f"{configured!r}, which the gin files configure")
+    if game is not None:
+        try:
+            factory = str(gin.query_parameter("Runner.create_environment_fn"))
+        except ValueError:
+            factory = "@atari_lib.create_atari_environment"
+        games = [name for name in _GAME_PARAMETERS if factory.endswith(name.split(".")[-2])]
+        if not games:
+            raise ValueError(
+                f"game is {game!r}; it must be left out, since the environment is {factory}"
+            )
+        gin.parse_config(f"{games[0]} = {game!r}")
+    if seed is not None:
+        gin.parse_config(f"seed_everything.seed = {seed!r}")
+    runner.agent_name()
+
+
+# What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
+_SETTING_ERRORS = (ValueError, TypeError, AttributeError, AssertionError, MemoryError)
+
+
+def _create_runner(base_dir: str, restart: bool, stack: contextlib.ExitStack) -> Any:
+    """Makes a run's folder, takes its lock, and creates the runner.
+
+    If that fails in a folder that was empty or wasn't there, nothing is left behind.
+
+    Args:
+        base_dir: folder of the run.
+        restart: whether to remove the run that is there.
+        stack: holds the lock.
+
+    Returns:
+        The runner.
+    """
+    from log_dqn import runner
+
+    folder = pathlib.Path(base_dir)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    _check_writable(base_dir)
+    stack.enter_context(lock.hold(folder))
+    was_empty = {path.name for path in folder.iterdir()} == {lock.NAME}
+    try:
+        if restart:
+            _remove_run(base_dir)
+        return runner.create_runner(base_dir)
+    except BaseException:
+        if was_empty:
+            _remove_run(base_dir)
+            (folder / lock.NAME).unlink()
+            for path in missing:
+                path.rmdir()
+        raise
 
 
 def _remove_run(base_dir: str) -> None:
@@ -192,7 +276,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     args = _parse_args(argv)
-    is_new = not os.path.exists(args.base_dir)
     with compat.quiet():
         import tensorflow as tf
 
@@ -206,16 +289,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         try:
             configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
-            _check_writable(args.base_dir)
-            stack.enter_context(lock.hold(pathlib.Path(args.base_dir)))
-            if args.restart:
-                _remove_run(args.base_dir)
-            experiment = runner.create_runner(args.base_dir)
-        except (ValueError, OSError, checkpoints.CheckpointError) as error:
-            if is_new:
-                shutil.rmtree(args.base_dir, ignore_errors=True)
-            # Gin adds lines that say where in the configuration the value comes from.
-            print(f"log_dqn.train: error: {str(error).splitlines()[0]}", file=sys.stderr)
+            experiment = _create_runner(args.base_dir, args.restart, stack)
+        except (checkpoints.CheckpointError, OSError, *_SETTING_ERRORS) as error:
+            print(f"log_dqn.train: error: {_explain(error)}", file=sys.stderr)
             return 2
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: experiment.stop(number))

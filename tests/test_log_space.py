@@ -171,6 +171,22 @@ def test_td_error_worked_by_hand():
     assert log_space.td_error(np.float32(-400), np.float32(0), 1.0, 0.1) == pytest.approx(expected)
 
 
+@NAMESPACES
+@pytest.mark.parametrize("beta_reg", [0.01, 0.1, 1.0])
+def test_td_error_keeps_the_digits_of_small_differences(run, beta_reg):
+    # c ln(1 + beta_reg (e^x - 1)) is about c beta_reg x here; ln(1 - beta_reg + ...) would be
+    # off by percents in float32.
+    x = np.array([1e-6, -1e-5, 1e-4, -0.01, 0.5, -0.99], np.float32)
+
+    def fn(log_u, xp):
+        ell = xp.zeros_like(log_u)
+        return (log_space.td_error(ell, log_u, 0.5, beta_reg, xp),)
+
+    (td,) = run(fn, x)
+    expected = [0.5 * math.log1p(beta_reg * math.expm1(float(v))) for v in x]
+    np.testing.assert_allclose(td, expected, rtol=1e-6)
+
+
 def test_target_worked_by_hand():
     args = {"gamma_n": 0.5, "k": 4}
     # r = 1, v = 0.25: 1 + 0.5 * 0.25 = 1.125.
@@ -223,11 +239,13 @@ def test_loss(run):
         ("k", 0),
         ("c", -0.5),
         ("q_init_minus", -1.0),
+        ("q_init_plus", math.inf),
+        ("clip_bootstrap", "no"),
+        ("update_horizon", 1.5),
         *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan)],
         *[("update_horizon", v) for v in (0, -3)],
     ],
 )
 def test_a_setting_out_of_range_is_named(name, value):
-    shown = name.removesuffix("_minus")
-    with pytest.raises(ValueError, match=rf"^{shown} is {value}; it must be"):
+    with pytest.raises(ValueError, match=rf"^{name} is {value!r}; it must be"):
         log_space.LogUpdate(**{name: value})

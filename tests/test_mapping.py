@@ -86,7 +86,7 @@ def test_f_equals_the_paper_at_high_precision(mapping, x):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("gamma", v) for v in (0.0, 1.0, -0.5, 1.5, math.nan)],
+        *[("gamma", v) for v in (0.0, 1.0, -0.5, 1.5, math.nan, "0.9", None, True)],
         *[("k", v) for v in (0, -1, math.inf, math.nan)],
         *[("c", v) for v in (0, -0.5, math.nan)],
         *[("q_init", v) for v in (-1e-9, math.nan, math.inf)],
@@ -94,7 +94,7 @@ def test_f_equals_the_paper_at_high_precision(mapping, x):
 )
 def test_a_parameter_out_of_range_is_named(name, value):
     settings = {"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 1.0, name: value}
-    with pytest.raises(ValueError, match=rf"^{name} is {value}; it must be"):
+    with pytest.raises(ValueError, match=rf"^{name} is {value!r}; it must be"):
         LogMapping(**settings)
 
 

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import train
-from tests.programs import fresh, read_log, tiny, weights  # noqa: F401
+from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):
@@ -103,35 +104,78 @@ def binding(text):
     return f"--gin_bindings={text}"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
-        (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
-        ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
-        ([binding("LogDQNAgent.gamma=1.0")], "gamma is 1.0; it must be between 0 and 1"),
-        ([binding("LogDQNAgent.gamma=-0.5")], "gamma is -0.5; it must be between 0 and 1"),
-        ([binding("LogDQNAgent.k=0")], "k is 0; it must be a positive number"),
-        ([binding("LogDQNAgent.c=0")], "c is 0; it must be a positive number"),
-        ([binding("LogDQNAgent.beta_reg=0")], "beta_reg is 0; it must be in (0, 1]"),
-        ([binding("LogDQNAgent.beta_reg=1.5")], "beta_reg is 1.5; it must be in (0, 1]"),
-        ([binding("LogDQNAgent.q_init_plus=-1")], "q_init is -1; it must be 0 or a positive"),
-        ([binding("LogDQNAgent.update_horizon=0")], "update_horizon is 0; it must be at least 1"),
-        (
-            [binding("LogDQNAgent.gama=0.5")],
-            "gin: Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
-        ),
-        ([binding("LogDQN.gamma=0.5")], "gin: No configurable matching 'LogDQN'"),
-        ([binding("LogDQNAgent.gamma=")], "gin: "),
-        (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .* log_dqn.gin"),
-        (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
-        (["--seed=x"], "argument --seed: invalid int value: 'x'"),
-        (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
-        ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
+BAD_INPUT = [
+    (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
+    (["--game="], "game is ''; it must be one of Dopamine's 60 Atari games"),
+    (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
+    ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
+    *[
+        ([binding(f"LogDQNAgent.gamma={value}")], "gamma is .*; it must be between 0 and 1")
+        for value in ("1.0", "0", "-0.5", "'0.9'", "None", "True")
     ],
-)
+    *[
+        ([binding(f"LogDQNAgent.{name}={value}")], f"{name} is .*; it must be a positive number")
+        for name in ("k", "c")
+        for value in ("0", "-1", "'x'", "[1]")
+    ],
+    *[
+        ([binding(f"LogDQNAgent.beta_reg={value}")], "beta_reg is .*; it must be in (0, 1]")
+        for value in ("0", "1.5", "-1", "None")
+    ],
+    ([binding("LogDQNAgent.q_init_plus=-1")], "q_init_plus is -1; it must be 0 or a positive"),
+    ([binding("LogDQNAgent.q_init_minus=-1")], "q_init_minus is -1; it must be 0 or a positive"),
+    *[
+        (
+            [binding(f"LogDQNAgent.update_horizon={value}")],
+            f"update_horizon is {value}; it must be a whole number, at least 1",
+        )
+        for value in ("0", "-1", "1.5", "'a'")
+    ],
+    ([binding("LogDQNAgent.clip_bootstrap='no'")], "clip_bootstrap is 'no'; it must be True or"),
+    ([binding("LogDQNAgent.loss='l1'")], "loss is 'l1'; it must be one of huber, mse"),
+    ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
+    ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be from 0 to 1"),
+    ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
+    ([binding("LogDQNAgent.network='x'")], "network is 'x'; it must be "),
+    ([binding("WrappedReplayBuffer.batch_size=0")], "batch_size is 0; it must be a whole"),
+    (["--agent=dqn", binding("DQNAgent.gamma=1.5")], "gamma is 1.5; it must be between 0 and 1"),
+    (["--agent=dqn", binding("DQNAgent.update_horizon=0")], "update_horizon is 0; it must be"),
+    *[
+        ([binding(f"Runner.{name}={value}")], f"{name} is {value}; it must be a whole number")
+        for name in ("num_iterations", "training_steps", "evaluation_steps")
+        for value in ("0", "-1", "1.5", "'a'")
+    ],
+    ([binding("Runner.max_steps_per_episode=0")], "max_steps_per_episode is 0; it must be"),
+    (
+        [binding("LogDQNAgent.gama=0.5")],
+        "gin_bindings is 'LogDQNAgent.gama=0.5'; it must be gin that can be read: Configurable "
+        "'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
+    ),
+    ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*matching 'LogDQN'"),
+    ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
+    ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
+    ([binding("gamma")], "gin_bindings is 'gamma'; it must be gin that can be read"),
+    (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .* log_dqn.gin"),
+    (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
+    (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
+    ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
+    (["--seed=x"], "argument --seed: invalid int value: 'x'"),
+    (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
+    (
+        ["--gin_files=log_dqn_cartpole.gin", "--game=Pong"],
+        "game is 'Pong'; it must be left out, since the environment is @gym_lib.create_gym",
+    ),
+    (
+        ["--gin_files=log_dqn_quick.gin", "--agent=c51"],
+        "agent is 'c51'; it must be 'log_dqn', which the gin files configure",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
-    base_dir = tmp_path / "run"
+    base_dir = tmp_path / "new" / "run"
     try:
         status = train.main([f"--base_dir={base_dir}", *arguments])
     except SystemExit as stop:  # argparse
@@ -143,7 +187,76 @@ def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message)
     assert "error: " in err
     for part in message.split(".*"):
         assert part in err
-    assert not base_dir.exists()
+    assert not base_dir.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"import nosuchmodule\n", "No module named 'nosuchmodule' (in "),
+        (b"LogDQNAgent.gamma = \n", "it must be gin that can be read"),
+        (b"\xff\xfe\x00binary", "it must be gin that can be read"),
+        (b"include 'self.gin'\n", "it must be gin that can be read"),
+    ],
+)
+def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "self.gin").write_bytes(content)
+    assert train.main([f"--base_dir={tmp_path / 'run'}", "--gin_files=self.gin"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("log_dqn.train: error: gin_files is 'self.gin'; ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_bad_input_leaves_what_was_there(tmp_path, capsys):
+    (tmp_path / "mine").write_text("keep")
+    assert train.main([f"--base_dir={tmp_path}", binding("LogDQNAgent.loss='l1'")]) == 2
+    assert (tmp_path / "mine").read_text() == "keep"
+
+
+def test_training_phases_only(tmp_path):
+    schedule = binding("create_runner.schedule='continuous_train'")
+    assert train.main([f"--base_dir={tmp_path}", "--seed=1", *tiny(), schedule]) == 0
+    statistics = read_log(tmp_path, 1)["iteration_1"]
+    assert statistics["train_episode_lengths"] == [20, 20, 20]
+    assert not any(name.startswith("eval") for name in statistics)
+    recorded = (tmp_path / "operative_config.gin").read_text()
+    assert "create_runner.schedule = 'continuous_train'" in recorded
+    assert "Runner.create_environment_fn = @atari.create_environment" in recorded
+
+
+def test_a_drawn_seed_is_recorded_and_kept(tmp_path):
+    assert train.main([f"--base_dir={tmp_path}", *tiny()]) == 0
+    drawn = re.search(
+        r"seed_everything.seed = (\d+)", (tmp_path / "operative_config.gin").read_text()
+    )
+    assert run(tmp_path, *tiny(), binding("Runner.num_iterations=3")) == 0
+    assert drawn[0] in (tmp_path / "operative_config.gin").read_text()
+
+
+def test_a_gin_file_in_dopamines_own_style(tmp_path):
+    path = tmp_path / "dqn.gin"
+    path.write_text(
+        """
+        import dopamine.discrete_domains.atari_lib
+        import dopamine.discrete_domains.run_experiment
+        import dopamine.tf.agents.dqn.dqn_agent
+        import dopamine.tf.replay_memory.circular_replay_buffer
+        import gin.tf.external_configurables
+
+        DQNAgent.optimizer = @tf.train.RMSPropOptimizer()
+        tf.train.RMSPropOptimizer.learning_rate = 0.00025
+        atari_lib.create_atari_environment.game_name = 'Pong'
+        create_agent.agent_name = 'dqn'
+        """.replace("        ", "")
+    )
+    arguments = [a for a in tiny("DQNAgent") if not a.startswith("--game")]
+    assert train.main([f"--base_dir={tmp_path / 'run'}", f"--gin_files={path}",
+                       "--game=Breakout", *arguments]) == 0  # fmt: skip
+    recorded = (tmp_path / "run" / "operative_config.gin").read_text()
+    assert "create_atari_environment.game_name = 'Breakout'" in recorded
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, capsys):

@@ -9,41 +9,27 @@ from dopamine.discrete_domains import atari_lib
 from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn import log_space
+from log_dqn.mapping import check
 from log_dqn.tf import heads
 from log_dqn.tf.namespace import xp
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
 
 
 @gin.configurable
 class LogDQNAgent(dqn_agent.DQNAgent):
     """DQN with a plus and a minus head, learned in the log space.
 
-    Its own parameters come first; the others are DQNAgent's, with the paper's values.
+    Its parameters are DQNAgent's, in their order and with the paper's values, and then its own.
     """
 
     def __init__(
         self,
         sess: tf.compat.v1.Session | None,
         num_actions: int,
-        gamma: float = 0.96,
-        k: float = 100,
-        c: float = 0.5,
-        beta_reg: float = 0.1,
-        q_init_plus: float = 1.0,
-        q_init_minus: float = 0.0,
-        clip_bootstrap: bool = True,
-        clip_inverse: bool = False,
-        head_init: str = "asymmetric",
-        loss: str = "huber",
-        dtype: str = "float32",
         observation_shape: tuple[int, ...] = dqn_agent.NATURE_DQN_OBSERVATION_SHAPE,
         observation_dtype: tf.DType = dqn_agent.NATURE_DQN_DTYPE,
         stack_size: int = dqn_agent.NATURE_DQN_STACK_SIZE,
         network: Callable[..., tf.keras.Model] = atari_lib.NatureDQNNetwork,
+        gamma: float = 0.96,
         update_horizon: int = 1,
         min_replay_history: int = 20000,
         update_period: int = 4,
@@ -62,28 +48,27 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         summary_writer: Any = None,
         summary_writing_frequency: int = 500,
         allow_partial_reload: bool = False,
+        k: float = 100,
+        c: float = 0.5,
+        beta_reg: float = 0.1,
+        q_init_plus: float = 1.0,
+        q_init_minus: float = 0.0,
+        clip_bootstrap: bool = True,
+        clip_inverse: bool = False,
+        head_init: str = "asymmetric",
+        loss: str = "huber",
+        dtype: str = "float32",
     ) -> None:
         """Initializes the agent and builds its graph.
 
         Args:
             sess: session that runs the graph, or None for a new one.
             num_actions: number of actions.
-            gamma: discount factor, in (0, 1).
-            k: gamma^k is about the smallest value that can be represented; positive.
-            c: scale of the log space; positive.
-            beta_reg: step-size of the averaging in the ordinary space, in (0, 1]. The step-size
-                in the log space, beta_log, is the optimizer's learning rate.
-            q_init_plus: ordinary value that an output of 0 stands for in the plus head.
-            q_init_minus: the same in the minus head.
-            clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
-            clip_inverse: whether outputs below the floor gamma^k count as the floor.
-            head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
-            loss: 'huber' (delta 1) or 'mse'.
-            dtype: 'float32' or 'float64', of the heads and of the update.
-            observation_shape: see DQNAgent, as all that follow.
+            observation_shape: see DQNAgent, as all down to allow_partial_reload.
             observation_dtype: see DQNAgent.
             stack_size: frames in a state.
             network: Dopamine's kind of DQN network class; it gets twice the outputs.
+            gamma: discount factor, in (0, 1).
             update_horizon: n of the n-step update, in agent steps; at least 1.
             min_replay_history: agent steps before training starts.
             update_period: agent steps between updates.
@@ -100,6 +85,17 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             summary_writer: TensorBoard writer, or a directory for one.
             summary_writing_frequency: agent steps between summaries.
             allow_partial_reload: whether a checkpoint may lack the replay memory.
+            k: gamma^k is about the smallest value that can be represented; positive.
+            c: scale of the log space; positive.
+            beta_reg: step-size of the averaging in the ordinary space, in (0, 1]. The step-size
+                in the log space, beta_log, is the optimizer's learning rate.
+            q_init_plus: ordinary value that an output of 0 stands for in the plus head.
+            q_init_minus: the same in the minus head.
+            clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
+            clip_inverse: whether outputs below the floor gamma^k count as the floor.
+            head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
+            loss: 'huber' (delta 1) or 'mse'.
+            dtype: 'float32' or 'float64', of the heads and of the update.
 
         Raises:
             ValueError: if a parameter is outside its range.
@@ -115,9 +111,15 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             clip_bootstrap=clip_bootstrap,
             clip_inverse=clip_inverse,
         )
-        _check_choice("head_init", head_init, heads.HEAD_INITS)
-        _check_choice("loss", loss, log_space.LOSSES)
-        _check_choice("dtype", dtype, heads.DTYPES)
+        for name, value, allowed in (
+            ("head_init", head_init, heads.HEAD_INITS),
+            ("loss", loss, log_space.LOSSES),
+            ("dtype", dtype, heads.DTYPES),
+        ):
+            check(name, value, value in allowed, f"one of {', '.join(allowed)}")
+        check("network", network, callable(network), "a network class")
+        is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
+        check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")
         self._head_init = head_init
         self._loss = loss
         self._dtype = dtype
@@ -203,6 +205,8 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         for name, loss, log_q in zip(("Plus", "Minus"), losses, log_qs, strict=True):
             tf.compat.v1.summary.scalar(f"Losses/{name}", tf.reduce_mean(loss))
             tf.compat.v1.summary.scalar(f"Values/Q{name}", tf.reduce_mean(tf.exp(log_q)))
+        if self.num_actions == 1:
+            return
         # The gap between the best and the second-best action in the log space (section 4.1), of
         # the plus head, as the paper's `log plus-only`.
         best_two = tf.math.top_k(self._replay_net_outputs[0], 2).values

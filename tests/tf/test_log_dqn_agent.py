@@ -199,16 +199,18 @@ def kernels(agent):
 
 
 def test_head_initialisation():
-    plus, minus = kernels(small_agent())
-    assert plus.shape == minus.shape == (512, NUM_ACTIONS)
-    limit = math.sqrt(6 / (512 + NUM_ACTIONS))  # Glorot uniform for one head
-    assert 0.95 * limit < np.abs(plus).max() <= limit
+    num_actions = 18
+    plus, minus = kernels(small_agent(num_actions=num_actions))
+    assert plus.shape == minus.shape == (512, num_actions)
+    # Glorot uniform for one head; for both together it would be 0.983 of that.
+    limit = math.sqrt(6 / (512 + num_actions))
+    assert 0.995 * limit < np.abs(plus).max() <= limit
     assert plus.std() == pytest.approx(limit / math.sqrt(3), rel=0.1)
     assert (minus == 0).all()
 
     with tf.Graph().as_default():
-        plus, minus = kernels(small_agent(head_init="symmetric"))
-    assert 0.95 * limit < np.abs(minus).max() <= limit
+        plus, minus = kernels(small_agent(num_actions=num_actions, head_init="symmetric"))
+    assert 0.995 * limit < np.abs(minus).max() <= limit
     assert abs(np.corrcoef(plus.ravel(), minus.ravel())[0, 1]) < 0.1
 
 
@@ -285,9 +287,132 @@ def test_it_accepts_what_dqn_agent_accepts():
         inspect.signature(agent.__init__).parameters for agent in (LogDQNAgent, dqn_agent.DQNAgent)
     )
     assert set(theirs) <= set(ours)
+    assert list(ours)[: len(theirs)] == list(theirs)  # also by position
     changed = {name for name in theirs if ours[name].default != theirs[name].default}
     assert changed == {"gamma", "optimizer"}
     assert ours["network"].default is atari_lib.NatureDQNNetwork
+    optimizer = ours["optimizer"].default
+    assert isinstance(optimizer, tf.compat.v1.train.RMSPropOptimizer)
+    assert (optimizer._learning_rate, optimizer._decay, optimizer._momentum) == (0.0025, 0.95, 0.0)
+    assert (optimizer._epsilon, optimizer._centered) == (1e-5, True)
+
+
+def test_it_hands_on_what_dqn_agent_takes(monkeypatch):
+    """Every parameter, each with a value of its own."""
+    handed_on = {}
+
+    def init(self, *args, **kwargs):
+        handed_on.update(inspect.signature(original).bind(self, *args, **kwargs).arguments)
+
+    original = dqn_agent.DQNAgent.__init__
+    monkeypatch.setattr(dqn_agent.DQNAgent, "__init__", init)
+    settings = {
+        "sess": object(),
+        "num_actions": 7,
+        "observation_shape": (4, 1),
+        "observation_dtype": tf.float64,
+        "stack_size": 2,
+        "network": gym_lib.CartpoleDQNNetwork,
+        "gamma": 0.5,
+        "update_horizon": 3,
+        "min_replay_history": 11,
+        "update_period": 12,
+        "target_update_period": 13,
+        "epsilon_fn": dqn_agent.identity_epsilon,
+        "epsilon_train": 0.14,
+        "epsilon_eval": 0.15,
+        "epsilon_decay_period": 16,
+        "tf_device": "/cpu:1",
+        "eval_mode": True,
+        "use_staging": True,
+        "max_tf_checkpoints_to_keep": 17,
+        "optimizer": tf.compat.v1.train.AdamOptimizer(),
+        "summary_writer": object(),
+        "summary_writing_frequency": 18,
+        "allow_partial_reload": True,
+    }
+    agent = LogDQNAgent(**settings)
+    assert handed_on == {"self": agent, **settings}
+
+
+def test_n_step_transitions():
+    """Rewards 1, 0, -1, ... summed over 3 steps at gamma 0.5, up to the end of the episode."""
+    agent = small_agent(batch_size=64, gamma=0.5, update_horizon=3, min_replay_history=10**6)
+    rewards = [1, 0, -1, 0.5, 1, 1, 0, 0, -1, 1]
+    agent.begin_episode(np.full((4, 1), 0.0))
+    for step, reward in enumerate(rewards[:-1]):
+        agent.step(reward, np.full((4, 1), step + 1.0))
+    agent.end_episode(rewards[-1])
+    for _ in range(3):  # Transitions near the ring's cursor are not sampled.
+        agent.begin_episode(np.full((4, 1), -1.0))
+        agent.step(0, np.full((4, 1), -1.0))
+        agent.end_episode(0)
+    replay = agent._replay
+    states, next_states, sums, terminals = agent._sess.run(
+        [replay.states, replay.next_states, replay.rewards, replay.terminals]
+    )
+    seen = set()
+    for state, next_state, total, terminal in zip(
+        states[:, 0, 0, 0], next_states[:, 0, 0, 0], sums, terminals, strict=True
+    ):
+        if state < 0:
+            continue
+        start = int(state)
+        seen.add(start)
+        window = rewards[start : start + 3]
+        assert total == sum(r * 0.5**i for i, r in enumerate(window))
+        assert terminal == (start + 3 >= len(rewards))
+        if not terminal:
+            assert next_state == start + 3
+    assert len(seen) == len(rewards)
+
+
+def test_which_network_sees_which_states():
+    agent = small_agent(batch_size=8, min_replay_history=10**6)
+    fill_replay(agent)
+    for weight in agent.target_convnet.trainable_variables:
+        weight.load(2 * agent._sess.run(weight) + 0.1, agent._sess)
+    for weight in agent.online_convnet.trainable_variables:
+        weight.load(agent._sess.run(weight) - 0.05, agent._sess)
+    replay = agent._replay
+    state = np.random.default_rng(0).normal(size=agent.state.shape)
+    states, next_states, outputs, next_outputs, acting, greedy = agent._sess.run(
+        [
+            replay.states,
+            replay.next_states,
+            agent._replay_net_outputs,
+            agent._replay_next_target_net_outputs,
+            agent._net_outputs,
+            agent._q_argmax,
+        ],
+        {agent.state_ph: state},
+    )
+
+    def by_hand(network, inputs):
+        """The CartPole network in numpy."""
+        weights = agent._sess.run(network.trainable_variables)
+        x = inputs.reshape(len(inputs), -1)
+        low, high = gym_lib.CARTPOLE_MIN_VALS, gym_lib.CARTPOLE_MAX_VALS
+        x = 2 * (x - low) / (high - low) - 1
+        for layer in range(3):
+            x = x @ weights[2 * layer] + weights[2 * layer + 1]
+            x = np.maximum(x, 0) if layer < 2 else x
+        return np.split(x, 2, axis=-1)
+
+    for result, network, inputs in (
+        (outputs, agent.online_convnet, states),
+        (next_outputs, agent.target_convnet, next_states),
+        (acting, agent.online_convnet, state),
+    ):
+        np.testing.assert_allclose(result, by_hand(network, inputs), rtol=1e-4, atol=1e-4)
+    plus, minus = by_hand(agent.online_convnet, state)
+    plain = reference.PlainUpdate()
+    assert greedy == plain.q(plus[0].tolist(), minus[0].tolist())[1]
+
+
+def test_one_action_needs_no_gap(tmp_path):
+    agent = small_agent(batch_size=2, num_actions=1, summary_writer=str(tmp_path))
+    assert agent._merged_summaries is not None
 
 
 class _NoDense(tf.keras.Model):
@@ -302,8 +427,8 @@ class _NoDense(tf.keras.Model):
         ({"k": 0}, "k is 0; it must be a positive number"),
         ({"c": -1}, "c is -1; it must be a positive number"),
         ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
-        ({"q_init_plus": -1}, "q_init is -1; it must be 0 or a positive number"),
-        ({"update_horizon": 0}, "update_horizon is 0; it must be at least 1"),
+        ({"q_init_plus": -1}, "q_init_plus is -1; it must be 0 or a positive number"),
+        ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number"),
         ({"loss": "l1"}, "loss is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
