@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from log_dqn import train
 
-# Some hundred frames of Pong: 2 iterations of 60 training and 20 evaluation agent steps.
+# Some hundred frames of a game in which even 20 steps of random play score: 2 iterations of 60
+# training and 20 evaluation agent steps.
 TINY = [
-    "--game=Pong",
+    "--game=Centipede",
     "--gin_bindings=Runner.num_iterations=2",
     "--gin_bindings=Runner.training_steps=60",
     "--gin_bindings=Runner.evaluation_steps=20",

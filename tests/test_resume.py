@@ -151,7 +151,7 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "difference"),
     [
-        ("--game=Breakout", "create_environment.game_name was 'Pong' and is 'Breakout'"),
+        ("--game=Breakout", "create_environment.game_name was 'Centipede' and is 'Breakout'"),
         ("--agent=dqn", "DQNAgent.gamma was not set and is 0.99"),
         ("--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 0.5 and is 2"),
         ("--seed=5", "seed_everything.seed was 4 and is 5"),
@@ -274,7 +274,7 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     arguments = [f"--agent={agent}", *tiny(agent_class)]
     host = tmp_path / "host"
     train.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
-                    "Pong", agent, 4)  # fmt: skip
+                    "Centipede", agent, 4)  # fmt: skip
     with tf.Graph().as_default():
         host_runner = run_experiment.Runner(str(host), runner.create_agent)
         host_runner.run_experiment()
