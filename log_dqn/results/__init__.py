@@ -1,0 +1,1 @@
+"""From runs to report: reading, scores, statistics, figures, page."""

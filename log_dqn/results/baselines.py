@@ -1,0 +1,220 @@
+"""Dopamine's published Atari baselines: from a folder, an address, or the package itself.
+
+One JSON file a game holds the training returns of each agent, seed and iteration as rows
+{"Iteration": int, "Value": float, "Agent": str}, ordered by agent, then seed, then iteration.
+Where a game's file cannot be had, the final scores that travel with the package stand in.
+"""
+
+import hashlib
+import itertools
+import json
+import math
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pooch
+import requests
+
+from log_dqn.results import games as game_tables
+from log_dqn.results.runs import Notify, Run
+
+DOPAMINE = (
+    "https://raw.githubusercontent.com/google/dopamine/"
+    "8842298e89cfe42c80ea71f63913017696785f0f/baselines/atari/data"
+)
+"""Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
+
+DQN = "DQN"
+AGENTS = {
+    DQN: "DQN (TensorFlow: RMSProp, Huber)",
+    "C51": "C51",
+    "Rainbow": "Rainbow",
+    "IQN": "IQN",
+    "Quantile (JAX)": "Quantile (JAX)",
+    "DQN (Adam + MSE in JAX)": "DQN (JAX: Adam, MSE)",
+}
+"""Published names of the agents, and how figures name them: the two DQNs are different agents."""
+
+DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
+"""The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
+
+LAST_ITERATION = 198
+TIMEOUT = 30.0
+
+
+class WrongContentError(ValueError):
+    """A file is not one of Dopamine's published results."""
+
+
+def parse(text: str | bytes, game: str) -> list[Run]:
+    """Splits the rows of one game's file into runs.
+
+    Args:
+        text: the file's content.
+        game: Dopamine's spelling of the game.
+
+    Returns:
+        One run for each agent and seed; seeds are numbered in the file's order.
+
+    Raises:
+        WrongContentError: the content is not JSON, or not such rows.
+    """
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        raise WrongContentError("is not JSON") from None
+    if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
+        raise WrongContentError("is not a list of rows {Iteration, Value, Agent}")
+    runs = []
+    for agent, agent_rows in itertools.groupby(rows, lambda row: row["Agent"]):
+        curves: list[list[float]] = []
+        for row in agent_rows:
+            if row["Iteration"] == 0:
+                curves.append([])
+            if not curves or row["Iteration"] != len(curves[-1]):
+                raise WrongContentError(f"lacks iterations of {agent}")
+            curves[-1].append(row["Value"])
+        runs += [Run(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)]
+    return runs
+
+
+def _is_row(row: Any) -> bool:
+    return (
+        isinstance(row, dict)
+        and type(row.get("Iteration")) is int
+        and type(row.get("Value")) in (int, float)
+        and math.isfinite(row["Value"])
+        and type(row.get("Agent")) is str
+    )
+
+
+def final_runs(games: Iterable[str]) -> list[Run]:
+    """The final scores that travel with the package, as runs of which only the end is known.
+
+    Returns:
+        For each of the four TensorFlow agents and five seeds a run of 199 iterations whose last
+        value is the mean of its last 20 iterations and whose other values are NaN, so that its
+        final score (see `scores.final_score`) is the published one.
+    """
+    wanted = set(games)
+    runs = []
+    for row in game_tables.read_table("baseline_final_scores.csv"):
+        if row["game"] in wanted:
+            returns = np.full(LAST_ITERATION + 1, np.nan)
+            returns[-1] = float(row["score"])
+            runs.append(Run(row["agent"], row["game"], row["seed"], returns))
+    return runs
+
+
+def load(
+    source: str,
+    games: Sequence[str],
+    notify: Notify,
+    cache_dir: pathlib.Path | None = None,
+    timeout: float = TIMEOUT,
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> list[Run]:
+    """Reads the published runs of some games.
+
+    Args:
+        source: a folder, or an http(s) address to whose end `/pong.json` is added.
+        games: the games, in Dopamine's spelling; those without published runs are passed over.
+        notify: is told of each file that cannot be had.
+        cache_dir: where downloaded files are kept; the user's cache folder if None.
+        timeout: seconds without a byte after which a download is given up.
+        progress: wraps the list of games while it is worked through.
+
+    Returns:
+        The runs of all agents in the files. For a game whose file cannot be had, `final_runs`.
+    """
+    games = [game for game in games if game in set(game_tables.published_games())]
+    if source.startswith(("http://", "https://")):
+        fetch: Callable[[str], bytes] = _Downloads(source, cache_dir, timeout).read
+    else:
+        folder = pathlib.Path(source)
+
+        def fetch(name: str) -> bytes:
+            return (folder / name).read_bytes()
+
+        if not folder.is_dir():
+            notify(f"--baselines={source}: not a folder; {_FINAL}")
+            return final_runs(games)
+    runs: list[Run] = []
+    for game in progress(games):
+        name = f"{game.lower()}.json"
+        try:
+            runs += parse(fetch(name), game)
+        except (requests.ConnectionError, requests.Timeout):
+            notify(f"baselines from {source}: no connection, or no answer in time; {_FINAL}")
+            break
+        except (OSError, ValueError) as error:
+            notify(f"baselines of {game} from {source}/{name}: {_reason(error)}; {_FINAL}")
+    return runs + final_runs(set(games) - {run.game for run in runs})
+
+
+_FINAL = "the final scores that travel with the package are used"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, requests.HTTPError):
+        return f"HTTP status {error.response.status_code}"
+    if isinstance(error, requests.RequestException):
+        return "the download broke off"
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    return str(error)
+
+
+class _Downloads:
+    """Files under one address, each downloaded once and kept whole or not at all."""
+
+    def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:
+        self._address = address.rstrip("/")
+        self._folder = (cache_dir or pathlib.Path(pooch.os_cache("log_dqn"))) / (
+            "baselines-" + hashlib.sha256(self._address.encode()).hexdigest()[:12]
+        )
+        self._downloader = pooch.HTTPDownloader(timeout=timeout)
+        self._hashes: dict[str, str] = {}
+        if self._address == DOPAMINE:
+            table = game_tables.read_table("baseline_files.csv")
+            self._hashes = {row["file"]: row["sha256"] for row in table}
+
+    def read(self, name: str) -> bytes:
+        """Returns a file's content, downloading and checking it if it is not in the cache."""
+        kept = self._folder / name
+        if not self._is_right(kept, name):
+            self._download(name)
+        return kept.read_bytes()
+
+    def _download(self, name: str) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        pooch.get_logger().setLevel("ERROR")
+        with tempfile.TemporaryDirectory(dir=self._folder, prefix="download-") as aside:
+            path = pathlib.Path(
+                pooch.retrieve(
+                    f"{self._address}/{name}",
+                    known_hash=None,
+                    fname=name,
+                    path=aside,
+                    downloader=self._downloader,
+                )
+            )
+            if not self._is_right(path, name):
+                raise WrongContentError("is not the file that Dopamine published")
+            os.replace(path, self._folder / name)
+
+    def _is_right(self, path: pathlib.Path, name: str) -> bool:
+        """Whether a file has the published hash, or, at other addresses, the right form."""
+        if not path.exists():
+            return False
+        if name in self._hashes:
+            return pooch.file_hash(str(path)) == self._hashes[name]
+        try:
+            parse(path.read_bytes(), game="")
+        except WrongContentError:
+            return False
+        return True

@@ -1,0 +1,289 @@
+"""What is compared with what: agents, games, scores, and what is missing."""
+
+import dataclasses
+import math
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from log_dqn.results import baselines, games, runs, scores
+from log_dqn.results.games import VIDEO_PINBALL_RANDOM
+
+Progress = Callable[[str, Sequence], Iterable]
+"""Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    Attributes:
+        results_dir: holds `{agent}/{game}/{seed}/`; None compares the baselines alone.
+        agents: the agents in the order in which they are shown; all of `results_dir` and the four
+            TensorFlow baselines if None.
+        games: games or sets of games; those of `results_dir` if None, or else `paper55`.
+        metric: `train` or `eval`.
+        iteration: the last iteration that counts: a number, `final` for each run's own last one,
+            or `common` for the last one that all runs have.
+        reference: the agent that relative scores refer to.
+        baselines: a folder or an http(s) address.
+        video_pinball_random: VideoPinball's random score.
+        repetitions: bootstrap repetitions.
+        cache_dir: where downloaded baselines are kept; the user's cache folder if None.
+    """
+
+    results_dir: pathlib.Path | None = None
+    agents: tuple[str, ...] | None = None
+    games: tuple[str, ...] | None = None
+    metric: str = "train"
+    iteration: int | str = "final"
+    reference: str = baselines.DQN
+    baselines: str = baselines.DOPAMINE
+    video_pinball_random: float = VIDEO_PINBALL_RANDOM
+    repetitions: int = 2000
+    cache_dir: pathlib.Path | None = None
+
+
+@dataclasses.dataclass
+class Comparison:
+    """Runs and scores that are ready for statistics and figures.
+
+    Attributes:
+        request: what the user asked for.
+        references: random and human scores by game.
+        agents: the agents that have scores, in the order in which they are shown.
+        own_agents: those of them that were read from `results_dir`.
+        games: the games that any agent has scores on, by name.
+        runs: the learning curves.
+        scores: one for each run.
+        common_games: the games with human scores that all agents have: aggregates use these.
+        main: the agent that is set against the reference; None if there is no other agent.
+        notices: what is missing, unequal or could not be read, a line each.
+        own_runs_failed: whether `results_dir` was given and gave no run.
+    """
+
+    request: Request
+    references: dict[str, games.Reference]
+    agents: list[str]
+    own_agents: list[str]
+    games: list[str]
+    runs: list[runs.Run]
+    scores: list[scores.Score]
+    common_games: list[str]
+    main: str | None
+    notices: list[str]
+    own_runs_failed: bool
+
+    def normalise(self, game: str, score: Any) -> Any:
+        """Human-normalised score of a game, NaN for a game without human scores."""
+        if game not in self.references:
+            return score * math.nan
+        return scores.human_normalised(score, *self.references[game])
+
+    def mean_scores(self, agent: str) -> dict[str, float]:
+        """An agent's score on each of its games, averaged over seeds."""
+        by_game: dict[str, list[float]] = {}
+        for score in self.scores:
+            if score.agent == agent:
+                by_game.setdefault(score.game, []).append(score.score)
+        return {game: float(np.mean(values)) for game, values in by_game.items()}
+
+    def relative(self) -> dict[str, float]:
+        """Performance of the main agent relative to the reference on each game that both have."""
+        if self.main is None:
+            return {}
+        reference = self.mean_scores(self.request.reference)
+        return {
+            game: scores.relative_to(score, reference[game], *self.references[game])
+            for game, score in self.mean_scores(self.main).items()
+            if game in reference and game in self.references
+        }
+
+
+def compare(request: Request, notify: runs.Notify, progress: Progress) -> Comparison:
+    """Reads everything that was asked for and scores it.
+
+    Args:
+        request: what to compare.
+        notify: is told at once of each thing that is missing or cannot be read.
+        progress: shows progress over a sequence.
+
+    Returns:
+        The comparison; its notices hold what `notify` was told.
+
+    Raises:
+        ValueError: a game is unknown, or nothing at all is left to compare.
+    """
+    notices: list[str] = []
+
+    def note(line: str) -> None:
+        notices.append(line)
+        notify(line)
+
+    wanted_games = games.select(request.games) if request.games else None
+    own = _own_runs(request, wanted_games, note, progress)
+    if wanted_games is None:
+        wanted_games = sorted({run.game for run in own}) or games.paper55()
+    published = baselines.load(
+        request.baselines,
+        wanted_games,
+        note,
+        request.cache_dir,
+        progress=lambda items: progress("Published baselines", items),
+    )
+    own = _with_other_names(own, published, note)
+    own_agents = list(dict.fromkeys(run.agent for run in own))
+    agents = list(request.agents or (*own_agents, *baselines.DEFAULT_AGENTS))
+    if request.reference not in agents:
+        agents.append(request.reference)
+    chosen = [run for run in own + published if run.agent in agents]
+    for agent in agents:
+        if not any(run.agent == agent for run in chosen):
+            note(f"{agent}: no runs, own or published, on the games compared; left out")
+    if request.metric == "eval" and any(run.agent in baselines.AGENTS for run in chosen):
+        note("published baselines are training returns; own runs are evaluation returns here")
+
+    references = games.references(request.video_pinball_random)
+    last = _last_iteration(request.iteration, chosen)
+    scored, kept = [], []
+    for run in chosen:
+        score = scores.final_score(run.returns, last)
+        if math.isnan(score):
+            continue
+        kept.append(run)
+        iteration = len(run.returns) - 1 if last is None else last
+        reference = references.get(run.game)
+        hns = scores.human_normalised(score, *reference) if reference else math.nan
+        scored.append(scores.Score(run.game, run.agent, run.seed, iteration, score, hns))
+    if not scored:
+        raise ValueError(
+            f"--iteration={request.iteration}: nothing to compare; none of the {len(chosen)} runs "
+            "has scores there"
+        )
+    _note_left_out(chosen, kept, last, note)
+    agents = [agent for agent in agents if any(s.agent == agent for s in scored)]
+    if last is None:
+        _note_unequal_iterations(agents, scored, note)
+    for game in sorted({s.game for s in scored} - references.keys()):
+        note(f"{game}: no human scores; it is in no aggregate and no relative score")
+    common = _common_games(agents, scored, references, note)
+    others = [agent for agent in agents if agent != request.reference]
+    return Comparison(
+        request=request,
+        references=references,
+        agents=agents,
+        own_agents=[agent for agent in agents if agent in own_agents],
+        games=sorted({score.game for score in scored}),
+        runs=kept,
+        scores=scored,
+        common_games=common,
+        main=others[0] if others and request.reference in agents else None,
+        notices=notices,
+        own_runs_failed=request.results_dir is not None and not own,
+    )
+
+
+def _own_runs(
+    request: Request, wanted_games: list[str] | None, note: runs.Notify, progress: Progress
+) -> list[runs.Run]:
+    if request.results_dir is None:
+        return []
+    try:
+        found = runs.read_runs(
+            request.results_dir,
+            request.metric,
+            note,
+            only_games=wanted_games,
+            progress=lambda items: progress("Runs", items),
+        )
+    except ValueError as error:
+        note(f"{error}; only published baselines are compared")
+        return []
+    if not found:
+        note(f"--results_dir={request.results_dir}: no run of it can be compared")
+    return found
+
+
+def _with_other_names(
+    own: list[runs.Run], published: list[runs.Run], note: runs.Notify
+) -> list[runs.Run]:
+    """Renames own agents that are called as a published one is."""
+    taken = {run.agent for run in published}
+    clashing = sorted({run.agent for run in own} & taken)
+    for agent in clashing:
+        note(f"{agent}: own runs of this name are shown as '{agent} (own runs)'")
+    return [
+        run._replace(agent=f"{run.agent} (own runs)") if run.agent in clashing else run
+        for run in own
+    ]
+
+
+def _last_iteration(iteration: int | str, chosen: list[runs.Run]) -> int | None:
+    if iteration == "final":
+        return None
+    if iteration == "common":
+        return min((len(run.returns) for run in chosen), default=1) - 1
+    return int(iteration)
+
+
+def _note_left_out(
+    chosen: list[runs.Run], kept: list[runs.Run], last: int | None, note: runs.Notify
+) -> None:
+    kept_ids = {id(run) for run in kept}
+    for agent in dict.fromkeys(run.agent for run in chosen):
+        left_out = [r for r in chosen if r.agent == agent and id(r) not in kept_ids]
+        if left_out:
+            where = sorted({run.game for run in left_out})
+            note(
+                f"{agent}: {len(left_out)} runs have no scores at iteration {last}; left out "
+                f"({_some(where)})"
+            )
+
+
+def _note_unequal_iterations(
+    agents: list[str], scored: list[scores.Score], note: runs.Notify
+) -> None:
+    ends = {a: sorted(s.iteration for s in scored if s.agent == a) for a in agents}
+    longest = max(end[-1] for end in ends.values())
+    for agent, end in ends.items():
+        # 198 and 199 (published and own full runs) are as good as equal.
+        if end[0] + 1 < 0.95 * (longest + 1):
+            span = f"{end[0]} to {end[-1]}" if end[0] != end[-1] else f"{end[0]}"
+            note(
+                f"{agent}: its runs end at iteration {span}, others at {longest}; "
+                "--iteration=common compares all at one iteration"
+            )
+
+
+def _common_games(
+    agents: list[str],
+    scored: list[scores.Score],
+    references: dict[str, games.Reference],
+    note: runs.Notify,
+) -> list[str]:
+    with_human = {s.game for s in scored if s.game in references}
+    played = {a: {s.game for s in scored if s.agent == a} & with_human for a in agents}
+    common = sorted(set.intersection(*played.values()))
+    for agent, its_games in played.items():
+        if its_games != with_human:
+            note(
+                f"{agent}: no scores on {len(with_human - its_games)} games "
+                f"({_some(sorted(with_human - its_games))}); aggregates use the {len(common)} "
+                "games that all agents have"
+            )
+    if not common:
+        note("no game with human scores is common to all agents: there are no aggregates")
+    for agent in agents:
+        seeds = [sum(s.agent == agent and s.game == g for s in scored) for g in common]
+        if seeds and min(seeds) != max(seeds):
+            note(f"{agent}: {min(seeds)} to {max(seeds)} seeds a game")
+        if seeds and min(seeds) == 1:
+            note(f"{agent}: a single seed on some games; its intervals are too narrow")
+    return common
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

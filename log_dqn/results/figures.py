@@ -1,0 +1,312 @@
+"""The figures of a comparison, as matplotlib figures.
+
+Colours are those of Okabe and Ito, told apart by colour-blind readers; line styles and markers
+tell agents apart without colour.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from log_dqn.results import baselines
+from log_dqn.results.statistics import AGGREGATES, Interval
+
+ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
+
+_STYLES: Sequence[tuple[str, tuple | str, str]] = (
+    ("#D55E00", "-", "o"),
+    ("#000000", (0, (6, 2)), "s"),
+    ("#56B4E9", (0, (4, 1.5, 1, 1.5)), "^"),
+    ("#009E73", (0, (1.2, 1.2)), "D"),
+    ("#CC79A7", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "v"),
+    ("#0072B2", (0, (2, 1)), "P"),
+    ("#E69F00", (0, (10, 2)), "X"),
+    ("#7F7F7F", (0, (3, 3)), "*"),
+)
+_TITLES = {
+    "mean": "Mean",
+    "median": "Median",
+    "iqm": "IQM",
+    "optimality_gap": "Optimality gap (lower is better)",
+}
+
+
+def label(agent: str) -> str:
+    """How figures and tables name an agent."""
+    return baselines.AGENTS.get(agent, agent)
+
+
+def bar_colour(relative: float) -> str:
+    """The paper's colours: orange beyond 50%, dark blue from 10% to 50%, light blue below."""
+    size = abs(relative)
+    return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
+
+
+def _style(agents: Sequence[str], agent: str) -> tuple[str, tuple | str, str]:
+    return _STYLES[list(agents).index(agent) % len(_STYLES)]
+
+
+def _figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _tidy(axes: Axes) -> Axes:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(True, axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> Figure:
+    """Relative performance on each game, in percent (paper, section 6).
+
+    Args:
+        relative: `scores.relative_to` by game, as a fraction.
+        agent: the agent.
+        reference: the agent that it is set against.
+    """
+    order = sorted(relative, key=lambda game: relative[game])
+    percent = [100 * relative[game] for game in order]
+    figure = _figure(max(6.0, 1.2 + 0.21 * len(order)), 4.8)
+    axes = _tidy(figure.subplots())
+    bars = axes.bar(
+        range(len(order)), percent, 0.8, color=[bar_colour(relative[game]) for game in order]
+    )
+    texts = [f"{value:+.0f}%" if abs(value) >= 10 else f"{value:+.1f}%" for value in percent]
+    axes.bar_label(bars, texts, rotation=90, padding=3, fontsize=7)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_yscale("symlog", linthresh=100, linscale=1.5)
+    low, high = min(*percent, -50), max(*percent, 50)
+    axes.set_ylim(low * 2 if low < -100 else low - 60, high * 2.5 if high > 100 else high + 60)
+    ticks = [-10000, -1000, -100, -50, 0, 50, 100, 1000, 10000]
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}%"))
+    axes.set_xlim(-0.7, len(order) - 0.3)
+    axes.set_xticks(range(len(order)), order, rotation=90, fontsize=8)
+    axes.set_ylabel("relative performance (linear to 100%)")
+    axes.set_title(f"{label(agent)} relative to {label(reference)}, {len(order)} games")
+    return figure
+
+
+def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Figure:
+    """Mean and median human-normalised score against the iteration, with 95% intervals.
+
+    Args:
+        curves: for each agent, `statistics.mean_and_median`.
+        num_games: how many games they are taken over.
+    """
+    figure = _figure(11, 4.6)
+    panels = figure.subplots(1, 2)
+    for row, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True)):
+        _tidy(axes)
+        for agent, curve in curves.items():
+            style = _style(list(curves), agent)
+            _line(axes, agent, curve.value[row], curve.low[row], curve.high[row], style)
+        axes.set_title(f"{name} over {num_games} games")
+        axes.set_xlabel("iteration")
+        axes.set_ylabel("human-normalised score")
+    _legend_below(figure, panels[0])
+    return figure
+
+
+def _line(
+    axes: Axes,
+    agent: str,
+    value: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    style: tuple[str, tuple | str, str],
+    width: float = 1.8,
+) -> None:
+    """Draws a curve with a band; a curve of which a single point is known becomes a marker."""
+    colour, dashes, marker = style
+    iterations = np.arange(len(value))
+    known = np.flatnonzero(~np.isnan(value))
+    if len(known) == 1:
+        error = [value[known] - low[known], high[known] - value[known]]
+        axes.errorbar(
+            known,
+            value[known],
+            error,
+            fmt=marker,
+            color=colour,
+            ms=4,
+            capsize=2,
+            label=label(agent),
+        )
+        return
+    axes.fill_between(iterations, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.plot(
+        iterations, value, color=colour, linestyle=dashes, linewidth=width, label=label(agent)
+    )
+
+
+def _legend_below(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=3, frameon=False, handlelength=3.2
+    )
+
+
+def learning_curves(
+    curves: Mapping[str, Mapping[str, np.ndarray]], agents: Sequence[str], metric: str
+) -> Figure:
+    """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
+
+    Args:
+        curves: for each game and agent, returns of shape [num_seeds, num_iterations], NaN where
+            unknown.
+        agents: the agents in the order of the legend.
+        metric: `train` or `eval`.
+    """
+    columns = min(5, len(curves))
+    rows = math.ceil(len(curves) / columns)
+    figure = _figure(max(6, 2.8 * columns), 0.9 + 2.05 * rows)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    handles = {}
+    for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
+        _tidy(axes)
+        for agent in agents:
+            if agent not in by_agent:
+                continue
+            returns = by_agent[agent]
+            known = ~np.isnan(returns)
+            count = known.sum(axis=0)
+            filled = np.where(known, returns, 0).sum(axis=0)
+            mean = np.where(count > 0, filled / np.maximum(count, 1), np.nan)
+            low = np.where(count > 0, np.where(known, returns, np.inf).min(axis=0), np.nan)
+            high = np.where(count > 0, np.where(known, returns, -np.inf).max(axis=0), np.nan)
+            _line(axes, agent, mean, low, high, _style(agents, agent), width=1.2)
+        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(text, handle)
+        axes.set_title(game, fontsize=9, pad=3)
+        axes.tick_params(labelsize=7)
+        axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
+    for axes in panels[len(curves) :]:
+        axes.set_visible(False)
+    kind = "training" if metric == "train" else "evaluation (published baselines: training)"
+    figure.supxlabel("iteration", fontsize=10)
+    figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
+    figure.legend(
+        handles.values(),
+        handles,
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+        handlelength=3.2,
+    )
+    return figure
+
+
+def _short_number(value: float, _: int) -> str:
+    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
+
+
+def gamma_scan(
+    points: Mapping[str, Sequence[tuple[float, float, float]]], num_games: int
+) -> Figure:
+    """Mean and median human-normalised score against the discount factor (Appendix C).
+
+    Args:
+        points: for each agent (gamma, mean, median), by gamma.
+        num_games: how many games they are taken over.
+    """
+    figure = _figure(10, 4.2)
+    panels = figure.subplots(1, 2)
+    for column, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True), start=1):
+        _tidy(axes)
+        for agent, rows in points.items():
+            colour, dashes, marker = _style(list(points), agent)
+            x, y = [row[0] for row in rows], [row[column] for row in rows]
+            axes.plot(x, y, color=colour, linestyle=dashes, marker=marker, label=label(agent))
+        axes.set_title(f"{name} over {num_games} games")
+        axes.set_xlabel(r"discount factor $\gamma$")
+        axes.set_ylabel("human-normalised score")
+    _legend_below(figure, panels[0])
+    return figure
+
+
+def aggregate_intervals(intervals: Mapping[str, Interval], num_games: int) -> Figure:
+    """Aggregates of each agent with their 95% intervals.
+
+    Args:
+        intervals: for each agent, `statistics.aggregates`.
+        num_games: how many games they are taken over.
+    """
+    figure = _figure(11, 1.3 + 0.42 * len(intervals))
+    panels = figure.subplots(1, len(AGGREGATES), sharey=True)
+    for column, axes in enumerate(panels):
+        rows = {a: tuple(float(part[column]) for part in i) for a, i in intervals.items()}
+        _interval_rows(axes, rows, list(intervals))
+        axes.set_title(_TITLES[AGGREGATES[column]], fontsize=10)
+    figure.supxlabel(f"human-normalised score over {num_games} games", fontsize=10)
+    return figure
+
+
+def _interval_rows(
+    axes: Axes, rows: Mapping[str, tuple[float, ...]], agents: Sequence[str]
+) -> None:
+    """One horizontal bar for each agent's interval with a line at its value."""
+    for index, (agent, (value, low, high)) in enumerate(rows.items()):
+        axes.barh(index, high - low, 0.55, low, color=_style(agents, agent)[0], alpha=0.55)
+        axes.vlines(value, index - 0.28, index + 0.28, color="black", linewidth=1.6)
+    axes.set_yticks(range(len(rows)), [label(agent) for agent in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(True, axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def performance_profiles(
+    profiles: Mapping[str, Interval], thresholds: np.ndarray, num_games: int
+) -> Figure:
+    """The fraction of runs above each human-normalised score, with 95% intervals.
+
+    Args:
+        profiles: for each agent, `statistics.profile`.
+        thresholds: shape [num_thresholds].
+        num_games: how many games they are taken over.
+    """
+    figure = _figure(7.5, 5)
+    axes = _tidy(figure.subplots())
+    for agent, (value, low, high) in profiles.items():
+        colour, dashes, _ = _style(list(profiles), agent)
+        axes.fill_between(thresholds, low, high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(
+            thresholds, value, color=colour, linestyle=dashes, linewidth=1.8, label=label(agent)
+        )
+    axes.set_xlim(thresholds[0], thresholds[-1])
+    axes.set_ylim(0, 1)
+    axes.set_xlabel(r"human-normalised score $\tau$")
+    axes.set_ylabel(r"fraction of runs with score > $\tau$")
+    axes.set_title(f"Performance profile over {num_games} games")
+    _legend_below(figure, axes)
+    return figure
+
+
+def improvement_intervals(
+    intervals: Mapping[str, Interval], agent: str, agents: Sequence[str], num_games: int
+) -> Figure:
+    """Probability that one agent improves on each of the others, with 95% intervals.
+
+    Args:
+        intervals: for each other agent, `statistics.probability_of_improvement` over it.
+        agent: the agent.
+        agents: all agents, in the order of the other figures.
+        num_games: how many games they are taken over.
+    """
+    figure = _figure(7.5, 1.5 + 0.42 * len(intervals))
+    axes = figure.subplots()
+    rows = {other: tuple(float(part[0]) for part in i) for other, i in intervals.items()}
+    _interval_rows(axes, rows, agents)
+    axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(f"P({label(agent)} > other), averaged over {num_games} games")
+    axes.set_title(f"Probability of improvement of {label(agent)}")
+    return figure

@@ -1,0 +1,208 @@
+"""Reads finished and unfinished runs from Dopamine's logs.
+
+One run is a folder `{results_dir}/{agent}/{game}/{seed}/` with a folder `logs/` in it. Dopamine
+keeps its last four logs; each holds the statistics of all iterations so far.
+"""
+
+import pathlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from log_dqn import safe_pickle
+from log_dqn.results import games
+
+METRICS = ("train", "eval")
+
+_ITERATION = re.compile(r"iteration_(\d+)")
+_LOG = re.compile(r"log_(\d+)")
+_GAMMA = re.compile(r"^\s*(?:\S*[./])?(\w+Agent)\.gamma\s*=\s*(\S+)", re.MULTILINE)
+
+Notify = Callable[[str], None]
+"""Takes one line about something that is missing or could not be read."""
+
+
+class Run(NamedTuple):
+    """The learning curve of one agent on one game with one seed.
+
+    Attributes:
+        agent: name of the agent.
+        game: Dopamine's spelling of the game.
+        seed: name of the run's folder, or index of a published run.
+        returns: mean return per episode (unclipped rewards) of each iteration, shape
+            [num_iterations]; NaN for an iteration whose return is not known.
+        agent_class: for a run read from disk with its gin configuration, the agent's class.
+        gamma: its discount factor, where the gin configuration is known.
+    """
+
+    agent: str
+    game: str
+    seed: str
+    returns: np.ndarray
+    agent_class: str | None = None
+    gamma: float | None = None
+
+
+class NotALogError(ValueError):
+    """A file is a readable pickle, but not one of Dopamine's logs."""
+
+
+def returns_of(log: Any, metric: str) -> np.ndarray:
+    """Extracts the mean return of each iteration from a log of Dopamine.
+
+    Args:
+        log: what `Logger` pickles: {'iteration_0': {'train_average_return': [x], ...}, ...}.
+            Older versions give numbers in place of lists, or only the episodes' returns.
+        metric: `train` or `eval`.
+
+    Returns:
+        Mean returns, shape [num_iterations]; NaN where the log has none.
+
+    Raises:
+        NotALogError: the object has another shape, or no return of this metric.
+    """
+    if not isinstance(log, dict):
+        raise NotALogError(f"holds a {type(log).__name__}, not Dopamine's statistics")
+    by_iteration: dict[int, float] = {}
+    for key, statistics in log.items():
+        match = _ITERATION.fullmatch(key) if isinstance(key, str) else None
+        if match is None or not isinstance(statistics, dict):
+            continue
+        for name in (f"{metric}_average_return", f"{metric}_episode_returns"):
+            if name in statistics:
+                try:
+                    by_iteration[int(match[1])] = float(np.mean(statistics[name]))
+                except (TypeError, ValueError):
+                    raise NotALogError(f"{key}: {name} is not a number") from None
+                break
+    known = [i for i, value in by_iteration.items() if np.isfinite(value)]
+    if not known:
+        raise NotALogError(f"has no iteration with a {metric}_average_return")
+    if max(known) >= 10**6:
+        raise NotALogError(f"has an iteration number {max(known)}")
+    returns = np.full(max(known) + 1, np.nan)
+    for iteration in known:
+        returns[iteration] = by_iteration[iteration]
+    return returns
+
+
+def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
+    """Reads a run's newest readable log.
+
+    Args:
+        run_dir: the folder of the run; its logs lie in `logs/log_N`.
+        metric: `train` or `eval`.
+        notify: is told of each log that cannot be read.
+
+    Returns:
+        Mean returns, shape [num_iterations], or None if there is no readable log.
+    """
+    logs = [(int(m[1]), p) for p in (run_dir / "logs").iterdir() if (m := _LOG.fullmatch(p.name))]
+    for _, path in sorted(logs, reverse=True):
+        try:
+            with path.open("rb") as file:
+                return returns_of(safe_pickle.load(file), metric)
+        except (
+            safe_pickle.UnsafePickleError,
+            safe_pickle.DamagedPickleError,
+            NotALogError,
+            OSError,
+        ) as error:
+            notify(f"{path}: {error}; left out")
+    if not logs:
+        notify(f"{run_dir}: no logs yet; left out")
+    return None
+
+
+def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
+    """Reads the agent's class and discount factor from a run's `operative_config.gin`.
+
+    Returns:
+        (class, gamma), or None if the file is absent or does not say.
+    """
+    try:
+        text = (run_dir / "operative_config.gin").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    bindings = dict(_GAMMA.findall(text))
+    # A LogDQN agent may also bind the gamma of the Dopamine agent that it extends.
+    for agent_class in sorted(bindings, key=lambda name: "LogDQN" not in name):
+        value = bindings[agent_class]
+        if value.startswith("%"):
+            macro = re.search(rf"^\s*{re.escape(value[1:])}\s*=\s*(\S+)", text, re.MULTILINE)
+            value = macro[1] if macro else ""
+        try:
+            return agent_class, float(value)
+        except ValueError:
+            continue
+    return None
+
+
+def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
+    """Lists (agent, game folder, seed, path) of each run under a results folder.
+
+    Raises:
+        ValueError: it is not a folder, or holds no run.
+    """
+    if not results_dir.is_dir():
+        raise ValueError(f"--results_dir={results_dir}: not a folder")
+    found = [
+        (*path.parent.relative_to(results_dir).parts, path.parent)
+        for path in sorted(results_dir.glob("*/*/*/logs"))
+        if path.is_dir()
+    ]
+    if not found:
+        raise ValueError(
+            f"--results_dir={results_dir}: no runs; they are looked for in "
+            "{agent}/{game}/{seed}/logs/log_N"
+        )
+    return found  # type: ignore[return-value]
+
+
+def read_runs(
+    results_dir: pathlib.Path,
+    metric: str,
+    notify: Notify,
+    agents: Iterable[str] | None = None,
+    only_games: Iterable[str] | None = None,
+    progress: Callable[[list], Iterable] = iter,
+) -> list[Run]:
+    """Reads all runs under a results folder.
+
+    Args:
+        results_dir: holds `{agent}/{game}/{seed}/`.
+        metric: `train` or `eval`.
+        notify: is told of whatever cannot be read.
+        agents: the agents to read; all if None.
+        only_games: the games to read; all if None.
+        progress: wraps the list of runs while it is worked through.
+
+    Returns:
+        The runs that could be read, sorted by agent, game and seed.
+
+    Raises:
+        ValueError: `results_dir` is not a folder, or holds no run.
+    """
+    found = [
+        (agent, games.canonical(folder) or folder, seed, path)
+        for agent, folder, seed, path in find_runs(results_dir)
+    ]
+    if agents is not None:
+        wanted = set(agents)
+        found = [run for run in found if run[0] in wanted]
+    if only_games is not None:
+        wanted = set(only_games)
+        found = [run for run in found if run[1] in wanted]
+    runs = []
+    for agent, game, seed, path in progress(found):
+        returns = read_run(path, metric, notify)
+        if returns is not None:
+            runs.append(Run(agent, game, seed, returns, *(read_gamma(path) or (None, None))))
+    return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
+
+
+def seed_key(seed: str) -> tuple[int, str]:
+    """Sorts seeds as numbers where they are numbers."""
+    return (int(seed), "") if seed.isdecimal() else (2**63, seed)

@@ -1,0 +1,129 @@
+"""Compares runs with Dopamine's published baselines and writes tables, figures and a page.
+
+Example:
+    python scripts/compare.py --results_dir=results --out=report --games=paper55
+"""
+
+import argparse
+import contextlib
+import pathlib
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+
+from tqdm import tqdm
+
+from log_dqn.results import baselines, comparison, games, report, runs
+
+
+def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
+    """Returns what is to be compared and the folder to write to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--out", type=pathlib.Path, required=True, help="folder for the report")
+    add("--results_dir", type=pathlib.Path, help="holds {agent}/{game}/{seed}/logs/log_N")
+    add(
+        "--agents",
+        nargs="+",
+        type=_names,
+        help="agents to show, own or published, in this order; all own ones and "
+        f"{', '.join(baselines.DEFAULT_AGENTS)} by default; also published: "
+        "'DQN (Adam + MSE in JAX)', 'Quantile (JAX)'",
+    )
+    add(
+        "--games",
+        nargs="+",
+        type=_names,
+        help="games, or the sets paper55, paper6, atari5; by default those of the own runs",
+    )
+    add("--metric", choices=runs.METRICS, default="train", help="returns to compare")
+    add(
+        "--iteration",
+        type=_iteration,
+        default="final",
+        help="last iteration that counts: a number, 'common' for the last one that all runs have, "
+        "or 'final' (default) for each run's own; scores average the last 10%% up to it",
+    )
+    add("--reference", default=baselines.DQN, help="relative scores refer to this agent")
+    add(
+        "--baselines",
+        default=baselines.DOPAMINE,
+        help="folder or http(s) address of Dopamine's baselines; default: its repository, "
+        "downloaded once into your cache folder",
+    )
+    add(
+        "--video_pinball_random",
+        type=float,
+        default=games.VIDEO_PINBALL_RANDOM,
+        help="random score of VideoPinball (default: %(default)s; other tables have 0.0)",
+    )
+    add("--repetitions", type=_positive, default=2000, help="bootstrap (default: %(default)s)")
+    flags = parser.parse_args(arguments)
+    request = comparison.Request(
+        results_dir=flags.results_dir,
+        agents=_joined(flags.agents),
+        games=_joined(flags.games),
+        metric=flags.metric,
+        iteration=flags.iteration,
+        reference=flags.reference,
+        baselines=flags.baselines,
+        video_pinball_random=flags.video_pinball_random,
+        repetitions=flags.repetitions,
+    )
+    return request, flags.out
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _joined(parts: list[list[str]] | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(name for part in parts for name in part)) if parts else None
+
+
+def _iteration(text: str) -> int | str:
+    if text in ("final", "common"):
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number >= 0, 'common' nor 'final'")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
+    return int(text)
+
+
+def show_progress(title: str, items: Sequence) -> Iterable:
+    """A progress bar with the time left."""
+    return tqdm(items, desc=f"{title:<20}", file=sys.stderr, dynamic_ncols=True)
+
+
+def notify(line: str) -> None:
+    """Writes one line about something missing, above any progress bar."""
+    tqdm.write(f"compare: {line}", file=sys.stderr)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Makes the report; returns the exit status."""
+    request, out = parse_arguments(arguments)
+    try:
+        compared = comparison.compare(request, notify, show_progress)
+        command = shlex.join(["python", "scripts/compare.py", *arguments])
+        report.write(compared, out, command, show_progress)
+    except ValueError as error:
+        notify(str(error))
+        return 2
+    except OSError as error:
+        notify(f"--out={out}: cannot be written ({error.strerror or error})")
+        return 2
+    with contextlib.suppress(BrokenPipeError):
+        print(out / "report.html")
+    return 1 if compared.own_runs_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
