@@ -160,7 +160,7 @@ _FINAL = "the final scores that travel with the package are used"
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, requests.HTTPError):
+    if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.RequestException):
         return "the download broke off"

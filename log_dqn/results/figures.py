@@ -1,7 +1,7 @@
 """The figures of a comparison, as matplotlib figures.
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; line styles and markers
-tell agents apart without colour.
+Colours are those of Okabe and Ito, told apart by colour-blind readers; markers tell agents apart
+without colour.
 """
 
 import math
@@ -17,21 +17,21 @@ from log_dqn.results.statistics import AGGREGATES, Interval
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 
-_STYLES: Sequence[tuple[str, tuple | str, str]] = (
-    ("#D55E00", "-", "o"),
-    ("#000000", (0, (6, 2)), "s"),
-    ("#56B4E9", (0, (4, 1.5, 1, 1.5)), "^"),
-    ("#009E73", (0, (1.2, 1.2)), "D"),
-    ("#CC79A7", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "v"),
-    ("#0072B2", (0, (2, 1)), "P"),
-    ("#E69F00", (0, (10, 2)), "X"),
-    ("#7F7F7F", (0, (3, 3)), "*"),
+_STYLES = (
+    ("#D55E00", "o"),
+    ("#000000", "s"),
+    ("#56B4E9", "^"),
+    ("#009E73", "D"),
+    ("#CC79A7", "v"),
+    ("#0072B2", "P"),
+    ("#E69F00", "X"),
+    ("#7F7F7F", "*"),
 )
 _TITLES = {
     "mean": "Mean",
     "median": "Median",
     "iqm": "IQM",
-    "optimality_gap": "Optimality gap (lower is better)",
+    "optimality_gap": "Optimality gap (less is better)",
 }
 
 
@@ -46,7 +46,7 @@ def bar_colour(relative: float) -> str:
     return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
 
 
-def _style(agents: Sequence[str], agent: str) -> tuple[str, tuple | str, str]:
+def _style(agents: Sequence[str], agent: str) -> tuple[str, str]:
     return _STYLES[list(agents).index(agent) % len(_STYLES)]
 
 
@@ -81,7 +81,7 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
     low, high = min(*percent, -50), max(*percent, 50)
-    axes.set_ylim(low * 2 if low < -100 else low - 60, high * 2.5 if high > 100 else high + 60)
+    axes.set_ylim(low * 4 if low < -100 else low - 60, high * 4 if high > 100 else high + 60)
     ticks = [-10000, -1000, -100, -50, 0, 50, 100, 1000, 10000]
     axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -105,32 +105,31 @@ def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Fi
     for row, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True)):
         _tidy(axes)
         for agent, curve in curves.items():
-            style = _style(list(curves), agent)
-            _line(axes, agent, curve.value[row], curve.low[row], curve.high[row], style)
+            part = Interval(curve.value[row], curve.low[row], curve.high[row])
+            _line(axes, agent, list(curves), np.arange(len(part.value)), part)
         axes.set_title(f"{name} over {num_games} games")
         axes.set_xlabel("iteration")
         axes.set_ylabel("human-normalised score")
-    _legend_below(figure, panels[0])
+    _legend(figure, panels[0])
     return figure
 
 
 def _line(
     axes: Axes,
     agent: str,
-    value: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    style: tuple[str, tuple | str, str],
+    agents: Sequence[str],
+    x: np.ndarray,
+    curve: Interval,
     width: float = 1.8,
 ) -> None:
     """Draws a curve with a band; a curve of which a single point is known becomes a marker."""
-    colour, dashes, marker = style
-    iterations = np.arange(len(value))
+    colour, marker = _style(agents, agent)
+    value, low, high = curve
     known = np.flatnonzero(~np.isnan(value))
     if len(known) == 1:
         error = [value[known] - low[known], high[known] - value[known]]
         axes.errorbar(
-            known,
+            x[known],
             value[known],
             error,
             fmt=marker,
@@ -140,16 +139,32 @@ def _line(
             label=label(agent),
         )
         return
-    axes.fill_between(iterations, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    # Markers of different agents stand at different places.
+    start = (0.5 + list(agents).index(agent)) / len(agents) * 0.12
     axes.plot(
-        iterations, value, color=colour, linestyle=dashes, linewidth=width, label=label(agent)
+        x,
+        value,
+        color=colour,
+        linewidth=width,
+        marker=marker,
+        markevery=(start, 0.12),
+        markersize=2.8 * width,
+        markeredgecolor="white",
+        markeredgewidth=0.4 * width,
+        label=label(agent),
     )
 
 
-def _legend_below(figure: Figure, axes: Axes) -> None:
+def _legend(figure: Figure, axes: Axes, above: bool = False) -> None:
     handles, labels = axes.get_legend_handles_labels()
+    columns = len(labels) if figure.get_figwidth() > 9 and len(labels) <= 5 else 2
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, handlelength=3.2
+        handles,
+        labels,
+        loc="outside upper center" if above else "outside lower center",
+        ncols=columns,
+        frameon=False,
     )
 
 
@@ -168,7 +183,6 @@ def learning_curves(
     rows = math.ceil(len(curves) / columns)
     figure = _figure(max(6, 2.8 * columns), 0.9 + 2.05 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    handles = {}
     for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
         _tidy(axes)
         for agent in agents:
@@ -181,9 +195,7 @@ def learning_curves(
             mean = np.where(count > 0, filled / np.maximum(count, 1), np.nan)
             low = np.where(count > 0, np.where(known, returns, np.inf).min(axis=0), np.nan)
             high = np.where(count > 0, np.where(known, returns, -np.inf).max(axis=0), np.nan)
-            _line(axes, agent, mean, low, high, _style(agents, agent), width=1.2)
-        for handle, text in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(text, handle)
+            _line(axes, agent, agents, np.arange(len(mean)), Interval(mean, low, high), 1.2)
         axes.set_title(game, fontsize=9, pad=3)
         axes.tick_params(labelsize=7)
         axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
@@ -192,15 +204,18 @@ def learning_curves(
     kind = "training" if metric == "train" else "evaluation (published baselines: training)"
     figure.supxlabel("iteration", fontsize=10)
     figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
-    figure.legend(
-        handles.values(),
-        handles,
-        loc="outside upper center",
-        ncols=3,
-        frameon=False,
-        handlelength=3.2,
-    )
+    # The legend's own axes: no game need have all agents.
+    _legend(figure, _all_agents(figure, agents), above=True)
     return figure
+
+
+def _all_agents(figure: Figure, agents: Sequence[str]) -> Axes:
+    """Axes that are not seen and hold one line for each agent."""
+    axes = figure.add_axes((0, 0, 0, 0), visible=False)
+    for agent in agents:
+        colour, marker = _style(agents, agent)
+        axes.plot([], [], color=colour, marker=marker, label=label(agent))
+    return axes
 
 
 def _short_number(value: float, _: int) -> str:
@@ -221,13 +236,13 @@ def gamma_scan(
     for column, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True), start=1):
         _tidy(axes)
         for agent, rows in points.items():
-            colour, dashes, marker = _style(list(points), agent)
+            colour, marker = _style(list(points), agent)
             x, y = [row[0] for row in rows], [row[column] for row in rows]
-            axes.plot(x, y, color=colour, linestyle=dashes, marker=marker, label=label(agent))
+            axes.plot(x, y, color=colour, marker=marker, label=label(agent))
         axes.set_title(f"{name} over {num_games} games")
         axes.set_xlabel(r"discount factor $\gamma$")
         axes.set_ylabel("human-normalised score")
-    _legend_below(figure, panels[0])
+    _legend(figure, panels[0])
     return figure
 
 
@@ -260,6 +275,7 @@ def _interval_rows(
     axes.grid(True, axis="x", color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(x=0.08)
     axes.locator_params(axis="x", nbins=5)
 
 
@@ -275,18 +291,14 @@ def performance_profiles(
     """
     figure = _figure(7.5, 5)
     axes = _tidy(figure.subplots())
-    for agent, (value, low, high) in profiles.items():
-        colour, dashes, _ = _style(list(profiles), agent)
-        axes.fill_between(thresholds, low, high, color=colour, alpha=0.18, linewidth=0)
-        axes.plot(
-            thresholds, value, color=colour, linestyle=dashes, linewidth=1.8, label=label(agent)
-        )
+    for agent, curve in profiles.items():
+        _line(axes, agent, list(profiles), thresholds, curve)
     axes.set_xlim(thresholds[0], thresholds[-1])
     axes.set_ylim(0, 1)
     axes.set_xlabel(r"human-normalised score $\tau$")
     axes.set_ylabel(r"fraction of runs with score > $\tau$")
     axes.set_title(f"Performance profile over {num_games} games")
-    _legend_below(figure, axes)
+    _legend(figure, axes)
     return figure
 
 

@@ -1,0 +1,74 @@
+"""Small made runs and baselines in the formats of the real ones."""
+
+import json
+import pathlib
+import pickle
+
+import numpy as np
+
+from log_dqn.results import games
+
+
+def curve(game, num_iterations, level, seed):
+    """A noisy curve that rises from random play to `level`, in human-normalised score."""
+    reference = games.references().get(game, games.Reference(0, 1000))
+    rng = np.random.default_rng(seed)
+    rise = level * (1 - np.exp(-np.arange(num_iterations) / 40)) + 0.05 * rng.normal(
+        size=num_iterations
+    )
+    return reference.random + rise * (reference.human - reference.random)
+
+
+def write_log(run_dir, returns, number=None, episodes=20, eval_offset=None, protocol=None):
+    """Writes the log of a run as Dopamine does: statistics of all iterations in one pickle."""
+    log = {}
+    for iteration, value in enumerate(returns):
+        offsets = np.linspace(-1, 1, episodes)
+        log[f"iteration_{iteration}"] = {
+            "train_episode_lengths": list(range(episodes)),
+            "train_episode_returns": [float(value + offset) for offset in offsets],
+            "train_average_return": [np.float64(value)],
+            "train_average_steps_per_second": [100.5],
+        }
+        if eval_offset is not None:
+            log[f"iteration_{iteration}"]["eval_average_return"] = [
+                np.float64(value + eval_offset)
+            ]
+    logs = pathlib.Path(run_dir) / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    path = logs / f"log_{len(returns) - 1 if number is None else number}"
+    path.write_bytes(pickle.dumps(log, protocol=protocol or pickle.HIGHEST_PROTOCOL))
+    return path
+
+
+def write_gin(run_dir, agent_class, gamma):
+    (pathlib.Path(run_dir) / "operative_config.gin").write_text(
+        f"# Parameters for {agent_class}:\n# ====\n{agent_class}.gamma = {gamma}\n"
+        f"{agent_class}.update_horizon = 1\n"
+    )
+
+
+def baseline_rows(game, agents, num_seeds=5, num_iterations=199, seed=0):
+    """Rows of one game's baseline file; `agents` maps names to levels."""
+    return [
+        {"Iteration": iteration, "Value": float(value), "Agent": agent}
+        for agent, level in agents.items()
+        for index in range(num_seeds)
+        for iteration, value in enumerate(
+            curve(game, num_iterations, level, hash_seed(game, agent, index) + seed)
+        )
+    ]
+
+
+def write_baselines(folder, game_names, agents, **settings):
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for game in game_names:
+        rows = baseline_rows(game, agents, **settings)
+        (folder / f"{game.lower()}.json").write_text(json.dumps(rows, indent=1) + "\n")
+    return folder
+
+
+def hash_seed(*parts):
+    """A number that is the same in every process, unlike `hash`."""
+    return sum(ord(c) * 31**i for i, c in enumerate("/".join(map(str, parts)))) % 2**32
