@@ -4,7 +4,7 @@ import pathlib
 
 import setuptools
 
-TEST = ["pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2"]
+TEST = ["pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2", "selenium>=4.20,<5"]
 
 setuptools.setup(
     name="log_dqn",
@@ -15,9 +15,9 @@ setuptools.setup(
     license="Apache-2.0",
     python_requires=">=3.10,<3.13",
     # The gin files live in configs/ and travel as log_dqn/configs/.
-    packages=["log_dqn", "log_dqn.tf", "log_dqn.configs"],
+    packages=["log_dqn", "log_dqn.tf", "log_dqn.results", "log_dqn.configs"],
     package_dir={"log_dqn.configs": "configs"},
-    package_data={"log_dqn.configs": ["*.gin"]},
+    package_data={"log_dqn.configs": ["*.gin"], "log_dqn.results": ["data/*.csv"]},
     install_requires=[
         "dopamine-rl==4.1.2",
         # Dopamine's TensorFlow agents.
@@ -35,6 +35,13 @@ setuptools.setup(
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",
         "zstandard>=0.23,<0.26",
+        # Results: statistics, figures, downloading.
+        "rliable>=1.2,<1.3",
+        # rliable's arch 7.2 does not import with pandas 3.
+        "pandas>=2.2,<3",
+        "matplotlib>=3.9,<4",
+        "pooch>=1.8,<2",
+        "requests>=2.32,<3",
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],

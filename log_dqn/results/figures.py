@@ -80,8 +80,11 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     axes.bar_label(bars, texts, rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
-    low, high = min(*percent, -50), max(*percent, 50)
-    axes.set_ylim(low * 4 if low < -100 else low - 60, high * 4 if high > 100 else high + 60)
+    # Room for the numbers at the bars' ends, on the scale as it is drawn.
+    scale = axes.yaxis.get_transform()
+    low, high = scale.transform(np.array([min(*percent, -50), max(*percent, 50)]))
+    room = 0.17 * (high - low)
+    axes.set_ylim(*scale.inverted().transform(np.array([low - room, high + room])))
     ticks = [-10000, -1000, -100, -50, 0, 50, 100, 1000, 10000]
     axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -141,14 +144,15 @@ def _line(
         return
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
     # Markers of different agents stand at different places.
-    start = (0.5 + list(agents).index(agent)) / len(agents) * 0.12
+    step = max(1, len(x) // 8)
+    start = int((0.5 + list(agents).index(agent)) / len(agents) * step)
     axes.plot(
         x,
         value,
         color=colour,
         linewidth=width,
         marker=marker,
-        markevery=(start, 0.12),
+        markevery=(start, step),
         markersize=2.8 * width,
         markeredgecolor="white",
         markeredgewidth=0.4 * width,

@@ -33,7 +33,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem; }
 dt { color: #57606a; } dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
 .wide { overflow-x: auto; -webkit-overflow-scrolling: touch; }
-.wide img { display: block; width: 100%; height: auto; min-width: 44rem; }
+.wide img { display: block; width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; text-align: right; white-space: nowrap;
   border-bottom: 1px solid #d8dee4; }
@@ -77,6 +77,7 @@ class Shown(NamedTuple):
     name: str
     caption: str
     png: bytes
+    width: float  # CSS pixels
 
 
 def render(
@@ -110,7 +111,7 @@ def render(
         _figure(images["learning_curves"]),
         "<h2>What was compared</h2>",
         _run_table(comparison),
-        "<h2>Missing or unequal</h2>",
+        '<h2 id="missing">Missing or unequal</h2>',
         _list([*comparison.notices, *(f"Figure not made: {line}" for line in not_made)]),
     ]
     return (
@@ -150,15 +151,21 @@ def _facts(comparison: Comparison, command: str) -> str:
         f"{random:g}{other}",
     }
     rows = "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in facts.items())
-    return f"<dl>{rows}<dt>Command</dt><dd><code>{_text(command)}</code></dd></dl>"
+    missing = f'<a href="#missing">{len(comparison.notices) or "no"} notes</a>'
+    return (
+        f"<dl>{rows}<dt>Missing or unequal</dt><dd>{missing}</dd>"
+        f"<dt>Command</dt><dd><code>{_text(command)}</code></dd></dl>"
+    )
 
 
 def _figure(picture: Shown) -> str:
     data = base64.b64encode(picture.png).decode()
     heading = _HEADINGS[picture.name]
+    # On a narrow screen a figure shrinks no further than its text stays readable.
+    size = f"max-width: {picture.width:.0f}px; min-width: {0.6 * picture.width:.0f}px"
     return (
         f'<h2>{heading}</h2>\n<figure><div class="wide">'
-        f'<img alt="{heading}" src="data:image/png;base64,{data}"></div>'
+        f'<img alt="{heading}" style="{size}" src="data:image/png;base64,{data}"></div>'
         f"<figcaption>{_text(picture.caption)}</figcaption></figure>"
     )
 

@@ -31,9 +31,7 @@ def write_log(run_dir, returns, number=None, episodes=20, eval_offset=None, prot
             "train_average_steps_per_second": [100.5],
         }
         if eval_offset is not None:
-            log[f"iteration_{iteration}"]["eval_average_return"] = [
-                np.float64(value + eval_offset)
-            ]
+            log[f"iteration_{iteration}"]["eval_average_return"] = [np.float64(value + eval_offset)]
     logs = pathlib.Path(run_dir) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     path = logs / f"log_{len(returns) - 1 if number is None else number}"
