@@ -73,7 +73,8 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
         for name in (f"{metric}_average_return", f"{metric}_episode_returns"):
             if name in statistics:
                 try:
-                    by_iteration[int(match[1])] = float(np.mean(statistics[name]))
+                    values = np.asarray(statistics[name], float)
+                    by_iteration[int(match[1])] = values.mean() if values.size else np.nan
                 except (TypeError, ValueError):
                     raise NotALogError(f"{key}: {name} is not a number") from None
                 break

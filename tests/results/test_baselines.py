@@ -1,0 +1,276 @@
+"""The published baselines: their form, their numbers, and getting them over a network."""
+
+import hashlib
+import http.server
+import json
+import pathlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from log_dqn.results import baselines, games, scores
+from tests.results import synthetic
+
+PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
+needs_published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
+)
+AGENTS = {"DQN": 0.5, "IQN": 2.0, "DQN (Adam + MSE in JAX)": 1.0}
+
+
+def rows(agent, *curves):
+    return [
+        {"Iteration": i, "Value": value, "Agent": agent}
+        for curve in curves
+        for i, value in enumerate(curve)
+    ]
+
+
+def test_parse_splits_agents_and_seeds():
+    text = json.dumps(rows("DQN", [1.0, 2.0], [3, 4.5, 5]) + rows("DQN (Adam + MSE in JAX)", [7]))
+    runs = baselines.parse(text, "Pong")
+    assert [run[:3] for run in runs] == [
+        ("DQN", "Pong", "0"), ("DQN", "Pong", "1"), ("DQN (Adam + MSE in JAX)", "Pong", "0"),
+    ]  # fmt: skip
+    assert [list(run.returns) for run in runs] == [[1, 2], [3, 4.5, 5], [7]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "<html>", "{}", "[]", "[1]", '"rows"', b"\xff\xfe", "[" * 100_000,
+        json.dumps([{"Iteration": 0, "Value": 1.0}]),
+        json.dumps([{"Iteration": 0, "Value": "1", "Agent": "DQN"}]),
+        json.dumps([{"Iteration": True, "Value": 1, "Agent": "DQN"}]),
+        '[{"Iteration": 0, "Value": NaN, "Agent": "DQN"}]',
+        json.dumps(rows("DQN", [1, 2, 3])[1:]),
+        json.dumps(rows("DQN", [1, 2, 3])[::2]),
+    ],
+)  # fmt: skip
+def test_wrong_content_is_refused(text):
+    with pytest.raises(baselines.WrongContentError):
+        baselines.parse(text, "Pong")
+
+
+def test_final_runs_have_the_final_scores():
+    runs = baselines.final_runs(["AirRaid", "Pong"])
+    assert len(runs) == 2 * 4 * 5
+    assert {run.agent for run in runs} == set(baselines.DEFAULT_AGENTS)
+    first = next(run for run in runs if run[:3] == ("DQN", "AirRaid", "0"))
+    assert scores.final_score(first.returns) == 7965.9572  # the table's first row
+    assert len(first.returns) == 199
+
+
+def test_a_folder(tmp_path):
+    lines = []
+    synthetic.write_baselines(tmp_path, ["Pong", "Alien"], AGENTS, num_iterations=30)
+    (tmp_path / "alien.json").write_text("[]")
+    runs = baselines.load(str(tmp_path), ["Pong", "Alien", "Qbert", "Surround"], lines.append)
+    assert {r.agent for r in runs if r.game == "Pong"} == set(AGENTS)
+    # The others come from the package; Surround has no published runs.
+    finals = [r for r in runs if r.game in ("Alien", "Qbert")]
+    assert {r.agent for r in finals} == set(baselines.DEFAULT_AGENTS)
+    assert all(np.isnan(r.returns[:-1]).all() for r in finals)
+    assert {r.game for r in runs} == {"Pong", "Alien", "Qbert"}
+    assert len(lines) == 2
+    assert "baselines of Alien" in lines[0] and "is not a list of rows" in lines[0]
+    assert "baselines of Qbert" in lines[1] and "no such file" in lines[1]
+
+
+def test_no_folder(tmp_path):
+    lines = []
+    runs = baselines.load(str(tmp_path / "absent"), ["Pong"], lines.append)
+    assert len(runs) == 20
+    assert len(lines) == 1 and "absent: not a folder" in lines[0]
+
+
+class Server:
+    """A local HTTP server whose answers are set by file name."""
+
+    def __init__(self, folder):
+        self.requests, self.faults = [], {}
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = self.path.rsplit("/", 1)[1]
+                server.requests.append(name)
+                path, fault = folder / name, server.faults.get(name)
+                if fault == 404 or not path.exists():
+                    self.send_error(404)
+                    return
+                body = b"<html>login</html>" if fault == "wrong" else path.read_bytes()
+                if fault == "damaged":
+                    body = body.replace(b'"Iteration": 5', b'"Iteration": 6', 1)
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if fault == "interrupted":
+                    self.wfile.write(body[: len(body) // 2])
+                    return
+                if fault == "stalled":
+                    self.wfile.write(body[:100])
+                    server.released.wait(20)
+                    return
+                if fault == "slow":
+                    for part in range(8):
+                        size = len(body) // 8 + 1
+                        self.wfile.write(body[part * size : (part + 1) * size])
+                        time.sleep(0.1)
+                    return
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self.released = threading.Event()
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.http.server_port}/data"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.released.set()
+        self.http.shutdown()
+        self.http.server_close()
+
+
+@pytest.fixture(params=["made", pytest.param("published", marks=needs_published)])
+def server(request, tmp_path):
+    """Serves small made files, and the real ones where they are at hand."""
+    folder = PUBLISHED
+    if request.param == "made":
+        folder = synthetic.write_baselines(
+            tmp_path / "served", ["Pong", "Alien", "Qbert"], AGENTS, num_iterations=199
+        )
+    server = Server(folder)
+    yield server
+    server.close()
+
+
+GAMES = ["Alien", "Pong", "Qbert"]
+
+
+def load(server, cache, lines, timeout=5.0):
+    return baselines.load(server.address, GAMES, lines.append, cache, timeout)
+
+
+def files(cache):
+    return sorted(
+        path.name for path in cache.rglob("*") if path.is_file() or "download" in path.name
+    )
+
+
+def with_curves(runs):
+    return {run.game for run in runs if not np.isnan(run.returns).any()}
+
+
+def test_download_once(server, tmp_path):
+    lines, cache = [], tmp_path / "cache"
+    server.faults["pong.json"] = "slow"
+    first = load(server, cache, lines, timeout=0.5)
+    assert not lines
+    assert with_curves(first) == set(GAMES)
+    assert files(cache) == ["alien.json", "pong.json", "qbert.json"]
+    again = load(server, cache, lines)
+    assert len(server.requests) == 3  # Nothing was asked for again.
+    for run, same in zip(first, again, strict=True):
+        assert run[:3] == same[:3]
+        np.testing.assert_array_equal(run.returns, same.returns)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("interrupted", "the download broke off"),
+        ("wrong", "is not the file that Dopamine published"),
+        ("damaged", "is not the file that Dopamine published"),
+        (404, "HTTP status 404"),
+    ],
+)
+def test_one_file_fails(server, tmp_path, fault, reason):
+    lines, cache = [], tmp_path / "cache"
+    server.faults["pong.json"] = fault
+    runs = load(server, cache, lines)
+    assert len(lines) == 1
+    assert "baselines of Pong" in lines[0] and reason in lines[0]
+    assert files(cache) == ["alien.json", "qbert.json"]  # Nothing half-written.
+    assert with_curves(runs) == {"Alien", "Qbert"}
+    assert {r.agent for r in runs if r.game == "Pong"} == set(baselines.DEFAULT_AGENTS)
+    del server.faults["pong.json"]
+    assert with_curves(load(server, cache, lines)) == set(GAMES)
+    assert server.requests == ["alien.json", "pong.json", "qbert.json", "pong.json"]
+
+
+def test_a_stalled_server_is_given_up(server, tmp_path):
+    lines, cache = [], tmp_path / "cache"
+    server.faults["pong.json"] = "stalled"
+    runs = load(server, cache, lines, timeout=0.3)
+    assert len(lines) == 1 and "no answer in time" in lines[0]
+    assert server.requests == ["alien.json", "pong.json"]  # It is not asked for Qbert.
+    assert files(cache) == ["alien.json"]
+    assert with_curves(runs) == {"Alien"}
+    assert {run.game for run in runs} == set(GAMES)
+
+
+def test_no_server(tmp_path):
+    lines = []
+    server = Server(tmp_path)
+    server.close()
+    runs = load(server, tmp_path / "cache", lines)
+    assert len(lines) == 1 and "no connection" in lines[0]
+    assert "final scores that travel with the package" in lines[0]
+    assert len(runs) == 3 * 20 and files(tmp_path / "cache") == []
+
+
+def test_a_damaged_file_in_the_cache_is_replaced(server, tmp_path):
+    lines, cache = [], tmp_path / "cache"
+    load(server, cache, lines)
+    [kept] = cache.rglob("pong.json")
+    kept.write_bytes(kept.read_bytes()[:1000])
+    assert with_curves(load(server, cache, lines)) == set(GAMES)
+    assert server.requests[3:] == ["pong.json"] and not lines
+
+
+def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, monkeypatch):
+    folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=20)
+    server = Server(folder)
+    right = hashlib.sha256((folder / "pong.json").read_bytes()).hexdigest()
+    table = [{"file": f"{g.lower()}.json", "sha256": right} for g in GAMES]
+    monkeypatch.setattr(baselines, "DOPAMINE", server.address)
+    monkeypatch.setattr(games, "read_table", lambda name, read=games.read_table: (
+        table if name == "baseline_files.csv" else read(name)
+    ))  # fmt: skip
+    lines = []
+    runs = load(server, tmp_path / "cache", lines)
+    server.close()
+    assert with_curves(runs) == {"Pong"}
+    assert [line.split(" from")[0] for line in lines] == [
+        "baselines of Alien",
+        "baselines of Qbert",
+    ]
+    assert files(tmp_path / "cache") == ["pong.json"]
+
+
+def test_hashes_are_there_for_all_games():
+    table = {row["file"]: row["sha256"] for row in games.read_table("baseline_files.csv")}
+    assert set(table) == {f"{game.lower()}.json" for game in games.published_games()}
+    assert {len(value) for value in table.values()} == {64}
+
+
+@needs_published
+def test_the_hashes_and_final_scores_are_those_of_the_published_files():
+    table = {row["file"]: row["sha256"] for row in games.read_table("baseline_files.csv")}
+    finals = {r[:3]: r.returns[-1] for r in baselines.final_runs(games.published_games())}
+    seen = 0
+    for game in games.published_games():
+        data = (PUBLISHED / f"{game.lower()}.json").read_bytes()
+        assert hashlib.sha256(data).hexdigest() == table[f"{game.lower()}.json"]
+        for run in baselines.parse(data, game):
+            if run.agent in baselines.DEFAULT_AGENTS:
+                assert len(run.returns) == 199
+                final = finals[run[:3]]
+                assert run.returns[-20:].mean() == pytest.approx(final, rel=1e-4, abs=1e-3)
+                seen += 1
+    assert seen == len(finals) == 60 * 4 * 5

@@ -1,0 +1,43 @@
+"""The tables and the sets of games."""
+
+import pytest
+
+from log_dqn import atari
+from log_dqn.results import games
+
+
+def test_references_are_wang_et_al_table_2():
+    table = games.references()
+    assert len(table) == 57
+    assert table["Alien"] == (227.8, 7127.7)
+    assert table["Zaxxon"] == (32.5, 9173.3)
+    assert table["VideoPinball"] == (16256.9, 17667.9)
+    assert games.references(0.0)["VideoPinball"] == (0.0, 17667.9)
+    assert all(reference.human > reference.random for reference in table.values())
+
+
+def test_sets():
+    paper55 = games.select(["paper55"])
+    assert len(paper55) == 55
+    assert set(paper55) < set(games.published_games())
+    assert not {"Defender", "Surround"} & set(paper55)
+    assert games.select(["paper6"]) == list(games.PAPER6)
+    assert set(games.PAPER6) | set(games.ATARI5) <= set(paper55)
+    assert len(games.ATARI5) == 5
+
+
+def test_published_games_are_those_that_can_be_trained():
+    assert set(games.published_games()) == set(atari.GAMES)
+
+
+def test_select_mixes_sets_and_spellings():
+    assert games.select(["atari5", "pong", "space_invaders", "Phoenix"]) == [
+        *games.ATARI5,
+        "Pong",
+        "SpaceInvaders",
+    ]
+
+
+def test_unknown_game_gets_the_nearest_names():
+    with pytest.raises(ValueError, match=r"--games: unknown game 'Brakeout'.*Breakout"):
+        games.select(["Pong", "Brakeout"])

@@ -1,0 +1,137 @@
+"""Reading runs, whole and broken."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from dopamine.discrete_domains import iteration_statistics, logger
+
+from log_dqn.results import runs
+from tests.results import synthetic
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+def test_reads_what_dopamine_writes(tmp_path, lines):
+    log = logger.Logger(str(tmp_path / "a/Pong/0/logs"))
+    for iteration in range(6):
+        statistics = iteration_statistics.IterationStatistics()
+        statistics.append({"train_episode_lengths": 10, "train_episode_returns": iteration})
+        statistics.append({"train_average_return": np.float64(iteration - 20)})
+        statistics.append({"eval_average_return": np.float64(iteration)})
+        log[f"iteration_{iteration}"] = statistics.data_lists
+        log.log_to_file("log", iteration)
+    assert len(os.listdir(tmp_path / "a/Pong/0/logs")) == 4  # Dopamine deletes older ones.
+    [run] = runs.read_runs(tmp_path, "train", lines.append)
+    assert run[:3] == ("a", "Pong", "0")
+    np.testing.assert_array_equal(run.returns, [-20, -19, -18, -17, -16, -15])
+    [run] = runs.read_runs(tmp_path, "eval", lines.append)
+    np.testing.assert_array_equal(run.returns, range(6))
+    assert not lines
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_older_forms(tmp_path, lines, protocol):
+    numbers = {"iteration_0": {"train_average_return": 2.5}, "iteration_2": {"x": [1]}}
+    np.testing.assert_array_equal(runs.returns_of(numbers, "train"), [2.5])
+    episodes = {
+        "iteration_0": {"train_episode_returns": [1.0, 2.0]},
+        "iteration_2": {"train_episode_returns": [5]},
+    }
+    np.testing.assert_array_equal(runs.returns_of(episodes, "train"), [1.5, np.nan, 5])
+    synthetic.write_log(tmp_path / "a/Pong/0", [1, 2.5], protocol=protocol)
+    [run] = runs.read_runs(tmp_path, "train", lines.append)
+    np.testing.assert_array_equal(run.returns, [1, 2.5])
+
+
+@pytest.mark.parametrize(
+    "log",
+    [[], "text", {}, {"iteration_0": 3}, {"iteration_0": {"eval_average_return": [1]}},
+     {"iteration_0": {"train_average_return": ["x"]}},
+     {"iteration_0": {"train_average_return": []}},
+     {"iteration_99999999999": {"train_average_return": 1}}],
+)  # fmt: skip
+def test_pickles_that_are_no_logs(log):
+    with pytest.raises(runs.NotALogError):
+        runs.returns_of(log, "train")
+
+
+def test_a_truncated_log_gives_way_to_the_one_before(tmp_path, lines):
+    run_dir = tmp_path / "log_dqn/Pong/3"
+    synthetic.write_log(run_dir, [1, 2, 3])
+    newest = synthetic.write_log(run_dir, [1, 2, 3, 4])
+    newest.write_bytes(newest.read_bytes()[:-40])
+    [run] = runs.read_runs(tmp_path, "train", lines.append)
+    np.testing.assert_array_equal(run.returns, [1, 2, 3])
+    [line] = lines
+    assert "log_3: damaged or truncated" in line
+
+
+class Hostile:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_a_hostile_log_runs_nothing(tmp_path, lines):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1, 2])
+    path = synthetic.write_log(tmp_path / "a/Pong/1", [1])
+    path.write_bytes(pickle.dumps({"iteration_0": Hostile(tmp_path / "ran")}))
+    assert [run.seed for run in runs.read_runs(tmp_path, "train", lines.append)] == ["0"]
+    assert not (tmp_path / "ran").exists()
+    assert len(lines) == 1 and "posix.mkdir" in lines[0] and "1/logs/log_0" in lines[0]
+
+
+def test_runs_are_sorted_by_number_and_named_as_dopamine_names_them(tmp_path, lines):
+    for seed in ("10", "9", "x"):
+        synthetic.write_log(tmp_path / f"a/space_invaders/{seed}", [1])
+    (tmp_path / "a/Pong/0/logs").mkdir(parents=True)
+    found = runs.read_runs(tmp_path, "train", lines.append)
+    assert [(run.game, run.seed) for run in found] == [
+        ("SpaceInvaders", "9"), ("SpaceInvaders", "10"), ("SpaceInvaders", "x"),
+    ]  # fmt: skip
+    assert len(lines) == 1 and "no logs yet" in lines[0]
+
+
+def test_only_games(tmp_path, lines):
+    for game in ("Pong", "Alien"):
+        synthetic.write_log(tmp_path / f"a/{game}/0", [1])
+    found = runs.read_runs(tmp_path, "train", lines.append, only_games=["Alien"])
+    assert [run.game for run in found] == ["Alien"]
+
+
+def test_not_a_folder_and_no_runs(tmp_path, lines):
+    with pytest.raises(ValueError, match="not a folder"):
+        runs.read_runs(tmp_path / "absent", "train", lines.append)
+    (tmp_path / "Pong/logs").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no runs; .*\{agent\}/\{game\}/\{seed\}/logs"):
+        runs.read_runs(tmp_path, "train", lines.append)
+
+
+def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
+    (tmp_path / "a/Pong/0/logs/log_5").mkdir(parents=True)
+    assert runs.read_runs(tmp_path, "train", lines.append) == []
+    assert "log_5" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("LogDQNAgent.gamma = 0.96\n", ("LogDQNAgent", 0.96)),
+        ("DQNAgent.gamma = 0.99\nLogDQNAgent.gamma = 0.9\n", ("LogDQNAgent", 0.9)),
+        ("log_dqn.tf.LogDQNAgent.gamma = %g\n\ng = 0.5\n", ("LogDQNAgent", 0.5)),
+        ("dqn_agent.JaxDQNAgent.gamma = 0.99\n", ("JaxDQNAgent", 0.99)),
+        ("LogDQNAgent.gamma = @f()\n", None),
+        ("# LogDQNAgent.gamma = 0.1\n", None),
+    ],
+)
+def test_gamma_comes_from_the_gin_configuration(tmp_path, text, expected):
+    (tmp_path / "operative_config.gin").write_text(text)
+    assert runs.read_gamma(tmp_path) == expected
+    assert runs.read_gamma(tmp_path / "absent") is None

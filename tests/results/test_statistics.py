@@ -1,0 +1,145 @@
+"""Aggregates by hand, against rliable, and with unequal seeds."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from rliable import library, metrics
+
+from log_dqn.results import statistics
+from log_dqn.results.runs import Run
+from log_dqn.results.scores import Score
+
+NAN = np.nan
+TWO_GAMES = np.array([[0.0, 4.0], [1.0, 2.0], [0.5, 0.0], [0.5, 2.0]])  # 4 seeds
+
+
+def test_aggregates_by_hand():
+    # Means over seeds 0.5 and 2; sorted runs 0 0 .5 .5 1 2 2 4, the middle four .5 .5 1 2;
+    # min(score, 1): 0 1 .5 .5 and 1 1 0 1.
+    np.testing.assert_allclose(
+        statistics.aggregates(TWO_GAMES), [1.25, 1.25, 1.0, 1 - (0.5 + 0.75) / 2]
+    )
+
+
+def test_aggregates_by_hand_with_unequal_seeds():
+    scores = np.array([[0.0, 4.0, 1.0], [1.0, NAN, 3.0]])
+    # Means over seeds .5 4 2; runs 0 1 1 3 4, of which one is cut at each end.
+    expected = [6.5 / 3, 2.0, 5 / 3, 1 - (0.5 + 1 + 1) / 3]
+    np.testing.assert_allclose(statistics.aggregates(scores), expected)
+
+
+def test_aggregates_equal_rliables():
+    scores = np.random.default_rng(0).gamma(1.0, 2.0, (5, 55))
+    functions = (
+        metrics.aggregate_mean,
+        metrics.aggregate_median,
+        metrics.aggregate_iqm,
+        metrics.aggregate_optimality_gap,
+    )
+    np.testing.assert_allclose(statistics.aggregates(scores), [f(scores) for f in functions])
+
+
+def test_probability_of_improvement_equals_rliables():
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 4, (5, 7)) / 2, rng.integers(0, 4, (3, 7)) / 2  # with ties
+    expected = metrics.probability_of_improvement(x, y)
+    np.testing.assert_allclose(statistics.probability_of_improvement(x, y), [expected])
+    # By hand, with unequal seeds: game 1 (1 > 0, 1 = 1): 3/4; game 2 (0 > 1, 2 > 1): 1/2.
+    x, y = np.array([[1.0, 0.0], [NAN, 2.0]]), np.array([[0.0, 1.0], [1.0, NAN]])
+    np.testing.assert_allclose(statistics.probability_of_improvement(x, y), [0.625])
+
+
+def test_profile_equals_rliables():
+    scores = np.round(np.random.default_rng(2).gamma(1.0, 2.0, (5, 9)), 1)
+    taus = np.linspace(0, 3, 31)
+    expected = library.score_distributions(scores, taus)
+    np.testing.assert_allclose(statistics.profile(scores, taus), expected)
+    with_gap = np.array([[0.0, 4.0], [1.0, NAN]])
+    np.testing.assert_allclose(
+        statistics.profile(with_gap, np.array([0, 0.5, 4])), [2 / 3, 2 / 3, 0]
+    )
+
+
+@pytest.mark.parametrize("column", range(4))
+def test_intervals_agree_with_rliables(column):
+    scores = np.random.default_rng(3).gamma(1.0, 1.0, (5, 20))
+    ours = statistics.interval(statistics.aggregates, scores, repetitions=3000)
+    np.random.seed(0)
+    _, theirs = library.get_interval_estimates(
+        {"a": scores}, lambda x: statistics.aggregates(x)[[column]], reps=3000
+    )
+    low, high = theirs["a"].ravel()
+    assert ours.low[column] == pytest.approx(low, abs=0.06 * (high - low))
+    assert ours.high[column] == pytest.approx(high, abs=0.06 * (high - low))
+    assert ours.value[column] == statistics.aggregates(scores)[column]
+
+
+def test_the_interval_of_a_mean_is_the_known_one():
+    """One game: the bootstrap of a mean of n runs has standard deviation s / sqrt(n)."""
+    scores = np.random.default_rng(4).normal(size=(200, 1))
+    interval = statistics.interval(lambda x: x.mean(keepdims=True)[0], scores, repetitions=4000)
+    half = scipy.stats.norm.ppf(0.975) * scores.std() / np.sqrt(200)
+    assert (interval.high - interval.low).item() / 2 == pytest.approx(half, rel=0.05)
+
+
+def test_each_game_is_resampled_among_its_own_seeds():
+    scores = np.array([[1.0, 10.0, 100.0], [2.0, NAN, 200.0], [3.0, NAN, NAN]])
+    seen = [set(), set(), set()]
+
+    def statistic(sample):
+        assert np.array_equal(np.isnan(sample), np.isnan(scores))
+        for game in range(3):
+            seen[game] |= set(sample[~np.isnan(sample[:, game]), game])
+        return statistics.mean_over_seeds(sample)
+
+    interval = statistics.interval(statistic, scores, repetitions=200)
+    assert seen == [{1, 2, 3}, {10}, {100, 200}]
+    np.testing.assert_allclose(interval.value, [2, 10, 150])
+    assert interval.low[1] == interval.high[1] == 10
+    assert interval.low[2] == 100 and interval.high[2] == 200
+
+
+def test_intervals_depend_on_the_seed_alone():
+    np.random.seed(1)
+    first = statistics.interval(statistics.aggregates, TWO_GAMES, repetitions=50, seed=7)
+    np.random.seed(2)
+    again = statistics.interval(statistics.aggregates, TWO_GAMES, repetitions=50, seed=7)
+    other = statistics.interval(statistics.aggregates, TWO_GAMES, repetitions=50, seed=8)
+    np.testing.assert_array_equal(first.low, again.low)
+    assert not np.array_equal(first.low, other.low)
+
+
+def test_two_agents_are_resampled_independently():
+    x = np.random.default_rng(5).normal(0.5, 1, (6, 12))
+    y = np.random.default_rng(6).normal(0.0, 1, (4, 12))
+    statistic = statistics.probability_of_improvement
+    ours = statistics.interval(statistic, x, y, repetitions=3000)
+    np.random.seed(0)
+    _, theirs = library.get_interval_estimates({"xy": [x, y]}, statistic, reps=3000)
+    np.testing.assert_allclose([ours.low, ours.high], theirs["xy"], atol=0.006)
+
+
+def test_score_matrix():
+    scores = [
+        Score("Pong", "a", "0", 9, 0.0, 1.0),
+        Score("Alien", "a", "0", 9, 0.0, 3.0),
+        Score("Pong", "b", "0", 9, 0.0, 9.0),
+        Score("Pong", "a", "1", 9, 0.0, 2.0),
+        Score("Qbert", "a", "0", 9, 0.0, 8.0),
+    ]
+    np.testing.assert_array_equal(
+        statistics.score_matrix(scores, "a", ["Alien", "Pong"]), [[3, 1], [NAN, 2]]
+    )
+
+
+def test_curves_end_where_a_game_has_no_more_runs():
+    runs = [
+        Run("a", "Pong", "0", np.array([1.0, 2.0, 3.0])),
+        Run("a", "Pong", "1", np.array([3.0])),
+        Run("a", "Alien", "0", np.array([10.0, 20.0])),
+        Run("b", "Alien", "0", np.zeros(9)),
+    ]
+    curves = statistics.curve_array(runs, "a", ["Pong", "Alien"], lambda game, x: x)
+    assert curves.shape == (2, 2, 3)
+    # Pong 2 2 3, Alien 10 20 -.
+    np.testing.assert_array_equal(statistics.mean_and_median(curves), [[6, 11, NAN], [6, 11, NAN]])
