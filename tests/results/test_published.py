@@ -1,0 +1,107 @@
+"""Aggregates of whole baselines, worked out here without the package's code."""
+
+import csv
+import json
+import pathlib
+import statistics
+
+import pytest
+
+from log_dqn.results import baselines, comparison, games, report
+from tests.results import synthetic
+
+SHARED = pathlib.Path(__file__).parents[3] / "shared"
+PUBLISHED = SHARED / "dopamine_baselines"
+needs_published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
+)
+
+
+def plainly(folder, game_names, agents, video_pinball_random, num_seeds=5):
+    """Mean and median human-normalised score of each agent, in plain Python."""
+    table = pathlib.Path(games.__file__).parent / "data" / "human_random_scores.csv"
+    with table.open() as file:
+        human_random = {
+            r["game"]: (float(r["random"]), float(r["human"])) for r in csv.DictReader(file)
+        }
+    normalised = {agent: [] for agent in agents}
+    for game in game_names:
+        random, human = human_random[game]
+        if game == "VideoPinball":
+            random = video_pinball_random
+        rows = json.loads((folder / f"{game.lower()}.json").read_text())
+        for agent in agents:
+            # The last 20 of 199 iterations of five seeds, in any order.
+            values = [r["Value"] for r in rows if r["Agent"] == agent and r["Iteration"] >= 179]
+            assert len(values) == 20 * num_seeds
+            score = sum(values) / len(values)
+            normalised[agent].append((score - random) / (human - random))
+    return {a: (sum(v) / len(v), statistics.median(v)) for a, v in normalised.items()}
+
+
+def through_the_package(folder, game_names, agents, video_pinball_random):
+    lines = []
+    compared = comparison.compare(
+        comparison.Request(
+            agents=tuple(agents),
+            games=tuple(game_names),
+            baselines=str(folder),
+            video_pinball_random=video_pinball_random,
+            repetitions=2,
+        ),
+        lines.append,
+        lambda title, items: items,
+    )
+    aggregates = report.compute(compared, lambda title, items: items).aggregates
+    assert not lines
+    return {agent: tuple(aggregates[agent].value[:2]) for agent in agents}
+
+
+@pytest.mark.parametrize("random", [16256.9, 0.0])
+def test_made_baselines(tmp_path, random):
+    names = ["VideoPinball", "DoubleDunk", "Pong", "Skiing"]
+    agents = {"DQN": 0.4, "IQN": 2.0, "DQN (Adam + MSE in JAX)": 1.0}
+    synthetic.write_baselines(tmp_path, names, agents)
+    expected = plainly(tmp_path, names, agents, random)
+    result = through_the_package(tmp_path, names, agents, random)
+    for agent in agents:
+        assert result[agent] == pytest.approx(expected[agent], rel=1e-9)
+
+
+@needs_published
+@pytest.mark.parametrize("random", [16256.9, 0.0])
+def test_published_baselines_over_55_games(random):
+    agents = [*baselines.AGENTS]
+    names = games.paper55()
+    expected = plainly(PUBLISHED, names, agents, random)
+    result = through_the_package(PUBLISHED, ["paper55"], agents, random)
+    for agent in agents:
+        assert result[agent] == pytest.approx(expected[agent], rel=1e-9)
+
+
+FIGURES = {
+    # Worked out from the published files: mean and median over 55 games.
+    "DQN": (3.048, 0.650),
+    "C51": (7.378, 1.086),
+    "Rainbow": (8.912, 1.461),
+    "IQN": (8.673, 1.248),
+}
+
+
+def test_final_scores_give_the_same_aggregates(tmp_path):
+    """The scores that travel with the package, without any file of Dopamine's."""
+    compared = comparison.compare(
+        comparison.Request(games=("paper55",), baselines=str(tmp_path / "none"), repetitions=2),
+        lambda line: None,
+        lambda title, items: items,
+    )
+    aggregates = report.compute(compared, lambda title, items: items).aggregates
+    assert {a: tuple(v.value[:2].round(3)) for a, v in aggregates.items()} == FIGURES
+
+
+@needs_published
+def test_the_figures_are_those_of_the_files():
+    result = plainly(PUBLISHED, games.paper55(), FIGURES, 16256.9)
+    assert {a: tuple(round(x, 3) for x in v) for a, v in result.items()} == FIGURES
+    zero = plainly(PUBLISHED, games.paper55(), ["DQN"], 0.0)["DQN"]
+    assert zero == pytest.approx((2.31, FIGURES["DQN"][1]), abs=0.005)

@@ -1,0 +1,320 @@
+"""The program as a user runs it: files, messages and exit status."""
+
+import csv
+import pickle
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from log_dqn.results import games, scores
+from tests.results import synthetic
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
+main = runpy.run_path(str(SCRIPT))["main"]
+FEW = ["Pong", "Alien", "DoubleDunk"]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    agents = {"DQN": 0.5, "C51": 1, "Rainbow": 1.5, "IQN": 2, "DQN (Adam + MSE in JAX)": 0.8}
+    folder = tmp_path_factory.mktemp("published")
+    return synthetic.write_baselines(folder, [*FEW, "Carnival"], agents)
+
+
+def write_runs(results_dir, agent="log_dqn", game_names=FEW, seeds=2, iterations=200, level=1.0):
+    for game in game_names:
+        for seed in range(seeds):
+            returns = synthetic.curve(game, iterations, level, synthetic.hash_seed(game, seed))
+            synthetic.write_log(results_dir / agent / game / str(seed), returns, episodes=3)
+
+
+def run(capsys, *arguments):
+    """Runs the program; returns exit status and what it wrote, progress bars aside."""
+    try:
+        status = main([*map(str, arguments), "--repetitions=20"])
+    except SystemExit as exit_:
+        status = exit_.code
+    captured = capsys.readouterr()
+    lines = captured.err.replace("\r", "\n").split("\n")
+    return status, captured.out, [line for line in lines if line.startswith("compare: ")]
+
+
+def table(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_whole_report(tmp_path, published, capsys):
+    write_runs(tmp_path / "runs")
+    out = tmp_path / "deep" / "report"
+    status, printed, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}"
+    )
+    assert (status, printed, lines) == (0, f"{out / 'report.html'}\n", [])
+    names = {"relative", "mean_median", "aggregates", "profile", "improvement", "learning_curves"}
+    expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
+    expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html"}
+    assert {path.name for path in out.iterdir()} == expected
+    for name in names:
+        assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+        with Image.open(out / f"{name}.png") as image:
+            assert len(set(image.convert("L").resize((64, 64)).getdata())) > 5
+
+    rows = table(out / "scores.csv")
+    assert list(rows[0]) == ["game", "agent", "seed", "iteration", "score", "hns"]
+    assert len(rows) == 3 * (2 + 4 * 5)
+    own = next(
+        r for r in rows if r["agent"] == "log_dqn" and r["game"] == "Pong" and r["seed"] == "1"
+    )
+    curve = synthetic.curve("Pong", 200, 1.0, synthetic.hash_seed("Pong", 1))
+    assert own["iteration"] == "199"
+    assert float(own["score"]) == pytest.approx(curve[-20:].mean(), rel=1e-7)
+    assert float(own["hns"]) == pytest.approx((curve[-20:].mean() + 20.7) / (14.6 + 20.7), rel=1e-7)
+
+    means = {
+        agent: {
+            game: np.mean(
+                [float(r["score"]) for r in rows if (r["agent"], r["game"]) == (agent, game)]
+            )
+            for game in FEW
+        }
+        for agent in ("log_dqn", "DQN")
+    }
+    relative = table(out / "relative.csv")
+    assert list(relative[0]) == ["game", "relative"] and len(relative) == 3
+    for row in relative:
+        random, human = games.references()[row["game"]]
+        dqn, ours = means["DQN"][row["game"]], means["log_dqn"][row["game"]]
+        expected = (ours - dqn) / (max(dqn, human) - random)
+        assert float(row["relative"]) == pytest.approx(expected, rel=1e-6)
+
+    aggregates = table(out / "aggregates.csv")
+    assert list(aggregates[0]) == ["agent", "metric", "value", "low", "high"]
+    [mean] = [r for r in aggregates if (r["agent"], r["metric"]) == ("log_dqn", "mean")]
+    hns = [scores.human_normalised(means["log_dqn"][g], *games.references()[g]) for g in FEW]
+    assert float(mean["value"]) == pytest.approx(np.mean(hns), rel=1e-6)
+    assert float(mean["low"]) <= float(mean["value"]) <= float(mean["high"])
+    chances = [r["metric"] for r in aggregates if "improvement" in r["metric"]]
+    assert chances == [f"improvement_over_{a}" for a in ("DQN", "C51", "Rainbow", "IQN")]
+
+
+def test_baselines_alone(tmp_path, published, capsys):
+    status, _, lines = run(
+        capsys, f"--out={tmp_path / 'r'}", f"--baselines={published}", "--games", "Pong,Alien"
+    )
+    assert (status, lines) == (0, [])
+    assert {r["agent"] for r in table(tmp_path / "r/scores.csv")} == {
+        "DQN",
+        "C51",
+        "Rainbow",
+        "IQN",
+    }
+
+
+def test_the_two_dqns_are_named_apart(tmp_path, published, capsys):
+    out = tmp_path / "r"
+    jax = "DQN (Adam + MSE in JAX)"
+    status, _, _ = run(
+        capsys, f"--out={out}", f"--baselines={published}", "--games=Pong",
+        f"--reference={jax}", "--agents", "IQN",
+    )  # fmt: skip
+    assert status == 0
+    page = (out / "report.html").read_text()
+    assert "DQN (JAX: Adam, MSE)" in page and "TensorFlow" not in page
+    assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
+    run(capsys, f"--out={out}", f"--baselines={published}", "--games=Pong", f"--agents={jax}")
+    page = (out / "report.html").read_text()
+    assert "DQN (JAX: Adam, MSE)" in page and "DQN (TensorFlow: RMSProp, Huber)" in page
+
+
+def test_iterations(tmp_path, published, capsys):
+    write_runs(tmp_path / "runs", iterations=50, game_names=["Pong", "Alien"])
+    write_runs(tmp_path / "runs", iterations=30, game_names=["DoubleDunk"])
+    given = [
+        f"--results_dir={tmp_path / 'runs'}",
+        f"--out={tmp_path / 'r'}",
+        f"--baselines={published}",
+    ]
+
+    def ends():
+        return {(r["agent"], r["game"]): r["iteration"] for r in table(tmp_path / "r/scores.csv")}
+
+    status, _, [line] = run(capsys, *given)
+    assert status == 0
+    assert "log_dqn: its runs end at iteration 29 to 49, others at 198; --iteration=common" in line
+    assert ends()["log_dqn", "DoubleDunk"] == "29" and ends()["DQN", "Pong"] == "198"
+
+    status, _, lines = run(capsys, *given, "--iteration=common")
+    assert (status, lines) == (0, [])
+    assert set(ends().values()) == {"29"} and len(ends()) == 15
+
+    status, _, lines = run(capsys, *given, "--iteration=40")
+    assert status == 0
+    assert set(ends().values()) == {"40"} and ("log_dqn", "DoubleDunk") not in ends()
+    assert "log_dqn: 2 runs have no scores at iteration 40; left out (DoubleDunk)" in lines[0]
+    assert "aggregates use the 2 games that all agents have" in lines[1]
+
+    status, _, [line] = run(capsys, *given, "--iteration=500")
+    assert status == 2 and "--iteration=500: nothing to compare" in line
+
+
+def test_eval_returns(tmp_path, published, capsys):
+    synthetic.write_log(tmp_path / "runs/a/Pong/0", [1.0] * 10, eval_offset=2)
+    status, _, [line, *_] = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
+        f"--baselines={published}", "--metric=eval",
+    )  # fmt: skip
+    assert status == 0 and "published baselines are training returns" in line
+    [own] = [r for r in table(tmp_path / "r/scores.csv") if r["agent"] == "a"]
+    assert float(own["score"]) == 3
+
+
+def test_without_network_the_final_scores_are_used(tmp_path, capsys):
+    write_runs(tmp_path / "runs")
+    status, _, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
+        "--baselines=http://127.0.0.1:9/data",
+    )  # fmt: skip
+    assert status == 0
+    assert len(lines) == 1 and "no connection" in lines[0] and "final scores" in lines[0]
+    assert len(table(tmp_path / "r/scores.csv")) == 3 * (2 + 4 * 5)
+    assert "final scores only" in (tmp_path / "r/report.html").read_text()
+
+
+class Hostile:
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, capsys):
+    runs = tmp_path / "runs"
+    write_runs(runs, game_names=["Pong", "Alien", "Carnival", "NoSuchGame"])
+    write_runs(runs, agent="other", game_names=["Pong"], seeds=1)
+    write_runs(runs, agent="DQN", game_names=["Pong", "Alien"])
+    truncated = runs / "log_dqn/Pong/0/logs/log_199"
+    truncated.write_bytes(truncated.read_bytes()[:1000])
+    hostile = runs / "log_dqn/Alien/0/logs/log_199"
+    hostile.write_bytes(pickle.dumps(Hostile(tmp_path / "ran")))
+    status, _, lines = run(
+        capsys, f"--results_dir={runs}", f"--out={tmp_path / 'r'}", f"--baselines={published}"
+    )
+    assert status == 0 and not (tmp_path / "ran").exists()
+    text = "\n".join(lines)
+    for expected in (
+        "log_dqn/Pong/0/logs/log_199: damaged or truncated",
+        "log_dqn/Alien/0/logs/log_199: refused to load io.open",
+        "DQN: own runs of this name are shown as 'DQN (own runs)'",
+        "Carnival: no human scores",
+        "NoSuchGame: no human scores",
+        "other: no scores on 1 games (Alien); aggregates use the 1 games that all agents have",
+        "other: a single seed on some games",
+    ):
+        assert expected in text
+    page = (tmp_path / "r/report.html").read_text()
+    assert "refused to load io.open" in page and "NoSuchGame" in page
+    rows = table(tmp_path / "r/scores.csv")
+    assert {r["seed"] for r in rows if (r["agent"], r["game"]) == ("log_dqn", "Pong")} == {"1"}
+    assert {r["hns"] for r in rows if r["game"] == "NoSuchGame"} == {""}
+
+
+def test_agents_without_a_common_game(tmp_path, published, capsys):
+    write_runs(tmp_path / "runs", agent="a", game_names=["Pong"])
+    write_runs(tmp_path / "runs", agent="b", game_names=["Alien"])
+    status, _, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
+        f"--baselines={published}",
+    )  # fmt: skip
+    assert status == 0 and any("there are no aggregates" in line for line in lines)
+    assert table(tmp_path / "r/aggregates.csv") == []
+    assert len(table(tmp_path / "r/relative.csv")) == 1
+    assert (tmp_path / "r/learning_curves.png").exists()
+
+
+@pytest.mark.parametrize("kind", ["absent", "file", "empty"])
+def test_a_results_folder_that_is_none(tmp_path, published, capsys, kind):
+    folder = tmp_path / kind
+    if kind == "file":
+        folder.write_text("")
+    elif kind == "empty":
+        folder.mkdir()
+    status, _, [line] = run(
+        capsys, f"--results_dir={folder}", f"--out={tmp_path / 'r'}", f"--baselines={published}",
+        "--games=Pong",
+    )  # fmt: skip
+    assert status == 1  # The baselines are compared all the same.
+    assert str(folder) in line and ("no runs" if kind == "empty" else "not a folder") in line
+    assert "only published baselines are compared" in line
+    assert len(table(tmp_path / "r/scores.csv")) == 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--games=Pongg"], "--games: unknown game 'Pongg'"),
+        (["--iteration=-1"], "--iteration"),
+        (["--iteration=last"], "'last' is neither a number >= 0, 'common' nor 'final'"),
+        (["--repetitions=0"], "'0' is not a whole number >= 1"),
+        (["--metric=test"], "--metric"),
+        (["--out=/proc/report"], "--out=/proc/report: cannot be written"),
+        (["--agents=Rainbow2", "--reference=none"], "nothing to compare"),
+    ],
+)
+def test_bad_arguments(tmp_path, published, capsys, arguments, message):
+    out = tmp_path / "r"
+    try:
+        status = main([f"--out={out}", f"--baselines={published}", "--games=Pong", *arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    error = capsys.readouterr().err
+    assert status == 2
+    assert message in error and "Traceback" not in error
+    assert not out.exists()
+
+
+def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys, monkeypatch):
+    out = tmp_path / "r"
+    run(capsys, f"--out={out}", f"--baselines={published}", "--games=Pong")
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    module = sys.modules["log_dqn.results.page"]
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "render", full)
+    status, _, [line] = run(capsys, f"--out={out}", f"--baselines={published}", "--games=Alien")
+    assert status == 2 and "No space left on device" in line
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_gamma_figure(tmp_path, published, capsys):
+    for gamma, level in ((0.84, 0.5), (0.96, 1.5), (0.99, 1.0)):
+        agent = f"log_dqn_{gamma}"
+        write_runs(tmp_path / "runs", agent=agent, game_names=["Alien", "DoubleDunk"], level=level)
+        for game in ("Alien", "DoubleDunk"):
+            for seed in range(2):
+                path = tmp_path / "runs" / agent / game / str(seed)
+                synthetic.write_gin(path, "LogDQNAgent", gamma)
+    status, _, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
+        f"--baselines={published}",
+    )  # fmt: skip
+    assert (status, lines) == (0, [])
+    assert (tmp_path / "r/gamma.png").exists() and (tmp_path / "r/gamma.pdf").exists()
+
+
+def test_the_program_runs_by_itself(tmp_path, published):
+    done = subprocess.run(
+        [sys.executable, SCRIPT, f"--out={tmp_path / 'r'}", f"--baselines={published}",
+         "--games=Pong", "--repetitions=10"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Warning" not in done.stderr
+    assert "Bootstrap" in done.stderr and "Figures" in done.stderr
