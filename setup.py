@@ -4,7 +4,8 @@ import pathlib
 
 import setuptools
 
-TEST = ["pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2", "selenium>=4.20,<5"]
+PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1"]
+TEST = [*PLAY, "pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2", "selenium>=4.20,<5"]
 
 setuptools.setup(
     name="log_dqn",
@@ -45,6 +46,7 @@ setuptools.setup(
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],
+        "play": PLAY,
         "test": TEST,
         "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3"],
     },
