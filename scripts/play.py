@@ -56,22 +56,22 @@ def write_film(run: pathlib.Path, out: pathlib.Path, max_steps: int, seed: int) 
         from log_dqn import play
     import imageio.v2 as imageio
 
-    tf.get_logger().setLevel(logging.ERROR)
-    absl.logging.set_verbosity(absl.logging.ERROR)
-    with compat.quiet():
-        agent, environment = play.load(run, seed)
-    _, iteration = play.newest_weights(run)
-    names = environment.environment.unwrapped.get_action_meanings()
-    run_name = "/".join(run.resolve().parts[-3:])
-    painter = play.Painter(f"{run_name}   iteration {iteration}", names)
-    gif = out.suffix == ".gif"
-    settings = (
-        {"duration": 1000 / play.FRAMES_PER_SECOND, "loop": 0}
-        if gif
-        # Frames of 1104 x 630 need no scaling to sixteens.
-        else {"fps": play.FRAMES_PER_SECOND, "macro_block_size": 2}
-    )
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
+        tf.get_logger().setLevel(logging.ERROR)
+        absl.logging.set_verbosity(absl.logging.ERROR)
+        with compat.quiet():
+            agent, environment = play.load(run, seed)
+        _, iteration = play.newest_weights(run)
+        names = environment.environment.unwrapped.get_action_meanings()
+        run_name = "/".join(run.resolve().parts[-3:])
+        painter = play.Painter(f"{run_name}   iteration {iteration}", names)
+        gif = out.suffix == ".gif"
+        settings = (
+            {"duration": 1000 / play.FRAMES_PER_SECOND, "loop": 0}
+            if gif
+            # Frames of 1104 x 630 need no scaling to sixteens.
+            else {"fps": play.FRAMES_PER_SECOND, "macro_block_size": 2}
+        )
         path = pathlib.Path(aside) / out.name
         with imageio.get_writer(path, **settings) as film:
             steps = tqdm(play.play(agent, environment, max_steps), total=max_steps, unit=" steps")

@@ -2,6 +2,7 @@
 
 import pathlib
 import runpy
+import shutil
 
 import gin
 import imageio.v2 as imageio
@@ -28,20 +29,27 @@ def fresh():
     clear()
 
 
-def write_run(run_dir, agent_name="log_dqn", layout="checkpoints/tf_ckpt-3"):
+def write_run(run_dir, agent_name):
     """Writes the parts of a run that are read: configuration and weights. Returns the weights."""
+    clear()
     small = [f"{m}.replay_capacity = 500" for m in
              ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer")]  # fmt: skip
     train.configure([], small, game="Breakout", agent=agent_name, seed=5)
     with tf.Graph().as_default():
         experiment = runner.create_runner(str(run_dir))
         agent = experiment._agent
-        path = run_dir / layout
-        path.parent.mkdir(parents=True, exist_ok=True)
-        agent._saver.save(agent._sess, str(path))
+        (run_dir / "checkpoints").mkdir(parents=True, exist_ok=True)
+        agent._saver.save(agent._sess, str(run_dir / "checkpoints" / "tf_ckpt-3"))
         weights = agent._sess.run(agent.online_convnet.trainable_weights)
     clear()
     return weights
+
+
+@pytest.fixture(scope="module")
+def log_dqn(tmp_path_factory):
+    """A run of LogDQN, and its weights."""
+    run_dir = tmp_path_factory.mktemp("run")
+    return run_dir, write_run(run_dir, "log_dqn")
 
 
 def test_newest_weights_of_either_layout(tmp_path):
@@ -58,10 +66,9 @@ def test_newest_weights_of_either_layout(tmp_path):
     assert play.newest_weights(tmp_path) == (str(tmp_path / "checkpoints/11/weights"), 11)
 
 
-@pytest.mark.parametrize("layout", ["checkpoints/tf_ckpt-3", "checkpoints/7/weights"])
-def test_log_dqns_values_are_those_of_the_papers_formulas(tmp_path, layout):
-    weights = write_run(tmp_path, layout=layout)
-    agent, environment = play.load(tmp_path, seed=1)
+def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
+    run_dir, weights = log_dqn
+    agent, environment = play.load(run_dir, seed=1)
     restored = agent._sess.run(agent.online_convnet.trainable_weights)
     for ours, saved in zip(restored, weights, strict=True):
         np.testing.assert_array_equal(ours, saved)
@@ -84,7 +91,7 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(tmp_path, layout):
 
 
 def test_dqns_values(tmp_path):
-    write_run(tmp_path, agent_name="dqn")
+    write_run(tmp_path, "dqn")
     agent, environment = play.load(tmp_path, seed=1)
     [step] = play.play(agent, environment, max_steps=1)
     assert step.values.shape == (1, 4)
@@ -106,11 +113,10 @@ def test_painter_marks_the_chosen_action():
 
 
 @pytest.mark.parametrize(("suffix", "size"), [(".mp4", (1104, 630)), (".gif", (552, 315))])
-def test_film(tmp_path, capsys, suffix, size):
-    write_run(tmp_path / "run")
+def test_film(log_dqn, tmp_path, capsys, suffix, size):
     out = tmp_path / f"film{suffix}"
     main = runpy.run_path(str(SCRIPT))["main"]
-    assert main([f"--run={tmp_path / 'run'}", f"--out={out}", "--max_steps=20"]) == 0
+    assert main([f"--run={log_dqn[0]}", f"--out={out}", "--max_steps=20"]) == 0
     assert "20 agent steps, score" in capsys.readouterr().out
     if suffix == ".gif":
         with Image.open(out) as film:
@@ -119,7 +125,7 @@ def test_film(tmp_path, capsys, suffix, size):
         with imageio.get_reader(out) as film:
             assert film.count_frames() == 20
             assert film.get_meta_data()["size"] == size
-    assert sorted(path.name for path in tmp_path.iterdir()) == [out.name, "run"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [out.name]
 
 
 @pytest.mark.parametrize(
@@ -131,11 +137,12 @@ def test_film(tmp_path, capsys, suffix, size):
         ("no folder", "cannot be written"),
     ],
 )
-def test_bad_input(tmp_path, capsys, damage, message):
+def test_bad_input(log_dqn, tmp_path, capsys, damage, message):
     run, out = tmp_path / "run", tmp_path / "film.gif"
-    run.mkdir()
-    if damage != "no run":
-        write_run(run)
+    if damage == "no run":
+        run.mkdir()
+    else:
+        shutil.copytree(log_dqn[0], run)
     if damage == "no checkpoint":
         (run / "checkpoints/tf_ckpt-3.index").unlink()
     if damage == "truncated":

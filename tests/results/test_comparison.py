@@ -1,0 +1,121 @@
+"""What is compared with what, at which iteration, and what is said about it."""
+
+import pytest
+
+from log_dqn.results import comparison
+from tests.results import synthetic
+
+GAMES = ["Pong", "Alien", "DoubleDunk"]
+JAX_DQN = "DQN (Adam + MSE in JAX)"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    agents = {"DQN": 0.5, "C51": 1, "Rainbow": 1.5, "IQN": 2, JAX_DQN: 0.8}
+    return synthetic.write_baselines(tmp_path_factory.mktemp("published"), GAMES, agents)
+
+
+def compare(published, results_dir=None, **settings):
+    """Returns the comparison and what was said about it."""
+    lines = []
+    request = comparison.Request(results_dir=results_dir, baselines=str(published), **settings)
+    compared = comparison.compare(request, lines.append, lambda title, items: items)
+    assert compared.notices == lines
+    return compared, lines
+
+
+def write_runs(results_dir, agent, game_names, iterations, seeds=2):
+    for game in game_names:
+        for seed in range(seeds):
+            returns = synthetic.curve(game, iterations, 1.0, seed)
+            synthetic.write_log(results_dir / agent / game / str(seed), returns, episodes=1)
+
+
+@pytest.fixture
+def unequal(tmp_path):
+    write_runs(tmp_path, "log_dqn", ["Pong", "Alien"], 50)
+    write_runs(tmp_path, "log_dqn", ["DoubleDunk"], 30)
+    return tmp_path
+
+
+def ends(compared):
+    return {(score.agent, score.game): score.iteration for score in compared.scores}
+
+
+def test_each_run_at_its_own_end(published, unequal):
+    compared, [line] = compare(published, unequal)
+    assert "log_dqn: its runs end at iteration 29 to 49, others at 198; --iteration=common" in line
+    assert ends(compared)["log_dqn", "DoubleDunk"] == 29
+    assert ends(compared)["DQN", "Pong"] == 198
+    assert compared.main == "log_dqn"
+
+
+def test_all_at_their_common_iteration(published, unequal):
+    compared, lines = compare(published, unequal, iteration="common")
+    assert lines == []
+    assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
+    [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]
+    curve = synthetic.curve("Pong", 50, 1.0, 1)
+    assert score.score == pytest.approx(curve[27:30].mean())  # a tenth of 30
+
+
+def test_all_at_a_given_iteration(published, unequal):
+    compared, lines = compare(published, unequal, iteration=40)
+    assert set(ends(compared).values()) == {40}
+    assert ("log_dqn", "DoubleDunk") not in ends(compared)
+    assert lines == [
+        "log_dqn: 2 runs have no scores at iteration 40; left out (DoubleDunk)",
+        "log_dqn: no scores on 1 games (DoubleDunk); aggregates use the 2 games that all agents "
+        "have",
+    ]
+    assert compared.common_games == ["Alien", "Pong"]
+    with pytest.raises(ValueError, match="--iteration=500: nothing to compare"):
+        compare(published, unequal, iteration=500)
+
+
+def test_evaluation_returns(published, tmp_path):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1.0] * 199, eval_offset=2)
+    compared, lines = compare(published, tmp_path, metric="eval")
+    assert "published baselines are training returns" in lines[0]
+    assert [score.score for score in compared.scores if score.agent == "a"] == [3]
+    compared, _ = compare(published, tmp_path)
+    assert [score.score for score in compared.scores if score.agent == "a"] == [1]
+
+
+def test_the_jax_dqn_only_takes_part_when_named(published):
+    compared, _ = compare(published, games=("Pong",))
+    assert compared.agents == ["DQN", "C51", "Rainbow", "IQN"]
+    compared, _ = compare(published, games=("Pong",), agents=(JAX_DQN, "IQN"))
+    assert compared.agents == [JAX_DQN, "IQN", "DQN"]  # the reference comes along
+    assert compared.main == JAX_DQN
+    compared, _ = compare(published, games=("Pong",), agents=("IQN",), reference=JAX_DQN)
+    assert compared.agents == ["IQN", JAX_DQN]
+
+
+@pytest.mark.parametrize("kind", ["absent", "file", "empty", "only unreadable"])
+def test_results_folders_without_runs(published, tmp_path, kind):
+    folder = tmp_path / kind
+    if kind == "file":
+        folder.write_text("")
+    elif kind == "empty":
+        folder.mkdir()
+    elif kind == "only unreadable":
+        (synthetic.write_log(folder / "a/Pong/0", [1])).write_bytes(b"")
+    compared, lines = compare(published, folder, games=("Pong",))
+    assert compared.own_runs_failed
+    assert str(folder) in lines[0]
+    assert compared.agents == ["DQN", "C51", "Rainbow", "IQN"]
+
+
+def test_an_unknown_agent_is_named(published):
+    _, lines = compare(published, games=("Pong",), agents=("IQN", "Rainbow2"))
+    assert lines == ["Rainbow2: no runs, own or published, on the games compared; left out"]
+
+
+def test_video_pinballs_random_score_is_a_choice(tmp_path):
+    synthetic.write_baselines(tmp_path, ["VideoPinball"], {"DQN": 1.0}, num_seeds=1)
+    wang, _ = compare(tmp_path, games=("VideoPinball",))
+    zero, _ = compare(tmp_path, games=("VideoPinball",), video_pinball_random=0.0)
+    [score], [other] = wang.scores, zero.scores
+    assert score.hns == pytest.approx((score.score - 16256.9) / (17667.9 - 16256.9))
+    assert other.hns == pytest.approx(other.score / 17667.9)
