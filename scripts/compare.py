@@ -28,8 +28,9 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
         "--agents",
         nargs="+",
         type=_names,
-        help="agents to show, own or published, in this order; all own ones and "
-        f"{', '.join(baselines.DEFAULT_AGENTS)} by default; also published: "
+        help="agents to show, own or published, in this order; the first is set against the "
+        "reference; by default all own ones and "
+        f"{', '.join(baselines.DEFAULT_AGENTS)}; also published: "
         "'DQN (Adam + MSE in JAX)', 'Quantile (JAX)'",
     )
     add(

@@ -21,8 +21,9 @@ class Request:
 
     Attributes:
         results_dir: holds `{agent}/{game}/{seed}/`; None compares the baselines alone.
-        agents: the agents in the order in which they are shown; all of `results_dir` and the four
-            TensorFlow baselines if None.
+        agents: the agents in the order in which they are shown, of which the first is set against
+            the reference; all of `results_dir` (LogDQN first) and the four TensorFlow baselines
+            if None.
         games: games or sets of games; those of `results_dir` if None, or else `paper55`.
         metric: `train` or `eval`.
         iteration: the last iteration that counts: a number, `final` for each run's own last one,
@@ -134,7 +135,8 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         progress=lambda items: progress("Published baselines", items),
     )
     own = _with_other_names(own, published, note)
-    own_agents = list(dict.fromkeys(run.agent for run in own))
+    # LogDQN first: unless told otherwise, it is what is set against the reference.
+    own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
     agents = list(request.agents or (*own_agents, *baselines.DEFAULT_AGENTS))
     if request.reference not in agents:
         agents.append(request.reference)

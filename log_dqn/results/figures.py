@@ -17,16 +17,10 @@ from log_dqn.results.statistics import AGGREGATES, Interval
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 
-_STYLES = (
-    ("#D55E00", "o"),
-    ("#000000", "s"),
-    ("#56B4E9", "^"),
-    ("#009E73", "D"),
-    ("#CC79A7", "v"),
-    ("#0072B2", "P"),
-    ("#E69F00", "X"),
-    ("#7F7F7F", "*"),
-)
+_COLOURS = (
+    "#D55E00", "#000000", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#E69F00", "#7F7F7F",
+)  # fmt: skip
+_MARKERS = "os^DvPX*"
 _TITLES = {
     "mean": "Mean",
     "median": "Median",
@@ -47,7 +41,10 @@ def bar_colour(relative: float) -> str:
 
 
 def _style(agents: Sequence[str], agent: str) -> tuple[str, str]:
-    return _STYLES[list(agents).index(agent) % len(_STYLES)]
+    """Colour and marker of an agent; 64 agents have different pairs."""
+    index = list(agents).index(agent)
+    shift = index // len(_COLOURS)
+    return _COLOURS[index % len(_COLOURS)], _MARKERS[(index + 3 * shift) % len(_MARKERS)]
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -162,7 +159,9 @@ def _line(
 
 def _legend(figure: Figure, axes: Axes, above: bool = False) -> None:
     handles, labels = axes.get_legend_handles_labels()
-    columns = len(labels) if figure.get_figwidth() > 9 and len(labels) <= 5 else 2
+    columns = 2
+    if figure.get_figwidth() > 9:
+        columns = len(labels) if len(labels) <= 5 else 3
     figure.legend(
         handles,
         labels,
@@ -183,7 +182,7 @@ def learning_curves(
         agents: the agents in the order of the legend.
         metric: `train` or `eval`.
     """
-    columns = min(5, len(curves))
+    columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
     figure = _figure(max(6, 2.8 * columns), 0.9 + 2.05 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -262,7 +261,7 @@ def aggregate_intervals(intervals: Mapping[str, Interval], num_games: int) -> Fi
     for column, axes in enumerate(panels):
         rows = {a: tuple(float(part[column]) for part in i) for a, i in intervals.items()}
         _interval_rows(axes, rows, list(intervals))
-        axes.set_title(_TITLES[AGGREGATES[column]], fontsize=10)
+        axes.set_title(_TITLES[AGGREGATES[column]], fontsize=9.5)
     figure.supxlabel(f"human-normalised score over {num_games} games", fontsize=10)
     return figure
 
@@ -279,6 +278,7 @@ def _interval_rows(
     axes.grid(True, axis="x", color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+    axes.use_sticky_edges = False
     axes.margins(x=0.08)
     axes.locator_params(axis="x", nbins=5)
 

@@ -92,6 +92,17 @@ def test_the_jax_dqn_only_takes_part_when_named(published):
     assert compared.agents == ["IQN", JAX_DQN]
 
 
+def test_log_dqn_is_set_against_the_reference_unless_told_otherwise(published, tmp_path):
+    for agent in ("c51_mine", "jax_log_dqn", "log_dqn"):
+        write_runs(tmp_path, agent, ["Pong"], 199, seeds=1)
+    compared, _ = compare(published, tmp_path)
+    own = ["jax_log_dqn", "log_dqn", "c51_mine"]
+    assert (compared.own_agents, compared.main) == (own, "jax_log_dqn")
+    assert compared.agents == [*own, "DQN", "C51", "Rainbow", "IQN"]
+    compared, _ = compare(published, tmp_path, agents=("DQN", "c51_mine", "IQN"))
+    assert (compared.agents, compared.main) == (["DQN", "c51_mine", "IQN"], "c51_mine")
+
+
 @pytest.mark.parametrize("kind", ["absent", "file", "empty", "only unreadable"])
 def test_results_folders_without_runs(published, tmp_path, kind):
     folder = tmp_path / kind

@@ -73,6 +73,11 @@ def test_bar_colours_differ_in_grayscale():
     assert min(np.diff(levels)) > 0.2
 
 
+def test_agents_differ_in_colour_or_marker():
+    agents = [f"agent {index}" for index in range(64)]
+    assert len({figures._style(agents, agent) for agent in agents}) == 64
+
+
 def test_relative_bars():
     figure = figures.relative_bars({"Pong": 2.0, "Alien": -0.3, "Qbert": 0.05}, "IQN", "DQN")
     [axes] = figure.axes
