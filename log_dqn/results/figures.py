@@ -89,7 +89,8 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     axes.set_xlim(-0.7, len(order) - 0.3)
     axes.set_xticks(range(len(order)), order, rotation=90, fontsize=8)
     axes.set_ylabel("relative performance (linear to 100%)")
-    axes.set_title(f"{label(agent)} relative to {label(reference)}, {len(order)} games")
+    title = f"{label(agent)}\nrelative to {label(reference)}, {len(order)} games"
+    axes.set_title(title, fontsize=11)
     return figure
 
 
@@ -100,7 +101,7 @@ def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Fi
         curves: for each agent, `statistics.mean_and_median`.
         num_games: how many games they are taken over.
     """
-    figure = _figure(11, 4.6)
+    figure = _figure(11, 4.3 + 0.08 * len(curves))
     panels = figure.subplots(1, 2)
     for row, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True)):
         _tidy(axes)
@@ -184,7 +185,7 @@ def learning_curves(
     """
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
-    figure = _figure(max(6, 2.8 * columns), 0.9 + 2.05 * rows)
+    figure = _figure(max(6, 2.8 * columns), 0.6 + 2.05 * rows + 0.12 * len(agents))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
         _tidy(axes)

@@ -83,7 +83,7 @@ def test_relative_bars():
     [axes] = figure.axes
     assert [bar.get_height() for bar in axes.patches] == [-30, 5, 200]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Alien", "Qbert", "Pong"]
-    assert axes.get_title() == "IQN relative to DQN (TensorFlow: RMSProp, Huber), 3 games"
+    assert axes.get_title() == "IQN\nrelative to DQN (TensorFlow: RMSProp, Huber), 3 games"
     figure.canvas.draw()
     top, bottom = axes.get_ylim()[1], axes.get_ylim()[0]
     inside = axes.transData.inverted()
