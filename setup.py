@@ -4,7 +4,7 @@ import pathlib
 
 import setuptools
 
-PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1"]
+PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
 TEST = [*PLAY, "pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2", "selenium>=4.20,<5"]
 
 setuptools.setup(

@@ -115,6 +115,8 @@ def main(arguments: Sequence[str]) -> int:
         compared = comparison.compare(request, notify, show_progress)
         command = shlex.join(["python", "scripts/compare.py", *arguments])
         report.write(compared, out, command, show_progress)
+    except KeyboardInterrupt:
+        return 130
     except ValueError as error:
         notify(str(error))
         return 2

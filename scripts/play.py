@@ -87,6 +87,11 @@ def main(arguments: Sequence[str]) -> int:
     flags = parse_arguments(arguments)
     try:
         print(write_film(flags.run, flags.out, flags.max_steps, flags.seed))
+    except ModuleNotFoundError as error:
+        print(f"play: {error.name} is missing; pip install 'log_dqn[play]'", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
     except ValueError as error:
         print(f"play: {str(error).splitlines()[0]}", file=sys.stderr)
         return 2

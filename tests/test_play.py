@@ -90,8 +90,9 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
     assert any(not np.array_equal(steps[0].screen, step.screen) for step in steps)
 
 
-def test_dqns_values(tmp_path):
-    write_run(tmp_path, "dqn")
+@pytest.mark.parametrize("agent_name", ["dqn", "rainbow"])
+def test_other_agents_show_q_alone(tmp_path, agent_name):
+    write_run(tmp_path, agent_name)
     agent, environment = play.load(tmp_path, seed=1)
     [step] = play.play(agent, environment, max_steps=1)
     assert step.values.shape == (1, 4)

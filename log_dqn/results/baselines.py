@@ -5,6 +5,7 @@ One JSON file a game holds the training returns of each agent, seed and iteratio
 Where a game's file cannot be had, the final scores that travel with the package stand in.
 """
 
+import errno
 import hashlib
 import itertools
 import json
@@ -132,40 +133,47 @@ def load(
         The runs of all agents in the files. For a game whose file cannot be had, `final_runs`.
     """
     games = [game for game in games if game in set(game_tables.published_games())]
-    if source.startswith(("http://", "https://")):
-        fetch: Callable[[str], bytes] = _Downloads(source, cache_dir, timeout).read
-    else:
-        folder = pathlib.Path(source)
-
-        def fetch(name: str) -> bytes:
-            return (folder / name).read_bytes()
-
-        if not folder.is_dir():
-            notify(f"--baselines={source}: not a folder; {_FINAL}")
-            return final_runs(games)
+    fetch: Callable[[str], bytes]
+    try:
+        if source.startswith(("http://", "https://")):
+            fetch = _Downloads(source, cache_dir, timeout).read
+        else:
+            fetch = _files_of(pathlib.Path(source))
+    except OSError as error:
+        notify(f"baselines from {source}: {error.filename}: {error.strerror}; {_FINAL}")
+        return final_runs(games)
     runs: list[Run] = []
+    failed: dict[str, list[str]] = {}
     for game in progress(games):
-        name = f"{game.lower()}.json"
         try:
-            runs += parse(fetch(name), game)
+            runs += parse(fetch(f"{game.lower()}.json"), game)
         except (requests.ConnectionError, requests.Timeout):
             notify(f"baselines from {source}: no connection, or no answer in time; {_FINAL}")
             break
         except (OSError, ValueError) as error:
-            notify(f"baselines of {game} from {source}/{name}: {_reason(error)}; {_FINAL}")
+            failed.setdefault(_reason(error), []).append(game)
+    for reason, names in failed.items():
+        notify(f"baselines of {game_tables.listing(names)} from {source}: {reason}; {_FINAL}")
     return runs + final_runs(set(games) - {run.game for run in runs})
+
+
+def _files_of(folder: pathlib.Path) -> Callable[[str], bytes]:
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))
+    return lambda name: (folder / name).read_bytes()
 
 
 _FINAL = "the final scores that travel with the package are used"
 
 
 def _reason(error: Exception) -> str:
+    """Why one file could not be had, in words that don't name the file."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.RequestException):
         return "the download broke off"
-    if isinstance(error, FileNotFoundError):
-        return "no such file"
+    if isinstance(error, OSError):
+        return str(error.strerror).lower()
     return str(error)
 
 
@@ -177,6 +185,7 @@ class _Downloads:
         self._folder = (cache_dir or pathlib.Path(pooch.os_cache("log_dqn"))) / (
             "baselines-" + hashlib.sha256(self._address.encode()).hexdigest()[:12]
         )
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._downloader = pooch.HTTPDownloader(timeout=timeout)
         self._hashes: dict[str, str] = {}
         if self._address == DOPAMINE:
@@ -191,7 +200,6 @@ class _Downloads:
         return kept.read_bytes()
 
     def _download(self, name: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
         pooch.get_logger().setLevel("ERROR")
         with tempfile.TemporaryDirectory(dir=self._folder, prefix="download-") as aside:
             path = pathlib.Path(

@@ -240,7 +240,7 @@ def _note_left_out(
             where = sorted({run.game for run in left_out})
             note(
                 f"{agent}: {len(left_out)} runs have no scores at iteration {last}; left out "
-                f"({_some(where)})"
+                f"({games.listing(where)})"
             )
 
 
@@ -269,11 +269,11 @@ def _common_games(
     played = {a: {s.game for s in scored if s.agent == a} & with_human for a in agents}
     common = sorted(set.intersection(*played.values()))
     for agent, its_games in played.items():
-        if its_games != with_human:
+        missing = sorted(with_human - its_games)
+        if missing:
             note(
-                f"{agent}: no scores on {len(with_human - its_games)} games "
-                f"({_some(sorted(with_human - its_games))}); aggregates use the {len(common)} "
-                "games that all agents have"
+                f"{agent}: no scores on {len(missing)} games ({games.listing(missing)}); "
+                f"aggregates use the {len(common)} games that all agents have"
             )
     if not common:
         note("no game with human scores is common to all agents: there are no aggregates")
@@ -284,8 +284,3 @@ def _common_games(
         if seeds and min(seeds) == 1:
             note(f"{agent}: a single seed on some games; its intervals are too narrow")
     return common
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -3,7 +3,7 @@
 import csv
 import difflib
 import importlib.resources
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 PAPER6 = ("Alien", "Zaxxon", "Breakout", "DoubleDunk", "SpaceInvaders", "FishingDerby")
@@ -66,6 +66,12 @@ def canonical(name: str) -> str | None:
     """
     known = {game.lower(): game for game in [*published_games(), *WITHOUT_BASELINES]}
     return known.get(name.lower().replace("_", ""))
+
+
+def listing(names: Sequence[str]) -> str:
+    """Names in one line: all of a few, the first five of many."""
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
 def select(names: Iterable[str]) -> list[str]:

@@ -83,7 +83,7 @@ def test_no_folder(tmp_path):
     lines = []
     runs = baselines.load(str(tmp_path / "absent"), ["Pong"], lines.append)
     assert len(runs) == 20
-    assert len(lines) == 1 and "absent: not a folder" in lines[0]
+    assert len(lines) == 1 and "absent: not a folder" in lines[0] and "final scores" in lines[0]
 
 
 class Server:
@@ -224,6 +224,22 @@ def test_no_server(tmp_path):
     assert len(runs) == 3 * 20 and files(tmp_path / "cache") == []
 
 
+def test_a_cache_that_cannot_be_written(tmp_path):
+    lines, cache = [], tmp_path / "cache"
+    cache.write_text("a file")
+    runs = baselines.load("http://127.0.0.1:9", GAMES, lines.append, cache)
+    assert len(lines) == 1 and str(cache) in lines[0]
+    assert len(runs) == 3 * 20
+
+
+def test_one_line_for_many_files(tmp_path):
+    lines = []
+    runs = baselines.load(str(tmp_path), games.paper55(), lines.append)
+    assert len(lines) == 1
+    assert "Alien, Amidar, Assault, Asterix, Asteroids and 50 more" in lines[0]
+    assert len(runs) == 55 * 20
+
+
 def test_a_damaged_file_in_the_cache_is_replaced(server, tmp_path):
     lines, cache = [], tmp_path / "cache"
     load(server, cache, lines)
@@ -246,10 +262,7 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
     runs = load(server, tmp_path / "cache", lines)
     server.close()
     assert with_curves(runs) == {"Pong"}
-    assert [line.split(" from")[0] for line in lines] == [
-        "baselines of Alien",
-        "baselines of Qbert",
-    ]
+    assert [line.split(" from")[0] for line in lines] == ["baselines of Alien, Qbert"]
     assert files(tmp_path / "cache") == ["pong.json"]
 
 
