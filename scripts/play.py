@@ -11,6 +11,7 @@ import pathlib
 import sys
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
 import absl.logging
 import numpy as np
@@ -73,6 +74,7 @@ def write_film(run: pathlib.Path, out: pathlib.Path, max_steps: int, seed: int) 
             else {"fps": play.FRAMES_PER_SECOND, "macro_block_size": 2}
         )
         path = pathlib.Path(aside) / out.name
+        film: Any  # A writer, though imageio's stubs say less.
         with imageio.get_writer(path, **settings) as film:
             steps = tqdm(play.play(agent, environment, max_steps), total=max_steps, unit=" steps")
             for step in steps:
