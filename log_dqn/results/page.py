@@ -151,7 +151,8 @@ def _facts(comparison: Comparison, command: str) -> str:
         f"{random:g}{other}",
     }
     rows = "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in facts.items())
-    missing = f'<a href="#missing">{len(comparison.notices) or "no"} notes</a>'
+    count = len(comparison.notices)
+    missing = f'<a href="#missing">{count or "no"} note{"" if count == 1 else "s"}</a>'
     return (
         f"<dl>{rows}<dt>Missing or unequal</dt><dd>{missing}</dd>"
         f"<dt>Command</dt><dd><code>{_text(command)}</code></dd></dl>"
