@@ -1,0 +1,80 @@
+"""The chain task of section 3.2 and its variations."""
+
+import dataclasses
+
+import numpy as np
+
+from log_dqn.linear import mdp
+
+LEFT, RIGHT = 0, 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """A row of states with a terminal state at either end (paper, figure 2).
+
+    Action a_L moves left with probability 1 - p and right with probability p; a_R the other way
+    round. With r_left > r_right, always taking a_L is optimal for every discount factor.
+
+    Attributes:
+        n_states: number of non-terminal states.
+        p: probability of a slip.
+        r_left: reward upon transitioning to the far-left terminal state.
+        r_right: reward upon transitioning to the far-right terminal state.
+        r_step: reward upon transitioning to a non-terminal state.
+    """
+
+    n_states: int = 50
+    p: float = 0.25
+    r_left: float = 1.0
+    r_right: float = -1.0
+    r_step: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.n_states < 1:
+            raise ValueError(f"n_states is {self.n_states}; it must be 1 or more")
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"p is {self.p}; it must be between 0 and 1")
+
+    @property
+    def largest_return(self) -> float:
+        """The largest return of any policy: that of reaching the left end at once."""
+        return self.r_left
+
+    def split(self) -> tuple["Chain", "Chain"]:
+        """Returns the tasks of r+ and of r- (equation 10), both with rewards >= 0."""
+        rewards = ("r_left", "r_right", "r_step")
+        plus = {name: max(getattr(self, name), 0.0) for name in rewards}
+        minus = {name: max(-getattr(self, name), 0.0) for name in rewards}
+        return dataclasses.replace(self, **plus), dataclasses.replace(self, **minus)
+
+    def mdp(self) -> mdp.MDP:
+        """Returns the task's transition probabilities and expected rewards."""
+        n = self.n_states
+        p_left = np.broadcast_to(np.array([1 - self.p, self.p]), (n, 2))
+        transitions = np.zeros((n, 2, n))
+        rewards = np.zeros((n, 2))
+        states = np.arange(n)
+        for step, p_step, r_end in ((-1, p_left, self.r_left), (1, 1 - p_left, self.r_right)):
+            inside = (states + step >= 0) & (states + step < n)
+            transitions[states[inside], :, states[inside] + step] = p_step[inside]
+            rewards += p_step * np.where(inside, self.r_step, r_end)[:, None]
+        return mdp.MDP(transitions, rewards)
+
+    def optimal_heads(self, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+        """Returns Q+ and Q- of the optimal policy, each of shape (n_states, 2); Q* = Q+ - Q-.
+
+        Computed apart, since far from a terminal state both are orders of magnitude below the
+        rounding error of values near it.
+
+        Raises:
+            ValueError: if a_L is not the optimal action, or `gamma` is outside (0, 1).
+        """
+        if not self.r_left > self.r_right or self.p >= 0.5:
+            raise ValueError(
+                f"r_left is {self.r_left}, r_right {self.r_right} and p {self.p}; "
+                "r_left must exceed r_right and p be below 0.5 for a_L to be optimal"
+            )
+        policy = np.full(self.n_states, LEFT)
+        plus, minus = (mdp.evaluate_policy(task.mdp(), policy, gamma) for task in self.split())
+        return plus, minus

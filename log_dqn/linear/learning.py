@@ -1,0 +1,141 @@
+"""Regular and logarithmic Q-learning on the chain task, as functions of the task."""
+
+import dataclasses
+
+import numpy as np
+
+from log_dqn.linear import kernels
+from log_dqn.linear.chain import Chain
+from log_dqn.linear.mdp import check_gamma
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedules:
+    """Step-sizes by sweep; the last entry of each also holds for every later sweep.
+
+    Attributes:
+        beta_log: step-sizes in the log space.
+        beta_reg: step-sizes in the ordinary space.
+    """
+
+    beta_log: np.ndarray
+    beta_reg: np.ndarray
+
+
+def regular(
+    chain: Chain,
+    width: int,
+    gamma: float,
+    alphas: np.ndarray,
+    sweeps: int,
+    rng: np.random.Generator,
+    measure_every: int = 100,
+) -> np.ndarray:
+    """Runs regular Q-learning (equation 2), with targets bounded above by the largest return.
+
+    Args:
+        chain: the task.
+        width: tile width.
+        gamma: discount factor, in (0, 1).
+        alphas: step-size of each sweep; the last one holds for all later sweeps.
+        sweeps: number of sweeps.
+        rng: source of the shuffles and slips.
+        measure_every: number of sweeps between two measurements.
+
+    Returns:
+        Q at every measurement, shape (sweeps // measure_every, states, 2).
+
+    Raises:
+        ValueError: if `gamma` or `width` is outside its range.
+    """
+    _check(width, gamma)
+    measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
+    kernels.regular(
+        width,
+        gamma,
+        chain.p,
+        np.array([chain.r_left, chain.r_step, chain.r_right]),
+        chain.largest_return,
+        alphas,
+        measure_every,
+        rng,
+        measured_q,
+    )
+    return measured_q
+
+
+def logarithmic(
+    chain: Chain,
+    width: int,
+    gamma: float,
+    k: float,
+    schedules: Schedules,
+    sweeps: int,
+    rng: np.random.Generator,
+    measure_every: int = 100,
+    with_errors: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Runs logarithmic Q-learning (section 4), with targets bounded like those of `regular`.
+
+    Args:
+        chain: the task.
+        width: tile width.
+        gamma: discount factor, in (0, 1).
+        k: exponent of the mapping.
+        schedules: step-sizes.
+        sweeps: number of sweeps.
+        rng: source of the shuffles and slips.
+        measure_every: number of sweeps between two measurements.
+        with_errors: whether the error terms of Appendix A are computed.
+
+    Returns:
+        Q = Q+ - Q- at every measurement, shape (sweeps // measure_every, states, 2), and the
+        largest ratio of an error term to its bound (Appendix A) since the measurement before,
+        shape (sweeps // measure_every,), empty without `with_errors`.
+
+    Raises:
+        ValueError: if `gamma` or `width` is outside its range, or gamma^k too small for a double.
+    """
+    _check(width, gamma)
+    mapping_unit(gamma, k)
+    n_measurements = sweeps // measure_every
+    measured_q = np.empty((n_measurements, chain.n_states, 2))
+    error_ratios = np.empty(n_measurements if with_errors else 0)
+    kernels.logarithmic(
+        width,
+        gamma,
+        float(k),
+        chain.p,
+        np.array([chain.r_left, chain.r_step, chain.r_right]),
+        chain.largest_return,
+        schedules.beta_log,
+        schedules.beta_reg,
+        measure_every,
+        rng,
+        measured_q,
+        error_ratios,
+    )
+    return measured_q, error_ratios
+
+
+def mapping_unit(gamma: float, k: float) -> float:
+    """Returns gamma^k, about the smallest value that the mapping of equation 6 can represent.
+
+    Raises:
+        ValueError: if `gamma` is outside (0, 1), or `k` not positive or too large for a double.
+    """
+    check_gamma(gamma)
+    # Values, in units of gamma^k, must be doubles too.
+    largest_k = 300 * np.log(10) / -np.log(gamma)
+    if not 0 < k <= largest_k:
+        raise ValueError(
+            f"k is {k}; at gamma {gamma} it must be above 0 and at most {largest_k:.0f}, "
+            "beyond which gamma^k is no double-precision number"
+        )
+    return gamma**k
+
+
+def _check(width: int, gamma: float) -> None:
+    check_gamma(gamma)
+    if width < 1:
+        raise ValueError(f"tile width is {width}; it must be 1 or more")

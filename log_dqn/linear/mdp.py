@@ -1,0 +1,97 @@
+"""Exact solutions of finite Markov decision processes by dynamic programming."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class MDP:
+    """A finite Markov decision process.
+
+    Attributes:
+        transitions: P(s' | s, a), shape (states, actions, states). A row may sum to less than 1;
+            the rest is the probability of termination.
+        rewards: expected reward of (s, a), shape (states, actions).
+    """
+
+    transitions: np.ndarray
+    rewards: np.ndarray
+
+
+def value_iteration(mdp: MDP, gamma: float, tolerance: float = 0.0) -> np.ndarray:
+    """Returns Q* for discount factor `gamma`, shape (states, actions).
+
+    Args:
+        mdp: the process.
+        gamma: discount factor, in (0, 1).
+        tolerance: largest change of a value, relative to that value, at which to stop. With 0
+            the values are a fixed point to the last digit, unless rounding makes them cycle.
+
+    Raises:
+        ValueError: if `gamma` is outside (0, 1).
+    """
+    check_gamma(gamma)
+    q = np.zeros_like(mdp.rewards)
+    # The error falls by gamma or faster at every step: at most this many steps take it from
+    # the size of the values to the smallest double.
+    for _ in range(int(np.ceil(-800 / np.log(gamma))) + len(q)):
+        new_q = mdp.rewards + gamma * (mdp.transitions @ q.max(axis=1))
+        done = np.all(np.abs(new_q - q) <= tolerance * np.abs(q))
+        q = new_q
+        if done:
+            break
+    return q
+
+
+def evaluate_policy(mdp: MDP, policy: np.ndarray, gamma: float) -> np.ndarray:
+    """Returns Q of the stationary policy, shape (states, actions), by repeated backups.
+
+    Where all rewards have one sign no backup subtracts, so that even values many orders of
+    magnitude below the others keep all their digits.
+
+    Args:
+        mdp: the process.
+        policy: the action of each state, shape (states,).
+        gamma: discount factor, in (0, 1).
+
+    Raises:
+        ValueError: if `gamma` is outside (0, 1).
+    """
+    check_gamma(gamma)
+    states = np.arange(len(policy))
+    own = MDP(
+        mdp.transitions[states, policy][:, None, :],
+        mdp.rewards[states, policy][:, None],
+    )
+    v = value_iteration(own, gamma)[:, 0]
+    return mdp.rewards + gamma * (mdp.transitions @ v)
+
+
+def finite_horizon_values(mdp: MDP, horizon: int) -> np.ndarray:
+    """Returns the largest expected undiscounted return of `horizon` steps, shape (states,)."""
+    v = np.zeros(len(mdp.rewards))
+    for _ in range(horizon):
+        v = (mdp.rewards + mdp.transitions @ v).max(axis=1)
+    return v
+
+
+def finite_horizon_return(mdp: MDP, policy: np.ndarray, horizon: int) -> np.ndarray:
+    """Returns F of equation 1 for a stationary policy, by start state, shape (states,).
+
+    Args:
+        mdp: the process.
+        policy: the action of each state, shape (states,).
+        horizon: number of steps of which the undiscounted rewards are summed.
+    """
+    states = np.arange(len(policy))
+    v = np.zeros(len(mdp.rewards))
+    for _ in range(horizon):
+        v = mdp.rewards[states, policy] + mdp.transitions[states, policy] @ v
+    return v
+
+
+def check_gamma(gamma: float) -> None:
+    """Raises ValueError unless the discount factor is in (0, 1)."""
+    if not 0 < gamma < 1:
+        raise ValueError(f"gamma is {gamma}; it must be between 0 and 1, both excluded")

@@ -1,0 +1,98 @@
+"""Regular and logarithmic Q-learning without compilation, written for reading.
+
+The same methods as `learning`, sample for sample. The tests hold the compiled kernels against
+these, and the benchmark measures how much faster the kernels are.
+"""
+
+import numpy as np
+
+from log_dqn.linear import tile_coding
+from log_dqn.linear.chain import Chain
+from log_dqn.linear.learning import Schedules
+
+
+def regular(
+    chain: Chain,
+    width: int,
+    gamma: float,
+    alphas: np.ndarray,
+    sweeps: int,
+    rng: np.random.Generator,
+    measure_every: int = 100,
+) -> np.ndarray:
+    """Does what `learning.regular` does."""
+    phi = tile_coding.features(chain.n_states, width)
+    theta = np.zeros((phi.shape[1], 2))
+    order = np.arange(2 * chain.n_states)
+    measured_q = []
+    for sweep in range(sweeps):
+        alpha = alphas[min(sweep, len(alphas) - 1)]
+        for s, a, r, s2 in _transitions(chain, order, rng):
+            target = r if s2 is None else r + gamma * np.max(phi[s2] @ theta)
+            target = min(target, chain.largest_return)
+            theta[:, a] += alpha * (target - phi[s] @ theta[:, a]) * phi[s]
+        if (sweep + 1) % measure_every == 0:
+            measured_q.append(phi @ theta)
+    return np.array(measured_q)
+
+
+def logarithmic(
+    chain: Chain,
+    width: int,
+    gamma: float,
+    k: float,
+    schedules: Schedules,
+    sweeps: int,
+    rng: np.random.Generator,
+    measure_every: int = 100,
+) -> np.ndarray:
+    """Returns the first of the two results of `learning.logarithmic`."""
+    # The additive mapping with c = 1 and q_init = 0: f(x) = ln(x + gamma^k) - ln(gamma^k). Unlike
+    # LogMapping's, it takes values between -gamma^k and 0, to which generalization can lead.
+    unit = gamma**k
+
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.log1p(x / unit)
+
+    def inverse(tq: np.ndarray) -> np.ndarray:
+        return unit * np.expm1(tq)
+
+    phi = tile_coding.features(chain.n_states, width)
+    theta = np.zeros((phi.shape[1], 2, 2))  # By tile, action, head (plus, minus).
+    order = np.arange(2 * chain.n_states)
+    measured_q = []
+    for sweep in range(sweeps):
+        beta_log = schedules.beta_log[min(sweep, len(schedules.beta_log) - 1)]
+        beta_reg = schedules.beta_reg[min(sweep, len(schedules.beta_reg) - 1)]
+        for s, a, r, s2 in _transitions(chain, order, rng):
+            target = np.array([max(r, 0), max(-r, 0)])  # Equation 10.
+            if s2 is not None:
+                q_next = inverse(np.tensordot(phi[s2], theta, 1))
+                best = np.argmax(q_next[:, 0] - q_next[:, 1])
+                target += gamma * q_next[best]  # Equation 11.
+            target = np.minimum(target, chain.largest_return)
+            tq = phi[s] @ theta[:, a]
+            q = inverse(tq)
+            u_hat = q + beta_reg * (target - q)  # Equation 8.
+            theta[:, a] += beta_log * np.outer(phi[s], f(u_hat) - tq)  # Equation 9.
+        if (sweep + 1) % measure_every == 0:
+            heads = inverse(np.tensordot(phi, theta, 1))
+            measured_q.append(heads[..., 0] - heads[..., 1])  # Equation 12.
+    return np.array(measured_q)
+
+
+def _transitions(chain: Chain, order: np.ndarray, rng: np.random.Generator):  # noqa: ANN202
+    """Yields (s, a, r, s') for every pair once, in random order; s' is None at the end."""
+    for left in range(len(order), 0, -1):
+        scaled = rng.random() * left
+        chosen = int(scaled)
+        order[[chosen, left - 1]] = order[[left - 1, chosen]]
+        s, a = divmod(int(order[left - 1]), 2)
+        slip = scaled - chosen < chain.p
+        s2 = s - 1 if (a == 0) != slip else s + 1
+        if s2 < 0:
+            yield s, a, chain.r_left, None
+        elif s2 == chain.n_states:
+            yield s, a, chain.r_right, None
+        else:
+            yield s, a, chain.r_step, s2
