@@ -58,6 +58,7 @@ def regular(
     p: float,
     rewards: np.ndarray,
     largest_target: float,
+    q_init: float,
     alphas: np.ndarray,
     measure_every: int,
     rng: np.random.Generator,
@@ -71,6 +72,7 @@ def regular(
         p: probability of a slip.
         rewards: r_left, r_step, r_right.
         largest_target: update targets above are reduced to this; may be inf.
+        q_init: every first action-value.
         alphas: step-size of each sweep; the last one holds for all later sweeps.
         measure_every: number of sweeps between two measurements.
         rng: source of the shuffles and slips.
@@ -80,7 +82,7 @@ def regular(
     n_measurements, n_states, _ = measured_q.shape
     n_sweeps = n_measurements * measure_every
     feature = 1 / math.sqrt(width)
-    theta = np.zeros((n_states + width - 1, 2))
+    theta = np.full((n_states + width - 1, 2), feature * q_init)
     order = np.arange(2 * n_states)
     for sweep in range(n_sweeps):
         alpha = alphas[min(sweep, len(alphas) - 1)]

@@ -30,6 +30,7 @@ def regular(
     sweeps: int,
     rng: np.random.Generator,
     measure_every: int = 100,
+    q_init: float = 0.0,
 ) -> np.ndarray:
     """Runs regular Q-learning (equation 2), with targets bounded above by the largest return.
 
@@ -41,6 +42,7 @@ def regular(
         sweeps: number of sweeps.
         rng: source of the shuffles and slips.
         measure_every: number of sweeps between two measurements.
+        q_init: every first action-value.
 
     Returns:
         Q at every measurement, shape (sweeps // measure_every, states, 2).
@@ -56,6 +58,7 @@ def regular(
         chain.p,
         np.array([chain.r_left, chain.r_step, chain.r_right]),
         chain.largest_return,
+        q_init,
         alphas,
         measure_every,
         rng,

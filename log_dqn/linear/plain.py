@@ -4,6 +4,8 @@ The same methods as `learning`, sample for sample. The tests hold the compiled k
 these, and the benchmark measures how much faster the kernels are.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from log_dqn.linear import tile_coding
@@ -19,10 +21,11 @@ def regular(
     sweeps: int,
     rng: np.random.Generator,
     measure_every: int = 100,
+    q_init: float = 0.0,
 ) -> np.ndarray:
     """Does what `learning.regular` does."""
     phi = tile_coding.features(chain.n_states, width)
-    theta = np.zeros((phi.shape[1], 2))
+    theta = np.full((phi.shape[1], 2), q_init / np.sqrt(width))
     order = np.arange(2 * chain.n_states)
     measured_q = []
     for sweep in range(sweeps):
@@ -81,7 +84,9 @@ def logarithmic(
     return np.array(measured_q)
 
 
-def _transitions(chain: Chain, order: np.ndarray, rng: np.random.Generator):  # noqa: ANN202
+def _transitions(
+    chain: Chain, order: np.ndarray, rng: np.random.Generator
+) -> Iterator[tuple[int, int, float, int | None]]:
     """Yields (s, a, r, s') for every pair once, in random order; s' is None at the end."""
     for left in range(len(order), 0, -1):
         scaled = rng.random() * left

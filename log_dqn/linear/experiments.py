@@ -1,0 +1,365 @@
+"""The data of each figure: one function an experiment, which returns a table.
+
+An experiment is a pure function of its settings and the seed. Independent runs go to threads (the
+kernels hold no lock), each with a random stream of its own, so that neither the number of
+threads nor what else is run changes a number.
+"""
+
+import concurrent.futures
+import dataclasses
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import tqdm
+
+from log_dqn.linear import action_gap, learning, mdp, metric_gap, schedules
+from log_dqn.linear.chain import LEFT, RIGHT, Chain
+from log_dqn.linear.learning import Schedules
+
+WIDTHS = (1, 2, 3, 5)
+GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.96, 0.98, 0.99)
+ALPHA = 0.001
+BETA_LOG = 0.01
+BETA_REG = 0.1
+K = 200
+# Sweeps: of a run, between measurements, at its start and at its end that are averaged, and over
+# which step-sizes are annealed.
+SWEEPS = 110_000
+MEASURE_EVERY = 100
+WINDOW = 10_000
+ANNEALING = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of one experiment.
+
+    Attributes:
+        columns: names of the columns.
+        rows: what the CSV holds, one tuple a row, means over the runs.
+        runs: the values of the last columns before averaging, by row and run, for confidence
+            bands; shape (rows, averaged columns, runs), or None where nothing is random.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple]
+    runs: np.ndarray | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How the learning experiments are run.
+
+    Attributes:
+        runs: independent runs of each setting, 1 or more.
+        seed: all randomness follows from it; not negative.
+        jobs: threads, 1 or more.
+        gammas: discount factors of the chain scans.
+        annealed: whether the step-sizes of the chain scans fall from 1 to their final values
+            over the first 10,000 sweeps, as in the published figures, or are constant, as in
+            the paper's text.
+        sweeps: length of a run; more than 20,000 in whole hundreds is what the figures mean.
+        progress: whether to show a progress bar.
+
+    Raises:
+        ValueError: if an attribute is outside its range.
+    """
+
+    runs: int = 1
+    seed: int = 0
+    jobs: int = 1
+    gammas: tuple[float, ...] = GAMMAS
+    annealed: bool = True
+    sweeps: int = SWEEPS
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("runs", 1), ("seed", 0), ("jobs", 1), ("sweeps", MEASURE_EVERY)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be {least} or more")
+        for gamma in self.gammas:
+            mdp.check_gamma(gamma)
+
+    def rng(self, *key: float) -> np.random.Generator:
+        """Returns the random stream of one run; `key` names it among those of an experiment."""
+        return np.random.default_rng((self.seed, *(round(1e6 * part) for part in key)))
+
+    def step_sizes(self, final: float) -> np.ndarray:
+        """Returns the schedule of a step-size of the chain scans."""
+        return schedules.geometric(final, ANNEALING) if self.annealed else schedules.constant(final)
+
+    def map(self, name: str, function: Callable, arguments: Iterable[tuple]) -> list:
+        """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
+        arguments = list(arguments)
+        with (
+            concurrent.futures.ThreadPoolExecutor(self.jobs) as pool,
+            tqdm.tqdm(total=len(arguments), desc=name, disable=not self.progress) as bar,
+        ):
+            futures = [pool.submit(function, *a) for a in arguments]
+            try:
+                for _ in concurrent.futures.as_completed(futures):
+                    bar.update()
+                return [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def performance(measured_q: np.ndarray) -> np.ndarray:
+    """Returns 1 for each measurement whose greedy policy is a_L in every state, else 0.
+
+    Args:
+        measured_q: shape (measurements, states, 2). A tie is not a_L.
+    """
+    return np.all(measured_q[..., LEFT] > measured_q[..., RIGHT], axis=-1).astype(float)
+
+
+def early_and_final(measured_q: np.ndarray) -> tuple[float, float]:
+    """Returns the mean performance in the first and in the last 10,000 sweeps."""
+    measured = performance(measured_q)
+    window = WINDOW // MEASURE_EVERY
+    return float(measured[:window].mean()), float(measured[-window:].mean())
+
+
+Learn = Callable[[int, float, np.random.Generator], np.ndarray]
+
+
+def _scan(name: str, settings: Settings, variations: dict[str, Learn]) -> Table:
+    """Runs each of `variations` for each tile width and discount factor."""
+    learners = list(variations.values())
+    cells = [
+        (index, width, gamma)
+        for index in range(len(learners))
+        for width in WIDTHS
+        for gamma in settings.gammas
+    ]
+
+    def run(index: int, width: int, gamma: float, run: int) -> tuple[float, float]:
+        rng = settings.rng(index, width, gamma, run)
+        return early_and_final(learners[index](width, gamma, rng))
+
+    results = settings.map(name, run, [(*c, i) for c in cells for i in range(settings.runs)])
+    runs = np.array(results).reshape(len(cells), settings.runs, 2).swapaxes(1, 2)
+    names = list(variations)
+    rows = [
+        (names[index], width, gamma, *map(float, means))
+        for (index, width, gamma), means in zip(cells, runs.mean(axis=2), strict=True)
+    ]
+    return Table(("variation", "width", "gamma", "early", "final"), rows, runs)
+
+
+def _without_variation(table: Table) -> Table:
+    return Table(table.columns[1:], [row[1:] for row in table.rows], table.runs)
+
+
+def _learn_regular(settings: Settings, chain: Chain, q_init: float = 0.0) -> Learn:
+    alphas = settings.step_sizes(ALPHA)
+
+    def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
+        return learning.regular(
+            chain, width, gamma, alphas, settings.sweeps, rng, MEASURE_EVERY, q_init
+        )
+
+    return learn
+
+
+def chain_regular(settings: Settings) -> Table:
+    """Regular Q-learning on the chain task (section 3.2)."""
+    learners = {"regular": _learn_regular(settings, Chain())}
+    return _without_variation(_scan("chain_regular", settings, learners))
+
+
+def chain_log(settings: Settings) -> Table:
+    """Logarithmic Q-learning on the chain task (section 5)."""
+    step_sizes = Schedules(settings.step_sizes(BETA_LOG), settings.step_sizes(BETA_REG))
+
+    def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
+        return learning.logarithmic(
+            Chain(), width, gamma, K, step_sizes, settings.sweeps, rng, MEASURE_EVERY
+        )[0]
+
+    return _without_variation(_scan("chain_log", settings, {"log": learn}))
+
+
+def hypotheses(settings: Settings) -> Table:
+    """Regular Q-learning on the variations of the chain task of Appendix B.
+
+    Pushing all values up by 100 and starting at 0 is, in exact arithmetic, the same as starting
+    the regular task at -100, and that is how it is run. Beside values of 100, double precision
+    has no digits below 1e-14, while action gaps fall to 1e-33 at gamma = 0.1: computed as
+    written, even the tabular representation fails below gamma = 0.6, from rounding alone.
+    """
+    variations = {
+        "regular": _learn_regular(settings, Chain()),
+        "times 100": _learn_regular(settings, Chain(r_left=100.0, r_right=-100.0)),
+        "plus 100": _learn_regular(settings, Chain(), q_init=-100.0),
+    }
+    return _scan("hypotheses", settings, variations)
+
+
+# The kappa curves need no learning, hence many discount factors.
+FINE_GAMMAS = tuple(float(gamma) for gamma in np.linspace(0.1, 0.99, 90).round(2))
+
+
+def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
+    by_gamma = {gamma: gaps(gamma) for gamma in FINE_GAMMAS}
+    rows = [
+        (variant, gamma, action_gap.deviation(by_gamma[gamma][variant]))
+        for variant in by_gamma[FINE_GAMMAS[0]]
+        for gamma in FINE_GAMMAS
+    ]
+    return Table(("variant", "gamma", "kappa"), rows)
+
+
+def kappa_regular(settings: Settings) -> Table:
+    """Action-gap deviation of the chain task in the ordinary space (section 3.2)."""
+    return _kappa_table(
+        lambda gamma: {"reg": action_gap.regular_gaps(*Chain().optimal_heads(gamma))}
+    )
+
+
+def kappa_deterministic(settings: Settings) -> Table:
+    """Action-gap deviation without slips and with r_R = 0, for several k (section 4.1)."""
+
+    def gaps(gamma: float) -> dict[str, np.ndarray]:
+        plus, minus = Chain(p=0.0, r_right=0.0).optimal_heads(gamma)
+        log = {
+            f"log k={k}": action_gap.log_gaps(plus, learning.mapping_unit(gamma, k))
+            for k in (25, 50, 100, 200)
+        }
+        return {"reg": action_gap.regular_gaps(plus, minus), **log}
+
+    return _kappa_table(gaps)
+
+
+def kappa_full(settings: Settings) -> Table:
+    """Action-gap deviation of the full chain task, k = 200 (section 4.3)."""
+
+    def gaps(gamma: float) -> dict[str, np.ndarray]:
+        plus, minus = Chain().optimal_heads(gamma)
+        unit = learning.mapping_unit(gamma, K)
+        log_plus, log_minus = action_gap.log_gaps(plus, unit), action_gap.log_gaps(minus, unit)
+        return {
+            "log plus-only": log_plus,
+            "log min-only": log_minus,
+            "log both": np.concatenate([log_plus, log_minus]),
+            "log bias": action_gap.log_bias_gaps(plus, minus, unit, bias=1.0),
+            "reg": action_gap.regular_gaps(plus, minus),
+        }
+
+    return _kappa_table(gaps)
+
+
+# The paper does not give the discount factor of its RMS figure.
+RMS_GAMMA = 0.8
+BETAS_REG = (1.0, 0.3, 0.1, 0.01)
+RMS_SWEEPS = 60_000
+
+
+def rms_error(settings: Settings) -> Table:
+    """RMS error on the positive-reward chain, for several fixed beta_reg (section 4.2).
+
+    Tabular, k = 200, with beta_log = 0.001 / beta_reg: all learn equally fast, so that only the
+    bias of averaging in the log space tells them apart.
+    """
+    chain = Chain(r_right=0.0)
+    optimal = mdp.value_iteration(chain.mdp(), RMS_GAMMA)
+
+    def run(beta_reg: float, run: int) -> np.ndarray:
+        step_sizes = Schedules(schedules.constant(ALPHA / beta_reg), schedules.constant(beta_reg))
+        rng = settings.rng(beta_reg, run)
+        q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, step_sizes, RMS_SWEEPS, rng)
+        return rms(q, optimal)
+
+    cells = [(beta_reg, i) for beta_reg in BETAS_REG for i in range(settings.runs)]
+    results = np.array(settings.map("rms_error", run, cells))
+    runs = results.reshape(len(BETAS_REG), settings.runs, -1).swapaxes(1, 2)
+    rows = [
+        (beta_reg, MEASURE_EVERY * (i + 1), float(value))
+        for beta_reg, curve in zip(BETAS_REG, runs.mean(axis=2), strict=True)
+        for i, value in enumerate(curve)
+    ]
+    return Table(("beta_reg", "sweep", "rms"), rows, runs.reshape(len(rows), 1, settings.runs))
+
+
+def rms(measured_q: np.ndarray, optimal: np.ndarray) -> np.ndarray:
+    """Returns the root mean square error of every measurement over all state-action pairs."""
+    return np.sqrt(np.mean((measured_q - optimal) ** 2, axis=(1, 2)))
+
+
+CONVERGENCE_GAMMA = 0.9
+CONVERGENCE_SWEEPS = 200_000
+# Both have the same product beta_log * beta_reg = (1 + t / 1000) ** -0.75, which meets conditions
+# 1 to 3 of the theorem. Condition 4, beta_reg going to 0, sets them apart.
+CONVERGENCE_EXPONENTS = {"all conditions": (0.25, 0.5), "beta_reg = 1": (0.75, 0.0)}
+
+
+def convergence(settings: Settings) -> Table:
+    """The theorem of Appendix A on the full chain task: RMS error of Q, and the error term.
+
+    The last column is the largest |e_t| of all updates since the measurement before, divided by
+    its bound (equation 33): never above 1.
+    """
+    chain = Chain()
+    optimal = mdp.value_iteration(chain.mdp(), CONVERGENCE_GAMMA)
+    names = list(CONVERGENCE_EXPONENTS)
+
+    def run(index: int, run: int) -> np.ndarray:
+        step_sizes = Schedules(
+            *(
+                schedules.polynomial(exponent, 1000, CONVERGENCE_SWEEPS)
+                for exponent in CONVERGENCE_EXPONENTS[names[index]]
+            )
+        )
+        rng = settings.rng(index, run)
+        q, ratios = learning.logarithmic(
+            chain, 1, CONVERGENCE_GAMMA, K, step_sizes, CONVERGENCE_SWEEPS, rng, with_errors=True
+        )
+        return np.stack([rms(q, optimal), ratios], axis=1)
+
+    cells = [(index, i) for index in range(len(names)) for i in range(settings.runs)]
+    results = np.array(settings.map("convergence", run, cells))
+    n_measurements = results.shape[1]
+    runs = np.moveaxis(results.reshape(len(names), settings.runs, n_measurements, 2), 1, -1)
+    rows = [
+        (
+            name,
+            MEASURE_EVERY * (i + 1),
+            float(runs[index, i, 0].mean()),
+            # Of a bound, the worst run counts.
+            float(runs[index, i, 1].max()),
+        )
+        for index, name in enumerate(names)
+        for i in range(n_measurements)
+    ]
+    columns = ("schedule", "sweep", "rms", "largest_error_ratio")
+    return Table(columns, rows, runs.reshape(len(rows), 2, settings.runs))
+
+
+def metric_gaps(settings: Settings) -> Table:
+    """Performance of the optimal and the learned policy on tasks A, B and C (section 3.1)."""
+    gammas = [float(gamma) for gamma in np.linspace(0.01, 0.99, 99).round(2)]
+
+    def run(index: int) -> tuple[float, list[float]]:
+        return metric_gap.performance(metric_gap.TASKS[index], gammas)
+
+    results = settings.map("metric_gap", run, [(i,) for i in range(len(metric_gap.TASKS))])
+    rows = [
+        (task.name, gamma, best, f)
+        for task, (best, learned) in zip(metric_gap.TASKS, results, strict=True)
+        for gamma, f in zip(gammas, learned, strict=True)
+    ]
+    return Table(("task", "gamma", "f_optimal", "f_learned"), rows)
+
+
+EXPERIMENTS: dict[str, Callable[[Settings], Table]] = {
+    "metric_gap": metric_gaps,
+    "chain_regular": chain_regular,
+    "chain_log": chain_log,
+    "kappa_regular": kappa_regular,
+    "kappa_deterministic": kappa_deterministic,
+    "kappa_full": kappa_full,
+    "rms_error": rms_error,
+    "hypotheses": hypotheses,
+    "convergence": convergence,
+}

@@ -1,0 +1,299 @@
+"""The pictures of the small-scale experiments, drawn from their tables."""
+
+import csv
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Sequence
+
+import matplotlib.figure
+import numpy as np
+import scipy.stats
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from log_dqn.linear import metric_gap
+from log_dqn.linear.experiments import Table
+
+CONFIDENCE = 0.95
+# Colours of the Okabe-Ito palette, dark to light; with its own line style and marker, each curve
+# can also be told from the others without colour or by a colour-blind reader.
+STYLES = (
+    {"color": "#000000", "linestyle": "-", "marker": "o"},
+    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
+    {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
+    {"color": "#009E73", "linestyle": ":", "marker": "D"},
+    {"color": "#E69F00", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
+)
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    # The same table gives the same files.
+    "svg.hashsalt": "log_dqn",
+}
+
+
+def confidence_interval(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ends of the 95% confidence interval of the mean over the last axis.
+
+    Student's t interval, shape of `runs` without its last axis, which must be 2 or more.
+    """
+    n = runs.shape[-1]
+    quantile = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)
+    half = quantile * runs.std(axis=-1, ddof=1) / np.sqrt(n)
+    return runs.mean(axis=-1) - half, runs.mean(axis=-1) + half
+
+
+def with_intervals(table: Table) -> Table:
+    """Returns the table of a chain scan with the columns early_low ... final_high appended.
+
+    Performance is between 0 and 1 and so are its intervals. A table of one run has none.
+    """
+    if table.runs is None or table.runs.shape[-1] < 2:
+        return table
+    low, high = (np.clip(end, 0, 1) for end in confidence_interval(table.runs))
+    columns = ("early_low", "early_high", "final_low", "final_high")
+    rows = [
+        (*row, *(float(x) for x in (low[i, 0], high[i, 0], low[i, 1], high[i, 1])))
+        for i, row in enumerate(table.rows)
+    ]
+    return Table(table.columns + columns, rows, table.runs)
+
+
+def _curves(
+    axes: Axes,
+    table: Table,
+    series: str,
+    x: str,
+    y: str,
+    label: Callable[[object], str] = str,
+    where: dict[str, object] | None = None,
+    markers: bool = True,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> None:
+    """Draws column y over column x, one curve for each value of the column `series`."""
+    columns = {name: i for i, name in enumerate(table.columns)}
+    chosen = [
+        i
+        for i, row in enumerate(table.rows)
+        if all(row[columns[name]] == value for name, value in (where or {}).items())
+    ]
+    values = list(dict.fromkeys(table.rows[i][columns[series]] for i in chosen))
+    for value, style in zip(values, STYLES, strict=False):
+        own = [i for i in chosen if table.rows[i][columns[series]] == value]
+        xs = [table.rows[i][columns[x]] for i in own]
+        look = dict(style) if markers else {**style, "marker": None}
+        axes.plot(xs, [table.rows[i][columns[y]] for i in own], label=label(value), **look)
+        if table.runs is not None and table.runs.shape[-1] > 1:
+            # The averaged columns are the last ones of the table.
+            averaged = columns[y] - (len(table.columns) - table.runs.shape[1])
+            low, high = confidence_interval(table.runs[own, averaged])
+            low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+            axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def _discount_axis(axes: Axes) -> None:
+    axes.set_xlabel(r"$\gamma$")
+    axes.set_xlim(0.08, 1.0)
+
+
+def _chain(table: Table) -> Figure:
+    figure = Figure(figsize=(3.6, 4.6), layout="constrained")
+    for axes, (y, title) in zip(
+        figure.subplots(2, 1, sharex=True), _PERFORMANCE_TITLES, strict=True
+    ):
+        _performance(axes, table, y)
+        axes.set_title(title, fontsize=9)
+        axes.set_ylabel("performance")
+        axes.label_outer()
+    # Where regular Q-learning leaves room, whatever the width.
+    figure.axes[0].legend(title="tile-width", loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+_PERFORMANCE_TITLES = (
+    ("early", "early performance (first 10,000 sweeps)"),
+    ("final", "final performance (sweeps 100,000 to 110,000)"),
+)
+
+
+def _performance(axes: Axes, table: Table, y: str, where: dict | None = None) -> None:
+    label = "w = {}".format
+    _curves(axes, table, "width", "gamma", y, label, where, bounds=(0, 1))
+    axes.set_ylim(-0.04, 1.04)
+    _discount_axis(axes)
+
+
+def _hypotheses(table: Table) -> Figure:
+    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+    grid = figure.subplots(2, 3, sharex=True, sharey=True)
+    titles = {
+        "regular": "regular task",
+        "times 100": "values times 100",
+        "plus 100": "values plus 100",
+    }
+    for row, (y, _) in zip(grid, _PERFORMANCE_TITLES, strict=True):
+        for axes, (variation, title) in zip(row, titles.items(), strict=True):
+            _performance(axes, table, y, {"variation": variation})
+            axes.label_outer()
+            if y == "early":
+                axes.set_title(title, fontsize=9)
+        row[0].set_ylabel(f"{y} performance")
+    figure.legend(
+        *grid[0, 0].get_legend_handles_labels(),
+        title="tile-width",
+        loc="outside right upper",
+    )
+    return figure
+
+
+def _kappa(table: Table) -> Figure:
+    figure = Figure(figsize=(3.6, 2.7), layout="constrained")
+    axes = figure.subplots()
+    _curves(axes, table, "variant", "gamma", "kappa", markers=False)
+    _discount_axis(axes)
+    axes.set_ylabel(r"action-gap deviation $\kappa$")
+    axes.set_ylim(bottom=-0.2)
+    if len(axes.lines) > 1:
+        axes.legend()
+    return figure
+
+
+def _rms_error(table: Table) -> Figure:
+    figure = Figure(figsize=(3.6, 2.7), layout="constrained")
+    axes = figure.subplots()
+    label = r"$\beta_{{reg}}$ = {:g}".format
+    _curves(axes, table, "beta_reg", "sweep", "rms", label, markers=False, bounds=(0, np.inf))
+    axes.set_xlabel("sweeps")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.set_ylabel("RMS error")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    return figure
+
+
+def _convergence(table: Table) -> Figure:
+    figure = Figure(figsize=(3.6, 4.6), layout="constrained")
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    labels = {
+        "all conditions": r"all conditions ($\beta_{reg,t} \to 0$)",
+        "beta_reg = 1": r"$\beta_{reg,t} = 1$",
+    }
+    for axes, y in ((top, "rms"), (bottom, "largest_error_ratio")):
+        _curves(
+            axes, table, "schedule", "sweep", y, lambda value: labels[str(value)], markers=False
+        )
+        axes.set_xscale("log")
+    top.set_yscale("log")
+    top.set_ylabel(r"RMS error of $Q$")
+    top.legend()
+    bottom.axhline(1, color="0.4", linewidth=0.8)
+    bottom.text(100, 0.985, "bound", va="top", color="0.3")
+    bottom.set_ylim(0, 1.05)
+    bottom.set_ylabel(r"largest $|e_t|$ / bound")
+    bottom.set_xlabel("sweeps")
+    return figure
+
+
+def _metric_gap(table: Table) -> Figure:
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    drawings, graphs = figure.subplots(2, 3, height_ratios=(1, 1.1))
+    for drawing, graph, task in zip(drawings, graphs, metric_gap.TASKS, strict=True):
+        _draw_task(drawing, task)
+        rows = [row for row in table.rows if row[0] == task.name]
+        gammas = [row[1] for row in rows]
+        graph.plot(gammas, [row[2] for row in rows], "k:", label=r"$\pi^*$")
+        graph.plot(gammas, [row[3] for row in rows], color="#C00000", label=r"$\pi_l^*$")
+        graph.set_xlabel(r"$\gamma$")
+        graph.set_xlim(0, 1)
+        graph.margins(y=0.1)
+    graphs[0].set_ylabel("performance $F$")
+    graphs[0].legend()
+    return figure
+
+
+def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
+    rows, columns = task.shape
+    for row in range(rows + 1):
+        axes.plot([0, columns], [row, row], color="0.75", linewidth=0.7)
+    for column in range(columns + 1):
+        axes.plot([column, column], [0, rows], color="0.75", linewidth=0.7)
+    axes.plot(task.start[1] + 0.5, task.start[0] + 0.5, marker="D", color="#0072B2", markersize=7)
+    for (row, column), reward in task.objects.items():
+        color = "#009E73" if reward > 0 else "#C00000"
+        axes.plot(column + 0.5, row + 0.5, marker="o", color=color, markersize=13)
+        axes.text(
+            column + 0.5,
+            row + 0.47,
+            f"{reward:+g}".replace("-", "\N{MINUS SIGN}"),
+            color="white",
+            ha="center",
+            va="center",
+            fontsize=7,
+            fontweight="bold",
+        )
+    if task.wind:
+        for row in range(rows):
+            for column in range(columns):
+                if (row, column) != task.start and (row, column) not in task.objects:
+                    axes.annotate(
+                        "",
+                        (column + 0.25, row + 0.5),
+                        (column + 0.75, row + 0.5),
+                        arrowprops={"arrowstyle": "->", "color": "0.6"},
+                    )
+    axes.set_title(f"task {task.name}", fontsize=9)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    axes.axis("off")
+
+
+FIGURES: dict[str, Callable[[Table], Figure]] = {
+    "metric_gap": _metric_gap,
+    "chain_regular": _chain,
+    "chain_log": _chain,
+    "kappa_regular": _kappa,
+    "kappa_deterministic": _kappa,
+    "kappa_full": _kappa,
+    "rms_error": _rms_error,
+    "hypotheses": _hypotheses,
+    "convergence": _convergence,
+}
+
+
+def write(name: str, table: Table, folder: pathlib.Path) -> None:
+    """Writes name.csv, name.pdf and name.png into `folder`, each complete or not at all.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    if name.startswith("chain_"):
+        table = with_intervals(table)
+    with matplotlib.rc_context(STYLE):
+        figure = FIGURES[name](table)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
+            parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]
+            _write_csv(parts[0], table.columns, table.rows)
+            figure.savefig(parts[1], metadata={"CreationDate": None})
+            figure.savefig(parts[2])
+            for part in parts:
+                os.replace(part, folder / part.name)
+
+
+def _write_csv(path: pathlib.Path, columns: Sequence[str], rows: Sequence[tuple]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
