@@ -16,7 +16,7 @@ setuptools.setup(
     license="Apache-2.0",
     python_requires=">=3.10,<3.13",
     # The gin files live in configs/ and travel as log_dqn/configs/.
-    packages=["log_dqn", "log_dqn.tf", "log_dqn.results", "log_dqn.configs"],
+    packages=["log_dqn", "log_dqn.configs", "log_dqn.linear", "log_dqn.results", "log_dqn.tf"],
     package_dir={"log_dqn.configs": "configs"},
     package_data={"log_dqn.configs": ["*.gin"], "log_dqn.results": ["data/*.csv"]},
     install_requires=[
@@ -40,9 +40,12 @@ setuptools.setup(
         "rliable>=1.2,<1.3",
         # rliable's arch 7.2 does not import with pandas 3.
         "pandas>=2.2,<3",
-        "matplotlib>=3.9,<4",
+        "matplotlib>=3.10,<3.12",
         "pooch>=1.8,<2",
         "requests>=2.32,<3",
+        # log_dqn.linear
+        "numba>=0.63,<0.69",
+        "scipy>=1.15,<1.18",
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],

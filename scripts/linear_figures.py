@@ -8,13 +8,20 @@ import os
 import pathlib
 import sys
 import tempfile
+from typing import NoReturn
 
 from log_dqn.linear import experiments, figures
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # One line, without the usage.
+        raise ValueError(message)
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """Returns the command line's options; exits with one line where one is not allowed."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    """Returns the command line's options; raises ValueError where one is not allowed."""
+    parser = _Parser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the files")
     names = list(experiments.EXPERIMENTS)
     parser.add_argument(

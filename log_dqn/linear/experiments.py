@@ -58,7 +58,7 @@ class Settings:
         annealed: whether the step-sizes of the chain scans fall from 1 to their final values
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
-        sweeps: length of a run; more than 20,000 in whole hundreds is what the figures mean.
+        sweeps: length of a run of the chain scans.
         progress: whether to show a progress bar.
 
     Raises:
@@ -171,6 +171,8 @@ def chain_regular(settings: Settings) -> Table:
 
 def chain_log(settings: Settings) -> Table:
     """Logarithmic Q-learning on the chain task (section 5)."""
+    for gamma in settings.gammas:
+        learning.mapping_unit(gamma, K)
     step_sizes = Schedules(settings.step_sizes(BETA_LOG), settings.step_sizes(BETA_REG))
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:

@@ -5,42 +5,45 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib.figure
 import numpy as np
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from log_dqn.linear import metric_gap
 from log_dqn.linear.experiments import Table
 
 CONFIDENCE = 0.95
-# Colours of the Okabe-Ito palette, dark to light; with its own line style and marker, each curve
-# can also be told from the others without colour or by a colour-blind reader.
-STYLES = (
-    {"color": "#000000", "linestyle": "-", "marker": "o"},
-    {"color": "#0072B2", "linestyle": "--", "marker": "s"},
-    {"color": "#D55E00", "linestyle": "-.", "marker": "^"},
-    {"color": "#009E73", "linestyle": ":", "marker": "D"},
-    {"color": "#E69F00", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "marker": "v"},
+# Colours of the Okabe-Ito palette. With its own line style and marker, each curve can also be told
+# from the others in grayscale; getting thinner, curves that coincide all stay in sight.
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#000000", "linestyle": "-", "marker": "o", "linewidth": 2.2, "markersize": 7.5},
+    {"color": "#0072B2", "linestyle": "--", "marker": "s", "linewidth": 1.9, "markersize": 6},
+    {"color": "#D55E00", "linestyle": "-.", "marker": "^", "linewidth": 1.6, "markersize": 4.5},
+    {"color": "#009E73", "linestyle": ":", "marker": "D", "linewidth": 1.3, "markersize": 3},
+    {
+        "color": "#E69F00",
+        "linestyle": (0, (5, 1, 1, 1, 1, 1)),
+        "marker": "v",
+        "linewidth": 1.0,
+        "markersize": 2,
+    },
 )
-STYLE = {
+RC: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": "0.9",
     "grid.linewidth": 0.6,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 3.5,
     "legend.frameon": False,
-    "legend.handlelength": 2.8,
+    "legend.handlelength": 3.2,
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
-    # The same table gives the same files.
-    "svg.hashsalt": "log_dqn",
 }
 
 
@@ -105,27 +108,20 @@ def _curves(
 
 def _discount_axis(axes: Axes) -> None:
     axes.set_xlabel(r"$\gamma$")
-    axes.set_xlim(0.08, 1.0)
+    axes.set_xlim(0.06, 1.02)
+    axes.xaxis.set_major_locator(MultipleLocator(0.2))
 
 
 def _chain(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 4.6), layout="constrained")
-    for axes, (y, title) in zip(
-        figure.subplots(2, 1, sharex=True), _PERFORMANCE_TITLES, strict=True
-    ):
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    for axes, y in ((top, "early"), (bottom, "final")):
         _performance(axes, table, y)
-        axes.set_title(title, fontsize=9)
-        axes.set_ylabel("performance")
+        axes.set_ylabel(f"{y} performance")
         axes.label_outer()
-    # Where regular Q-learning leaves room, whatever the width.
-    figure.axes[0].legend(title="tile-width", loc="upper left", bbox_to_anchor=(1, 1))
+    # Final performance is 0 or 1 nearly everywhere, which leaves room between.
+    bottom.legend(title="tile-width", loc="center left")
     return figure
-
-
-_PERFORMANCE_TITLES = (
-    ("early", "early performance (first 10,000 sweeps)"),
-    ("final", "final performance (sweeps 100,000 to 110,000)"),
-)
 
 
 def _performance(axes: Axes, table: Table, y: str, where: dict | None = None) -> None:
@@ -143,7 +139,7 @@ def _hypotheses(table: Table) -> Figure:
         "times 100": "values times 100",
         "plus 100": "values plus 100",
     }
-    for row, (y, _) in zip(grid, _PERFORMANCE_TITLES, strict=True):
+    for row, y in zip(grid, ("early", "final"), strict=True):
         for axes, (variation, title) in zip(row, titles.items(), strict=True):
             _performance(axes, table, y, {"variation": variation})
             axes.label_outer()
@@ -187,6 +183,16 @@ def _rms_error(table: Table) -> Figure:
 def _convergence(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 4.6), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
+    # About evenly spaced on the logarithmic axis.
+    sweeps = [row[1] for row in table.rows]
+    spaced = np.geomspace(min(sweeps), max(sweeps), 100)
+    shown = {min(sweeps, key=lambda sweep: abs(sweep - x)) for x in spaced}
+    kept = [i for i, sweep in enumerate(sweeps) if sweep in shown]
+    table = Table(
+        table.columns,
+        [table.rows[i] for i in kept],
+        None if table.runs is None else table.runs[kept],
+    )
     labels = {
         "all conditions": r"all conditions ($\beta_{reg,t} \to 0$)",
         "beta_reg = 1": r"$\beta_{reg,t} = 1$",
@@ -214,11 +220,13 @@ def _metric_gap(table: Table) -> Figure:
         _draw_task(drawing, task)
         rows = [row for row in table.rows if row[0] == task.name]
         gammas = [row[1] for row in rows]
-        graph.plot(gammas, [row[2] for row in rows], "k:", label=r"$\pi^*$")
+        graph.plot(gammas, [row[2] for row in rows], "k:", label=r"$\pi^*$", zorder=3)
         graph.plot(gammas, [row[3] for row in rows], color="#C00000", label=r"$\pi_l^*$")
+        graph.set_title(f"task {task.name}", fontsize=9)
         graph.set_xlabel(r"$\gamma$")
         graph.set_xlim(0, 1)
-        graph.margins(y=0.1)
+        top = rows[0][2]
+        graph.set_ylim(-0.06 * top, 1.12 * top)
     graphs[0].set_ylabel("performance $F$")
     graphs[0].legend()
     return figure
@@ -254,8 +262,7 @@ def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
                         (column + 0.75, row + 0.5),
                         arrowprops={"arrowstyle": "->", "color": "0.6"},
                     )
-    axes.set_title(f"task {task.name}", fontsize=9)
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="S")
     axes.invert_yaxis()
     axes.axis("off")
 
@@ -281,7 +288,7 @@ def write(name: str, table: Table, folder: pathlib.Path) -> None:
     """
     if name.startswith("chain_"):
         table = with_intervals(table)
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(RC):
         figure = FIGURES[name](table)
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
             parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]

@@ -78,9 +78,9 @@ TASKS = (
     # A small loss now for a large gain later: low discount factors stay where they are.
     GridTask("A", (1, 9), (0, 0), {(0, 1): -1.0, (0, 8): 5.0}),
     # High discount factors fetch the large object first; then 12 steps are not enough for both.
-    GridTask("B", (3, 9), (1, 2), {(1, 0): 1.0, (1, 8): 5.0}),
+    GridTask("B", (3, 9), (1, 2), {(1, 0): 1.0, (1, 8): 4.0}),
     # Stepping away from the negative object costs time, passing beside it risks being blown in.
-    GridTask("C", (5, 5), (0, 1), {(4, 0): 1.0, (1, 0): -2.0}, wind=0.4),
+    GridTask("C", (4, 5), (0, 1), {(3, 0): 1.0, (2, 0): -2.0}, wind=0.4),
 )
 
 
