@@ -291,9 +291,9 @@ def rms(measured_q: np.ndarray, optimal: np.ndarray) -> np.ndarray:
 
 CONVERGENCE_GAMMA = 0.9
 CONVERGENCE_SWEEPS = 200_000
-# Both have the same product beta_log * beta_reg = (1 + t / 1000) ** -0.75, which meets conditions
+# Both have the same product beta_log * beta_reg = (1 + t / 1000) ** -0.9, which meets conditions
 # 1 to 3 of the theorem. Condition 4, beta_reg going to 0, sets them apart.
-CONVERGENCE_EXPONENTS = {"all conditions": (0.25, 0.5), "beta_reg = 1": (0.75, 0.0)}
+CONVERGENCE_EXPONENTS = {"all conditions": (0.3, 0.6), "beta_reg = 1": (0.9, 0.0)}
 
 
 def convergence(settings: Settings) -> Table:

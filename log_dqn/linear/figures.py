@@ -4,7 +4,7 @@ import csv
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import matplotlib.figure
@@ -71,7 +71,7 @@ def with_intervals(table: Table) -> Table:
         (*row, *(float(x) for x in (low[i, 0], high[i, 0], low[i, 1], high[i, 1])))
         for i, row in enumerate(table.rows)
     ]
-    return Table(table.columns + columns, rows, table.runs)
+    return Table(table.columns + columns, rows)
 
 
 def _curves(
@@ -286,21 +286,19 @@ def write(name: str, table: Table, folder: pathlib.Path) -> None:
     Raises:
         OSError: if a file cannot be written.
     """
-    if name.startswith("chain_"):
-        table = with_intervals(table)
     with matplotlib.rc_context(RC):
         figure = FIGURES[name](table)
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
             parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]
-            _write_csv(parts[0], table.columns, table.rows)
+            _write_csv(parts[0], with_intervals(table) if name.startswith("chain_") else table)
             figure.savefig(parts[1], metadata={"CreationDate": None})
             figure.savefig(parts[2])
             for part in parts:
                 os.replace(part, folder / part.name)
 
 
-def _write_csv(path: pathlib.Path, columns: Sequence[str], rows: Sequence[tuple]) -> None:
+def _write_csv(path: pathlib.Path, table: Table) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        writer.writerow(table.columns)
+        writer.writerows(table.rows)

@@ -15,6 +15,10 @@ import math
 import numba
 import numpy as np
 
+# Values above e^700, in units of gamma^k, are taken for e^700, so that none becomes infinite. No
+# return is that large, but with step-sizes near 1 and wide tiles an estimate can overshoot.
+LARGEST_TQ = 700.0
+
 
 @numba.njit(nogil=True, inline="always")
 def _draw(left: int, order: np.ndarray, rng: np.random.Generator) -> tuple[int, float]:
@@ -135,8 +139,8 @@ def _refresh(
             minus += theta[tile, a, 1]
         tq[s, a, 0] = feature * plus
         tq[s, a, 1] = feature * minus
-        q[s, a, 0] = _expm1(tq[s, a, 0])
-        q[s, a, 1] = _expm1(tq[s, a, 1])
+        q[s, a, 0] = _expm1(min(tq[s, a, 0], LARGEST_TQ))
+        q[s, a, 1] = _expm1(min(tq[s, a, 1], LARGEST_TQ))
         stale[a, s] = False
 
 
@@ -227,8 +231,9 @@ def logarithmic(
             _refresh(s, a, theta, width, feature, tq, q, stale)
             for head in range(2):
                 target = min(target_minus if head else target_plus, largest_target)
-                # Equation 8, then 9.
-                u_hat = q[s, a, head] + beta_reg * (target - q[s, a, head])
+                # Equation 8, in a form in which nothing cancels however far q is above the target.
+                u_hat = (1 - beta_reg) * q[s, a, head] + beta_reg * target
+                # Equation 9.
                 step = feature * beta_log * (_log1p(u_hat) - tq[s, a, head])
                 for tile in range(s, s + width):
                     theta[tile, a, head] += step

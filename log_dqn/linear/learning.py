@@ -54,11 +54,10 @@ def regular(
     measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
     kernels.regular(
         width,
-        gamma,
-        chain.p,
-        np.array([chain.r_left, chain.r_step, chain.r_right]),
-        chain.largest_return,
-        q_init,
+        float(gamma),
+        float(chain.p),
+        *_rewards(chain),
+        float(q_init),
         alphas,
         measure_every,
         rng,
@@ -106,11 +105,10 @@ def logarithmic(
     error_ratios = np.empty(n_measurements if with_errors else 0)
     kernels.logarithmic(
         width,
-        gamma,
+        float(gamma),
         float(k),
-        chain.p,
-        np.array([chain.r_left, chain.r_step, chain.r_right]),
-        chain.largest_return,
+        float(chain.p),
+        *_rewards(chain),
         schedules.beta_log,
         schedules.beta_reg,
         measure_every,
@@ -136,6 +134,12 @@ def mapping_unit(gamma: float, k: float) -> float:
             "beyond which gamma^k is no double-precision number"
         )
     return gamma**k
+
+
+def _rewards(chain: Chain) -> tuple[np.ndarray, float]:
+    """Returns r_left, r_step and r_right, and the largest return."""
+    rewards = np.array([chain.r_left, chain.r_step, chain.r_right], dtype=float)
+    return rewards, float(chain.largest_return)
 
 
 def _check(width: int, gamma: float) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from log_dqn.linear import tile_coding
 from log_dqn.linear.chain import Chain
+from log_dqn.linear.kernels import LARGEST_TQ
 from log_dqn.linear.learning import Schedules
 
 
@@ -58,7 +59,7 @@ def logarithmic(
         return np.log1p(x / unit)
 
     def inverse(tq: np.ndarray) -> np.ndarray:
-        return unit * np.expm1(tq)
+        return unit * np.expm1(np.minimum(tq, LARGEST_TQ))
 
     phi = tile_coding.features(chain.n_states, width)
     theta = np.zeros((phi.shape[1], 2, 2))  # By tile, action, head (plus, minus).
@@ -68,7 +69,7 @@ def logarithmic(
         beta_log = schedules.beta_log[min(sweep, len(schedules.beta_log) - 1)]
         beta_reg = schedules.beta_reg[min(sweep, len(schedules.beta_reg) - 1)]
         for s, a, r, s2 in _transitions(chain, order, rng):
-            target = np.array([max(r, 0), max(-r, 0)])  # Equation 10.
+            target = np.array([max(r, 0.0), max(-r, 0.0)])  # Equation 10.
             if s2 is not None:
                 q_next = inverse(np.tensordot(phi[s2], theta, 1))
                 best = np.argmax(q_next[:, 0] - q_next[:, 1])
@@ -76,7 +77,7 @@ def logarithmic(
             target = np.minimum(target, chain.largest_return)
             tq = phi[s] @ theta[:, a]
             q = inverse(tq)
-            u_hat = q + beta_reg * (target - q)  # Equation 8.
+            u_hat = (1 - beta_reg) * q + beta_reg * target  # Equation 8.
             theta[:, a] += beta_log * np.outer(phi[s], f(u_hat) - tq)  # Equation 9.
         if (sweep + 1) % measure_every == 0:
             heads = inverse(np.tensordot(phi, theta, 1))

@@ -1,0 +1,196 @@
+"""The paper's statements about its small-scale experiments, one test each."""
+
+import numpy as np
+import pytest
+
+from log_dqn.linear import experiments
+from log_dqn.linear.experiments import GAMMAS, WIDTHS, Settings
+
+SETTINGS = Settings(jobs=2)
+
+
+def column(table, name, **where):
+    """Returns one column of the rows that have the values `where` in other columns."""
+    index = {c: i for i, c in enumerate(table.columns)}
+    rows = [r for r in table.rows if all(r[index[c]] == value for c, value in where.items())]
+    return np.array([row[index[name]] for row in rows])
+
+
+def thresholds(table, gammas, **where):
+    """Returns, by width, the smallest gamma from which on final performance is above one half."""
+    result = []
+    for width in WIDTHS:
+        good = column(table, "final", width=width, **where) > 0.5
+        bad = np.flatnonzero(~good)
+        result.append(gammas[bad[-1] + 1] if len(bad) else gammas[0])
+    return result
+
+
+@pytest.fixture(scope="module")
+def chain_regular():
+    return experiments.chain_regular(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def kappa_full():
+    return experiments.kappa_full(SETTINGS)
+
+
+def test_final_performance_drops_sharply_below_a_threshold(chain_regular):
+    # "There is a sharp drop in final performance for discount factors below some threshold."
+    for width, threshold in zip(WIDTHS, thresholds(chain_regular, GAMMAS), strict=True):
+        final = column(chain_regular, "final", width=width)
+        place = GAMMAS.index(threshold)
+        np.testing.assert_array_equal(final[: max(place - 1, 0)], 0)
+        np.testing.assert_array_equal(final[place + 2 :], 1)
+
+
+def test_threshold_rises_with_the_width(chain_regular):
+    # "Larger ones resulting in worse (i.e., higher) threshold values."
+    values = thresholds(chain_regular, GAMMAS)
+    assert values == sorted(values)
+    assert values[0] < values[1] < values[-1]
+    assert values[1] >= 0.8
+
+
+def test_tabular_performs_well_for_all_discount_factors(chain_regular):
+    assert np.all(column(chain_regular, "final", width=1) == 1)
+    assert np.all(column(chain_regular, "early", width=1) > 0.6)
+
+
+def test_logarithmic_performs_well_for_all_discount_factors_and_widths():
+    table = experiments.chain_log(Settings(jobs=2, gammas=(0.1, 0.5, 0.85, 0.99)))
+    np.testing.assert_array_equal(column(table, "final"), 1)
+    assert np.all(column(table, "early") > 0.3)
+
+
+def test_neither_hypothesis_changes_the_curves():
+    gammas = (0.1, 0.8, 0.9, 0.94, 0.96, 0.98)
+    table = experiments.hypotheses(Settings(jobs=2, gammas=gammas))
+    regular = thresholds(table, gammas, variation="regular")
+    for variation in ("times 100", "plus 100"):
+        for width, expected in zip(WIDTHS, regular, strict=True):
+            place = gammas.index(expected)
+            final = column(table, "final", variation=variation, width=width)
+            # The threshold is at most one discount factor away.
+            assert np.all(final[: max(place - 1, 0)] < 0.5)
+            assert np.all(final[place + 1 :] > 0.5)
+
+
+def test_kappa_of_regular_values_falls_with_gamma():
+    kappa = column(experiments.kappa_regular(SETTINGS), "kappa")
+    assert np.all(np.diff(kappa)[:-3] < 0)
+    assert kappa[0] > 9
+    assert kappa[-1] < 0.5
+
+
+def test_kappa_with_a_fitting_and_a_wrong_k():
+    table = experiments.kappa_deterministic(SETTINGS)
+    low = column(table, "gamma", variant="reg") <= 0.5
+    kappa = {k: column(table, "kappa", variant=f"log k={k}")[low] for k in (25, 50, 100, 200)}
+    # "With an appropriate value of k, kappa can almost be reduced to 0 for low values of gamma."
+    assert np.all(kappa[50] < 0.05)
+    # "Setting k too high increases the deviation a little, ...
+    for k, lower in ((100, 50), (200, 100)):
+        assert np.all(kappa[k] > kappa[lower])
+        assert np.all(kappa[k] < 0.3)
+    # "... while setting it too low increases it a lot for low discount factors."
+    assert np.all(kappa[25] > 2)
+    # Even then it is below the deviation in the regular space.
+    assert np.all(kappa[25] < column(table, "kappa", variant="reg")[low])
+
+
+def test_only_log_plus_only_is_small_for_all_discount_factors(kappa_full):
+    assert np.all(column(kappa_full, "kappa", variant="log plus-only") < 0.3)
+    for variant in ("log min-only", "log both", "log bias", "reg"):
+        assert column(kappa_full, "kappa", variant=variant).max() > 6
+
+
+def test_a_bias_does_not_help_at_low_discount_factors(kappa_full):
+    bias, reg = (column(kappa_full, "kappa", variant=v) for v in ("log bias", "reg"))
+    np.testing.assert_allclose(bias[:40], reg[:40], rtol=0.01)
+
+
+def test_beta_reg_of_one_never_comes_close_to_zero_error():
+    table = experiments.rms_error(SETTINGS)
+    rms = {beta: column(table, "rms", beta_reg=beta) for beta in experiments.BETAS_REG}
+    assert rms[1.0].min() > 0.025
+    assert rms[0.1].min() < 0.0025
+    # The smaller, the smaller the error it settles at.
+    settled = [curve[-100:].mean() for curve in rms.values()]
+    assert settled == sorted(settled, reverse=True)
+
+
+@pytest.fixture(scope="module")
+def convergence():
+    return experiments.convergence(SETTINGS)
+
+
+def test_converges_if_all_conditions_hold(convergence):
+    rms = column(convergence, "rms", schedule="all conditions")
+    # Falls tenfold, and goes on falling.
+    assert rms[-200:].mean() < 0.1 * rms[0]
+    assert rms[-200:].mean() < 0.5 * rms[100:200].mean()
+    biased = column(convergence, "rms", schedule="beta_reg = 1")
+    assert biased[-1000:].min() > 0.08
+    assert biased[-1000:].std() < 0.002
+
+
+def test_error_term_stays_within_its_bound(convergence):
+    for schedule in experiments.CONVERGENCE_EXPONENTS:
+        ratio = column(convergence, "largest_error_ratio", schedule=schedule)
+        assert np.all(ratio > 0)
+        assert np.all(ratio <= 1)
+
+
+@pytest.mark.parametrize("name", ["chain_regular", "chain_log", "hypotheses"])
+def test_the_seed_alone_decides(name):
+    def rows(**settings):
+        small = Settings(runs=2, sweeps=300, gammas=(0.5, 0.99), **settings)
+        table = experiments.EXPERIMENTS[name](small)
+        return table.rows, table.runs
+
+    expected, runs = rows(seed=3, jobs=1)
+    np.random.seed(0)
+    again, again_runs = rows(seed=3, jobs=3)
+    assert again == expected
+    np.testing.assert_array_equal(again_runs, runs)
+    assert not np.array_equal(rows(seed=4)[1], runs)
+
+
+def test_other_gammas_do_not_change_a_run():
+    one = experiments.chain_log(Settings(sweeps=300, gammas=(0.9,)))
+    two = experiments.chain_log(Settings(sweeps=300, gammas=(0.5, 0.9)))
+    assert one.rows == [row for row in two.rows if row[1] == 0.9]
+
+
+def test_performance_by_hand():
+    q = np.array([[[1, 0], [0.5, 0.25]], [[1, 0], [0.5, 0.5]], [[0, 1], [1, 0]]])
+    # The second has a tie, the third prefers a_R in a state.
+    np.testing.assert_array_equal(experiments.performance(q), [1, 0, 0])
+
+
+def test_windows_by_hand():
+    left, right = [[1.0, 0.0]], [[0.0, 1.0]]
+    # 100 measurements are 10,000 sweeps: early is 30%, final 80%, between does not count.
+    q = np.array([left] * 30 + [right] * 70 + [left] * 900 + [right] * 20 + [left] * 80)
+    assert experiments.early_and_final(q) == (0.3, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"runs": 0}, "runs is 0; it must be 1 or more"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"gammas": (0.5, 1.0)}, "gamma is 1.0"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**settings)
+
+
+def test_gamma_too_small_for_k():
+    with pytest.raises(ValueError, match="k is 200; at gamma 0.01"):
+        experiments.chain_log(Settings(gammas=(0.01,)))
