@@ -44,7 +44,7 @@ setuptools.setup(
         "pooch>=1.8,<2",
         "requests>=2.32,<3",
         # log_dqn.linear
-        "numba>=0.63,<0.69",
+        "numba>=0.68,<0.69",
         "scipy>=1.15,<1.18",
     ],
     extras_require={

@@ -186,8 +186,8 @@ def _convergence(table: Table) -> Figure:
     # About evenly spaced on the logarithmic axis.
     sweeps = [row[1] for row in table.rows]
     spaced = np.geomspace(min(sweeps), max(sweeps), 100)
-    shown = {min(sweeps, key=lambda sweep: abs(sweep - x)) for x in spaced}
-    kept = [i for i, sweep in enumerate(sweeps) if sweep in shown]
+    nearest = {min(sweeps, key=lambda sweep: abs(sweep - x)) for x in spaced}
+    kept = [i for i, sweep in enumerate(sweeps) if sweep in nearest]
     table = Table(
         table.columns,
         [table.rows[i] for i in kept],
@@ -197,12 +197,22 @@ def _convergence(table: Table) -> Figure:
         "all conditions": r"all conditions ($\beta_{reg,t} \to 0$)",
         "beta_reg = 1": r"$\beta_{reg,t} = 1$",
     }
-    for axes, y in ((top, "rms"), (bottom, "largest_error_ratio")):
+    # The error ratio is the largest of all runs, not a mean with a band.
+    ratios = Table(table.columns, table.rows)
+    for axes, shown, y in ((top, table, "rms"), (bottom, ratios, "largest_error_ratio")):
         _curves(
-            axes, table, "schedule", "sweep", y, lambda value: labels[str(value)], markers=False
+            axes,
+            shown,
+            "schedule",
+            "sweep",
+            y,
+            lambda value: labels[str(value)],
+            markers=False,
+            bounds=(1e-9, np.inf),
         )
         axes.set_xscale("log")
     top.set_yscale("log")
+    top.set_ylim(bottom=min(row[2] for row in table.rows) / 2)
     top.set_ylabel(r"RMS error of $Q$")
     top.legend()
     bottom.axhline(1, color="0.4", linewidth=0.8)
