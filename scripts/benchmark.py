@@ -2,6 +2,7 @@
 
     python scripts/benchmark.py              LogDQN against DQN, interleaved
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
+    python scripts/benchmark.py linear       the chain task's kernels against plain Python
 
 The first prints, for each figure, both agents' medians and the median of the ratios of
 neighbouring blocks, with its range. A ratio is LogDQN's over DQN's.
@@ -29,6 +30,7 @@ with compat.quiet():
     from tqdm import tqdm
 
     from log_dqn import atari, seeding
+    from log_dqn.linear import benchmark as linear_benchmark
     from log_dqn.tf import agent_checkpoint, log_dqn_agent
 
     DEVICES = tf.config.list_physical_devices("GPU")
@@ -251,7 +253,9 @@ def main() -> None:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", nargs="?", choices=("agents", "checkpoint"), default="agents")
+    parser.add_argument(
+        "what", nargs="?", choices=("agents", "checkpoint", "linear"), default="agents"
+    )
     parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure of agents")
     parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
@@ -262,6 +266,8 @@ def main() -> None:
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     elif args.what == "checkpoint":
         benchmark_checkpoint(args.game)
+    elif args.what == "linear":
+        linear_benchmark.run()
     else:
         benchmark_agents(args.rounds)
 
