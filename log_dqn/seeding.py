@@ -15,8 +15,8 @@ from log_dqn.mapping import check
 def seed_everything(seed: int | None = None) -> int:
     """Seeds Python, NumPy and TensorFlow's default graph.
 
-    They drive exploration, replay sampling and weight initialisation. To be called before the
-    agent's graph is built.
+    They drive exploration, replay sampling and weight initialisation of the TensorFlow agents. To
+    be called before the agent's graph is built. The JAX agents are given the seed itself.
 
     Args:
         seed: a number in [0, 2^32), or None to draw one.
@@ -33,7 +33,6 @@ def seed_everything(seed: int | None = None) -> int:
     check("seed", seed, is_seed, "a whole number from 0 to 4294967295")
     random.seed(seed)
     np.random.seed(seed)
-    tf.compat.v1.disable_v2_behavior()
     tf.compat.v1.set_random_seed(seed)
     return seed
 

@@ -1,0 +1,87 @@
+"""Workarounds for faults of dopamine-rl 4.1.2's JAX agents; importing it applies them.
+
+Beside `log_dqn.compat`, apart from it because these import Dopamine.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import optax
+from dopamine.jax.agents.dqn import dqn_agent
+from dopamine.jax.replay_memory import accumulator, elements
+
+_create_optimizer = dqn_agent.create_optimizer
+
+
+def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.GradientTransformation:
+    """Returns the optimizer itself, or creates the one that Dopamine knows by that name.
+
+    Reason: Dopamine's JAX agents take an optimizer's name only, and their RMSProp starts its mean
+    square at zero, where TensorFlow 1's, with which DQN's baseline was made, starts at one.
+    Can go: when they take optax optimizers.
+    """
+    if isinstance(optimizer, optax.GradientTransformation):
+        return optimizer
+    return _create_optimizer(optimizer)
+
+
+class TransitionAccumulator(accumulator.TransitionAccumulator):
+    """Turns steps of an episode into transitions, its last steps too.
+
+    Reason: at a terminal step Dopamine's own stores the step before again and again (with frames
+    of the state missing), marked terminal, and never the terminal step itself: the last reward
+    of an episode is never learned from with 1-step updates
+    (github.com/google/dopamine/issues/228). Dopamine's TensorFlow replay memory, with which the
+    baselines were made, does it as here.
+    Can go: when that issue is closed.
+    """
+
+    def accumulate(
+        self, transition: elements.TransitionElement
+    ) -> Iterator[elements.ReplayElement]:
+        """Adds a step, and yields the transitions that it completes.
+
+        Args:
+            transition: observation, action taken on it, reward that followed, whether that ended
+                the episode (`is_terminal`), or whether it was cut off (`episode_end`). What
+                follows the step at which an episode is cut off is unknown, so transitions that
+                need it are left out; those before it bootstrap.
+
+        Yields:
+            n-step transitions.
+        """
+        self._trajectory.append(transition)
+        last = len(self._trajectory) - 1
+        if last >= self._update_horizon:
+            yield self._replay_element(last - self._update_horizon, is_terminal=False)
+        if transition.is_terminal:
+            for start in range(max(0, last - self._update_horizon + 1), last + 1):
+                yield self._replay_element(start, is_terminal=True)
+        if transition.is_terminal or transition.episode_end:
+            self._trajectory.clear()
+
+    def _replay_element(self, start: int, is_terminal: bool) -> elements.ReplayElement:
+        """Makes the transition of at most n steps that begins at a step of the trajectory."""
+        steps = list(self._trajectory)
+        rewards = [step.reward for step in steps[start : start + self._update_horizon]]
+        return elements.ReplayElement(
+            state=self._stack(steps, start),
+            action=steps[start].action,
+            reward=sum(self._gamma**i * reward for i, reward in enumerate(rewards)),
+            next_state=self._stack(steps, len(steps) - 1),
+            is_terminal=is_terminal,
+            episode_end=is_terminal,
+        )
+
+    def _stack(self, steps: list[Any], end: int) -> np.ndarray:
+        """Stacks the observations up to a step's, with zeros before the first."""
+        observation = steps[end].observation
+        stack = np.zeros((*observation.shape, self._stack_size), observation.dtype)
+        for i in range(min(self._stack_size, end + 1)):
+            stack[..., -1 - i] = steps[end - i].observation
+        return stack
+
+
+dqn_agent.create_optimizer = create_optimizer
+accumulator.TransitionAccumulator = TransitionAccumulator

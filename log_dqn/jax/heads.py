@@ -1,0 +1,102 @@
+"""Two heads on any of Dopamine's JAX networks; needs neither TensorFlow nor Dopamine."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from log_dqn import log_space
+
+HEAD_INITS = ("asymmetric", "symmetric")
+
+
+class TwoHeadedOutput(NamedTuple):
+    """What a two-headed network says of a state.
+
+    Attributes:
+        q_values: numbers that order actions as Q = q_+ - q_- does, shape [num_actions]. (Q
+            itself is beyond float32 at low discount factors.)
+        plus: outputs of the plus head, shape [num_actions].
+        minus: outputs of the minus head, shape [num_actions].
+    """
+
+    q_values: jax.Array
+    plus: jax.Array
+    minus: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoHeadedNetwork:
+    """A network with twice the outputs, the plus head's first; the torso is shared.
+
+    Stands where Dopamine's agents expect their network.
+
+    Attributes:
+        network: one of Dopamine's kind, whose last layer is a `Dense` with
+            `2 * num_actions` features and whose output has a field `q_values`.
+        num_actions: number of actions.
+        head_init: 'asymmetric' for a minus head of zeros (Appendix C.1), 'symmetric' for two
+            heads initialised alike, each as a layer of its own.
+        update: settings of the update, by which outputs are compared.
+    """
+
+    network: nn.Module
+    num_actions: int
+    head_init: str
+    update: log_space.LogUpdate
+
+    def init(self, rng: jax.Array, x: Any) -> Any:
+        """Returns initial parameters.
+
+        Args:
+            rng: random key.
+            x: a state.
+
+        Returns:
+            The parameters of `network`.
+
+        Raises:
+            ValueError: if the network has no such last layer.
+        """
+        outputs = []
+
+        def note_outputs(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
+            module = context.module
+            if isinstance(module, nn.Dense) and module.features == 2 * self.num_actions:
+                outputs.append((module.path, module.kernel_init))
+            return call(*args, **kwargs)
+
+        rng, plus_rng, minus_rng = jax.random.split(rng, 3)
+        with nn.intercept_methods(note_outputs):
+            params = self.network.init(rng, x=x)
+        if not outputs:
+            raise ValueError(
+                f"network is {type(self.network).__name__}; its last layer must be a Dense layer "
+                "with as many features as the network is asked for"
+            )
+        path, kernel_init = outputs[-1]
+        layer = params["params"]
+        for name in path:
+            layer = layer[name]
+        kernel = layer["kernel"]
+        shape = (*kernel.shape[:-1], self.num_actions)
+        plus = kernel_init(plus_rng, shape, kernel.dtype)
+        if self.head_init == "asymmetric":
+            minus = jnp.zeros(shape, kernel.dtype)
+        else:
+            minus = kernel_init(minus_rng, shape, kernel.dtype)
+        layer["kernel"] = jnp.concatenate([plus, minus], axis=-1)
+        return params
+
+    def apply(self, params: Any, x: Any) -> TwoHeadedOutput:
+        """Returns the outputs in one state."""
+        plus, minus = jnp.split(self.network.apply(params, x).q_values, 2, axis=-1)
+        keys = log_space.action_keys(*self.update.log_values((plus, minus), jnp), xp=jnp)
+        return TwoHeadedOutput(keys, plus, minus)
+
+    def batch_outputs(self, params: Any, states: Any) -> tuple[jax.Array, jax.Array]:
+        """Returns the pair of outputs, shape [batch_size, num_actions], of a batch of states."""
+        outputs = jax.vmap(lambda state: self.apply(params, state))(states)
+        return outputs.plus, outputs.minus

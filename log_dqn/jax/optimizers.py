@@ -1,0 +1,44 @@
+"""TensorFlow 1's RMSProp in optax, with which the paper and the published DQN train."""
+
+import gin
+import optax
+
+
+@gin.configurable
+def rmsprop_tf(
+    learning_rate: float = 0.00025,
+    decay: float = 0.95,
+    momentum: float = 0.0,
+    epsilon: float = 0.00001,
+    centered: bool = True,
+) -> optax.GradientTransformation:
+    """Creates an optimizer that steps as `tf.compat.v1.train.RMSPropOptimizer` does.
+
+    The mean square starts at one and the mean at zero; epsilon is inside the square root:
+
+        ms <- decay ms + (1 - decay) g^2
+        mg <- decay mg + (1 - decay) g
+        mom <- momentum mom + learning_rate g / sqrt(ms - mg^2 + epsilon)
+        w <- w - mom
+
+    The defaults are the published DQN baseline's; the paper's LogDQN has learning rate 0.0025.
+
+    Args:
+        learning_rate: step-size.
+        decay: decay of the two means.
+        momentum: decay of the sum of steps; 0 for none.
+        epsilon: added to the variance.
+        centered: whether mg^2 is subtracted.
+
+    Returns:
+        The optimizer.
+    """
+    return optax.rmsprop(
+        learning_rate,
+        decay=decay,
+        eps=epsilon,
+        initial_scale=1.0,
+        eps_in_sqrt=True,
+        centered=centered,
+        momentum=momentum or None,
+    )

@@ -1,0 +1,128 @@
+"""LogDQN's training step in JAX: pure functions of float32 arrays, without TensorFlow or Dopamine.
+
+The formulas are `log_dqn.log_space`'s. A pair is (plus head, minus head).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from log_dqn import log_space
+
+Pair = tuple[jax.Array, jax.Array]
+
+
+class Batch(NamedTuple):
+    """Transitions sampled from the replay memory.
+
+    Attributes:
+        states: shape [batch_size, ...].
+        actions: integers, shape [batch_size].
+        next_states: shape [batch_size, ...].
+        rewards: n-step rewards, shape [batch_size].
+        terminals: whether the next state is terminal, bool, shape [batch_size].
+    """
+
+    states: Any
+    actions: Any
+    next_states: Any
+    rewards: Any
+    terminals: Any
+
+
+def batch_loss(
+    update: log_space.LogUpdate,
+    loss: str,
+    tqs: Pair,
+    next_tqs: Pair,
+    actions: jax.Array,
+    rewards: jax.Array,
+    terminals: jax.Array,
+) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Returns the mean over a batch of loss(y_+ - tq_+) + loss(y_- - tq_-), and statistics.
+
+    The targets y_h are constants of the loss (equations 8, 9 and 11).
+
+    Args:
+        update: settings of the update.
+        loss: 'huber' or 'mse'.
+        tqs: pair of the online network's outputs in s, shape [batch_size, num_actions].
+        next_tqs: pair of the target network's outputs in s', likewise.
+        actions: the actions taken in s, shape [batch_size].
+        rewards: n-step rewards, shape [batch_size].
+        terminals: whether s' is terminal, bool, shape [batch_size].
+
+    Returns:
+        The loss, a scalar, and scalars by their TensorBoard tags, means over the batch.
+    """
+    log_targets = update.log_targets(next_tqs, rewards, terminals, jnp)
+    plus, minus = (log_space.select(tq, actions, jnp) for tq in tqs)
+    losses = [
+        # The value is y - tq, of which only -tq carries a gradient. (y itself is never computed:
+        # y - tq would lose the digits of a small difference.)
+        log_space.loss(
+            jax.lax.stop_gradient(td) - (tq - jax.lax.stop_gradient(tq)), loss, jnp
+        ).mean()
+        for td, tq in zip(
+            update.td_errors((plus, minus), log_targets, jnp), (plus, minus), strict=True
+        )
+    ]
+    log_qs = update.log_values((plus, minus), jnp)
+    # The gap between the best and the second-best action in the log space (section 4.1), of the
+    # plus head, as the paper's `log plus-only`.
+    best_two = jax.lax.top_k(tqs[0], 2)[0]
+    statistics = {
+        "Losses/Plus": losses[0],
+        "Losses/Minus": losses[1],
+        "Values/QPlus": jnp.exp(log_qs[0]).mean(),
+        "Values/QMinus": jnp.exp(log_qs[1]).mean(),
+        "Values/LogActionGap": (best_two[:, 0] - best_two[:, 1]).mean(),
+    }
+    return losses[0] + losses[1], statistics
+
+
+def train_step(
+    update: log_space.LogUpdate,
+    loss: str,
+    network: Callable[[Any, Any], Pair],
+    optimizer: optax.GradientTransformation,
+    params: Any,
+    target_params: Any,
+    optimizer_state: Any,
+    batch: Batch,
+) -> tuple[Any, Any, dict[str, jax.Array]]:
+    """Runs an update from one batch; to be compiled with its first four arguments bound.
+
+    Args:
+        update: settings of the update.
+        loss: 'huber' or 'mse'.
+        network: maps parameters and states of shape [batch_size, ...] to the pair of outputs, of
+            shape [batch_size, num_actions].
+        optimizer: its learning rate is beta_log.
+        params: parameters of the online network.
+        target_params: parameters of the target network.
+        optimizer_state: state of the optimizer.
+        batch: the transitions.
+
+    Returns:
+        New parameters, new state of the optimizer, and `batch_loss`'s statistics.
+    """
+    next_tqs = network(target_params, batch.next_states)
+
+    def loss_fn(params: Any) -> tuple[jax.Array, dict[str, jax.Array]]:
+        return batch_loss(
+            update,
+            loss,
+            network(params, batch.states),
+            next_tqs,
+            batch.actions,
+            batch.rewards,
+            batch.terminals,
+        )
+
+    gradients, statistics = jax.grad(loss_fn, has_aux=True)(params)
+    updates, optimizer_state = optimizer.update(gradients, optimizer_state, params)
+    return optax.apply_updates(params, updates), optimizer_state, statistics
