@@ -1,0 +1,68 @@
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import tensorflow as tf
+
+from log_dqn.jax import optimizers
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learning_rate": 0.0025},
+        {"learning_rate": 0.00025, "momentum": 0.9},
+        {"learning_rate": 0.001, "decay": 0.9, "epsilon": 0.01, "centered": False},
+    ],
+)
+def test_it_steps_as_tensorflow_1_does_over_1000_steps(settings):
+    rng = np.random.default_rng(0)
+    # Gradients of many sizes: at 1e-3 epsilon rules the root, at 10 it is nothing.
+    scales = 10.0 ** rng.uniform(-3, 1, 40).astype(np.float32)
+    start = rng.normal(size=40).astype(np.float32)
+    gradients = (scales * rng.normal(0.3, 1, (1000, 40))).astype(np.float32)
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        weights = tf.compat.v1.get_variable("w", initializer=start)
+        gradient = tf.compat.v1.placeholder(tf.float32, [40])
+        step = tf.compat.v1.train.RMSPropOptimizer(
+            **{"decay": 0.95, "epsilon": 1e-5, "centered": True, **settings}
+        ).apply_gradients([(gradient, weights)])
+        session.run(tf.compat.v1.global_variables_initializer())
+        of_tf = []
+        for row in gradients:
+            session.run(step, {gradient: row})
+            of_tf.append(session.run(weights))
+
+    optimizer = optimizers.rmsprop_tf(**settings)
+
+    def update(carry, row):
+        params, state = carry
+        updates, state = optimizer.update(row, state, params)
+        params = optax.apply_updates(params, updates)
+        return (params, state), params
+
+    _, of_jax = jax.lax.scan(update, (jnp.asarray(start), optimizer.init(start)), gradients)
+    np.testing.assert_allclose(of_jax, of_tf, rtol=1e-6, atol=1e-6)
+    # Weights have moved, by more than a thousand times the tolerance.
+    assert np.abs(of_tf[-1] - start).min() > 1e-3
+
+
+def test_a_step_worked_by_hand():
+    # g = 2 and decay 0.75: ms = 0.75 + 0.25 * 4 = 1.75, mg = 0.25 * 2 = 0.5;
+    # the step is 0.1 * 2 / sqrt(1.75 - 0.25 + 0.75) = 0.2 / 1.5.
+    optimizer = optimizers.rmsprop_tf(learning_rate=0.1, decay=0.75, epsilon=0.75)
+    updates, _ = optimizer.update(jnp.array([2.0]), optimizer.init(jnp.zeros(1)))
+    np.testing.assert_allclose(updates, [-0.2 / 1.5], rtol=1e-6)
+
+
+def test_gin_configures_it():
+    gin.clear_config()
+    gin.parse_config("rmsprop_tf.learning_rate = 0.5\nrmsprop_tf.epsilon = 3.0")
+    optimizer = optimizers.rmsprop_tf()
+    # ms = 0.95 + 0.05, mg = 0.05.
+    updates, _ = optimizer.update(jnp.ones(1), optimizer.init(jnp.zeros(1)))
+    np.testing.assert_allclose(updates, [-0.5 / np.sqrt(1 - 0.0025 + 3)], rtol=1e-6)
+    gin.clear_config()

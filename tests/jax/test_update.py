@@ -1,0 +1,143 @@
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from log_dqn import log_space
+from log_dqn.jax import update
+from tests import reference
+
+NUM_ACTIONS = 4
+BATCH_SIZE = 48
+
+
+def batch(rule, seed=0):
+    """Outputs as training meets them: targets of every size from the floor to the largest return,
+    next-state actions that nearly tie or lie far apart, chosen outputs near their targets."""
+    rng = np.random.default_rng(seed)
+    mappings = rule.mappings
+    largest = -np.log1p(-rule.gamma)
+    next_tqs = []
+    for mapping in mappings:
+        centre = rng.uniform(mapping.log_floor, largest, (BATCH_SIZE, 1))
+        spread = 10.0 ** rng.uniform(-2, 1, (BATCH_SIZE, 1))
+        log_q = centre + spread * rng.normal(size=(BATCH_SIZE, NUM_ACTIONS))
+        next_tqs.append((mapping.c * log_q + mapping.d).astype(np.float32))
+    # Mostly no reward: a reward of order 1 drowns every small value.
+    rewards = rng.choice([-1, 0, 0, 0, 0, 1], BATCH_SIZE).astype(np.float32)
+    terminals = rng.random(BATCH_SIZE) < 0.2
+    exact = reference.exact(gamma=rule.gamma, k=rule.k, c=rule.c, beta_reg=rule.beta_reg)
+    us = np.array(
+        [
+            [float(exact.ln(u)) for u in exact.update_targets(*transition)]
+            for transition in zip(*next_tqs, rewards, terminals, strict=True)
+        ]
+    )
+    actions = rng.integers(NUM_ACTIONS, size=BATCH_SIZE)
+    tqs = []
+    for head, mapping in enumerate(mappings):
+        distance = rng.uniform(1, 4, (BATCH_SIZE, 1)) * rng.choice([-1, 1], (BATCH_SIZE, 1))
+        log_q = np.tile(us[:, [head]] + distance, NUM_ACTIONS)
+        tqs.append((mapping.c * log_q + mapping.d).astype(np.float32))
+    return tqs, next_tqs, actions, rewards, terminals
+
+
+def plain_update(plain, tqs, next_tqs, actions, rewards, terminals):
+    """Loss, gradients of the chosen outputs, and each next state's Q, with any number type."""
+    loss, gradients, qs = 0.0, np.zeros((2, BATCH_SIZE)), []
+    for i, action in enumerate(actions):
+        chosen = [tq[i, action] for tq in tqs]
+        next_outputs = [next_tq[i] for next_tq in next_tqs]
+        qs.append(plain.q(*next_outputs))
+        ys = plain.targets(chosen, *next_outputs, rewards[i], bool(terminals[i]))
+        for head, y in enumerate(ys):
+            td = float(y - plain.number(chosen[head]))
+            loss += reference.plain_loss(td, "huber") / BATCH_SIZE
+            gradients[head, i] = -np.clip(td, -1, 1) / BATCH_SIZE
+    return loss, gradients, qs
+
+
+@pytest.mark.parametrize("k", [10, 100, 300])
+@pytest.mark.parametrize("gamma", [0.1, 0.3, 0.5, 0.84, 0.96, 0.99, 0.999])
+def test_float32_is_enough_at_any_discount_factor(gamma, k):
+    rule = log_space.LogUpdate(gamma=gamma, k=k)
+    tqs, next_tqs, actions, rewards, terminals = batch(rule)
+
+    def loss_fn(tqs):
+        return update.batch_loss(
+            rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), actions, rewards, terminals
+        )[0]
+
+    loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
+    greedy = np.asarray(rule.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
+    assert loss.dtype == gradients[0].dtype == jnp.float32
+    rows = np.arange(BATCH_SIZE)
+    chosen = np.stack([np.asarray(gradient)[rows, actions] for gradient in gradients])
+    for gradient in gradients:
+        assert np.count_nonzero(gradient) <= BATCH_SIZE
+
+    exact = reference.exact(gamma=gamma, k=k)
+    expected_loss, expected, qs = plain_update(
+        exact, tqs, next_tqs, actions, rewards, terminals
+    )
+    assert loss == pytest.approx(expected_loss, rel=1e-4)
+    np.testing.assert_allclose(chosen, expected, rtol=1e-4)
+    for i, (values, best) in enumerate(qs):
+        assert float((values[best] - values[greedy[i]]) / abs(values[best])) < 1e-4
+
+    with np.errstate(all="ignore"):
+        plain = reference.PlainUpdate(
+            gamma=gamma, k=k, number=np.float32, exp=np.exp, ln=np.log
+        )
+        loss, chosen, _ = plain_update(plain, tqs, next_tqs, actions, rewards, terminals)
+    agrees = np.allclose(chosen, expected, rtol=1e-4) and loss == pytest.approx(
+        expected_loss, rel=1e-4
+    )
+    # float32 ends at 1e-38.
+    if k * np.log10(gamma) < -38:
+        assert not agrees
+
+
+def test_train_step_worked_by_hand():
+    # One state, no inputs: the outputs are the parameters. gamma = 0.5, k = 2, c = 1 and
+    # beta_reg = 0.5: d_+ = 0, d_- = ln 4. r = 1, q = (0.5, 0.25), in s' q_+ = 1, q_- = 0.5:
+    # U_+ = 1.5, U^_+ = 1; U_- = 0.25, U^_- = 0.25. The losses are ln(2)^2 / 2 and 0.
+    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5)
+    params = {
+        "plus": jnp.log(jnp.array([4, 0.5])),
+        "minus": jnp.log(4 * jnp.array([1, 0.25])),
+    }
+    target_params = {"plus": jnp.zeros(2), "minus": jnp.log(4 * jnp.array([0.5, 3]))}
+
+    def network(params, states):
+        rows = len(states)
+        return tuple(jnp.tile(params[head], (rows, 1)) for head in ("plus", "minus"))
+
+    optimizer = optax.sgd(0.1)
+    new_params, _, statistics = update.train_step(
+        rule, "huber", network, optimizer, params, target_params, optimizer.init(params),
+        update.Batch(np.zeros(1), np.array([1]), np.zeros(1), np.array([1.0]), np.array([False])),
+    )  # fmt: skip
+    assert statistics["Losses/Plus"] == pytest.approx(np.log(2) ** 2 / 2)
+    assert statistics["Losses/Minus"] == pytest.approx(0, abs=1e-9)
+    assert statistics["Values/QPlus"] == pytest.approx(0.5)
+    assert statistics["Values/QMinus"] == pytest.approx(0.25)
+    assert statistics["Values/LogActionGap"] == pytest.approx(np.log(8))
+    # Gradient -ln 2 for the plus head's chosen output, 0 elsewhere; step-size 0.1.
+    np.testing.assert_allclose(
+        new_params["plus"], np.log([4, 0.5]) + [0, 0.1 * np.log(2)], rtol=1e-6
+    )
+    np.testing.assert_allclose(new_params["minus"], params["minus"], rtol=1e-6)
+
+
+def test_update_heads_and_optimizers_need_neither_tensorflow_nor_dopamine():
+    code = (
+        "import sys, log_dqn.jax.update, log_dqn.jax.heads, log_dqn.jax.optimizers\n"
+        "print([name for name in ('tensorflow', 'dopamine') if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (out.stdout.strip(), out.stderr) == ("[]", "")
