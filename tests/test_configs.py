@@ -1,6 +1,7 @@
 """Every shipped gin file, every hyperparameter, against the design's tables."""
 
 import gin
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -149,8 +150,145 @@ EXPECTED = {
     },
 }
 
+JAX_PROTOCOL = {
+    **ATARI_PROTOCOL,
+    "ReplayBuffer.max_capacity": 1_000_000,
+    "ReplayBuffer.batch_size": 32,
+}
+JAX_TRAIN_PROTOCOL = {
+    **{key: value for key, value in JAX_PROTOCOL.items() if key != "Runner.evaluation_steps"},
+    "create_runner.schedule": "continuous_train",
+}
+
+
+def jax_agent_protocol(agent):
+    return {
+        key: value for key, value in agent_protocol(agent).items() if not key.endswith("tf_device")
+    }
+
+
+def adam(agent, learning_rate, eps):
+    return {
+        f"{agent}.optimizer": "adam",
+        "create_optimizer.learning_rate": learning_rate,
+        "create_optimizer.eps": eps,
+    }
+
+
+def rmsprop_tf(learning_rate):
+    settings = {"learning_rate": learning_rate, **OPTIMIZERS["RMSPropOptimizer"]}
+    return {f"rmsprop_tf.{key}": value for key, value in settings.items()}
+
+
+JAX_LOG_DQN = {
+    **{
+        f"Jax{key}": value
+        for key, value in LOG_DQN.items()
+        if key.startswith("LogDQNAgent") and key.split(".")[1] not in ("loss", "dtype", "tf_device")
+    },
+    "create_agent.agent_name": "jax_log_dqn",
+    "JaxLogDQNAgent.loss_type": "huber",
+    **rmsprop_tf(0.0025),
+    **JAX_PROTOCOL,
+}
+
+EXPECTED |= {
+    "jax_log_dqn.gin": JAX_LOG_DQN,
+    "jax_log_dqn_adam.gin": {**JAX_LOG_DQN, **adam("JaxLogDQNAgent", 0.0000625, 0.00015)},
+    "jax_log_dqn_quick.gin": {
+        **JAX_LOG_DQN,
+        "JaxLogDQNAgent.min_replay_history": 1000,
+        "JaxLogDQNAgent.target_update_period": 500,
+        "JaxLogDQNAgent.epsilon_decay_period": 5000,
+        "Runner.num_iterations": 3,
+        "Runner.training_steps": 4000,
+        "Runner.evaluation_steps": 1000,
+        "ReplayBuffer.max_capacity": 15_000,
+    },
+    "jax_log_dqn_cartpole.gin": {
+        **{
+            key.replace("LogDQNAgent", "JaxLogDQNAgent"): value
+            for key, value in EXPECTED["log_dqn_cartpole.gin"].items()
+            if not key.startswith(("tf.train", "WrappedReplayBuffer", "LogDQNAgent.tf_device"))
+        },
+        "create_agent.agent_name": "jax_log_dqn",
+        **adam("JaxLogDQNAgent", 0.001, 0.0003125),
+        "ClassicControlDQNNetwork.num_layers": 2,
+        "ClassicControlDQNNetwork.hidden_units": 512,
+        "ReplayBuffer.max_capacity": 50_000,
+        "ReplayBuffer.batch_size": 128,
+    },
+    "jax_dqn.gin": {
+        "create_agent.agent_name": "jax_dqn",
+        "JaxDQNAgent.gamma": 0.99,
+        "JaxDQNAgent.update_horizon": 1,
+        "JaxDQNAgent.loss_type": "mse",
+        **jax_agent_protocol("JaxDQNAgent"),
+        **adam("JaxDQNAgent", 0.0000625, 0.00015),
+        **JAX_TRAIN_PROTOCOL,
+    },
+    "jax_dqn_rmsprop.gin": {
+        "create_agent.agent_name": "jax_dqn",
+        "JaxDQNAgent.gamma": 0.99,
+        "JaxDQNAgent.update_horizon": 1,
+        "JaxDQNAgent.loss_type": "huber",
+        **jax_agent_protocol("JaxDQNAgent"),
+        **rmsprop_tf(0.00025),
+        **JAX_PROTOCOL,
+    },
+    "jax_rainbow.gin": {
+        "create_agent.agent_name": "jax_rainbow",
+        "JaxRainbowAgent.num_atoms": 51,
+        "JaxRainbowAgent.vmax": 10.0,
+        "JaxRainbowAgent.replay_scheme": "prioritized",
+        "JaxRainbowAgent.gamma": 0.99,
+        "JaxRainbowAgent.update_horizon": 3,
+        **jax_agent_protocol("JaxRainbowAgent"),
+        **adam("JaxRainbowAgent", 0.0000625, 0.00015),
+        "PrioritizedSamplingDistribution.max_capacity": 1_000_000,
+        **JAX_TRAIN_PROTOCOL,
+    },
+    "jax_implicit_quantile.gin": {
+        "create_agent.agent_name": "jax_implicit_quantile",
+        "JaxImplicitQuantileAgent.kappa": 1.0,
+        "JaxImplicitQuantileAgent.num_tau_samples": 64,
+        "JaxImplicitQuantileAgent.num_tau_prime_samples": 64,
+        "JaxImplicitQuantileAgent.num_quantile_samples": 32,
+        "JaxImplicitQuantileAgent.gamma": 0.99,
+        "JaxImplicitQuantileAgent.update_horizon": 3,
+        **jax_agent_protocol("JaxImplicitQuantileAgent"),
+        **adam("JaxImplicitQuantileAgent", 0.00005, 0.0003125),
+        **JAX_TRAIN_PROTOCOL,
+    },
+    "full_rainbow.gin": {
+        "create_agent.agent_name": "full_rainbow",
+        "JaxFullRainbowAgent.noisy": True,
+        "JaxFullRainbowAgent.dueling": True,
+        "JaxFullRainbowAgent.double_dqn": True,
+        "JaxFullRainbowAgent.distributional": True,
+        "JaxFullRainbowAgent.num_atoms": 51,
+        "JaxFullRainbowAgent.vmax": 10.0,
+        "JaxFullRainbowAgent.replay_scheme": "prioritized",
+        "JaxDQNAgent.gamma": 0.99,
+        "JaxDQNAgent.update_horizon": 3,
+        **jax_agent_protocol("JaxDQNAgent"),
+        **adam("JaxDQNAgent", 0.0000625, 0.00015),
+        "PrioritizedSamplingDistribution.max_capacity": 1_000_000,
+        **JAX_TRAIN_PROTOCOL,
+    },
+}
+
 # Bindings to other configurables, by their gin names.
 REFERENCES = {
+    "JaxLogDQNAgent.optimizer",
+    "JaxDQNAgent.optimizer",
+    "JaxLogDQNAgent.network",
+    "JaxLogDQNAgent.epsilon_fn",
+    "JaxLogDQNAgent.observation_shape",
+    "JaxLogDQNAgent.observation_dtype",
+    "JaxLogDQNAgent.stack_size",
+    "ClassicControlDQNNetwork.min_vals",
+    "ClassicControlDQNNetwork.max_vals",
     "LogDQNAgent.optimizer",
     "DQNAgent.optimizer",
     "RainbowAgent.optimizer",
@@ -210,6 +348,48 @@ def test_every_hyperparameter(name):
         ("c51.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
         ("rainbow.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
         ("implicit_quantile.gin", "RainbowAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        ("jax_log_dqn.gin", "JaxLogDQNAgent.optimizer", "@rmsprop_tf()"),
+        ("jax_log_dqn_quick.gin", "JaxLogDQNAgent.optimizer", "@rmsprop_tf()"),
+        ("jax_dqn_rmsprop.gin", "JaxDQNAgent.optimizer", "@rmsprop_tf()"),
+        *[
+            (f"jax_log_dqn{name}.gin", "JaxLogDQNAgent.network", "@jax.networks.NatureDQNNetwork")
+            for name in ("", "_adam", "_quick")
+        ],
+        *[
+            (
+                "jax_log_dqn_cartpole.gin",
+                f"JaxLogDQNAgent.{name}",
+                f"%{module}.CARTPOLE_{name.upper()}",
+            )
+            for module, name in (
+                ("gym_lib", "observation_shape"),
+                ("jax_networks", "observation_dtype"),
+                ("gym_lib", "stack_size"),
+            )
+        ],
+        *[
+            (
+                "jax_log_dqn_cartpole.gin",
+                f"ClassicControlDQNNetwork.{name}",
+                f"%jax_networks.CARTPOLE_{name.upper()}",
+            )
+            for name in ("min_vals", "max_vals")
+        ],
+        (
+            "jax_log_dqn_cartpole.gin",
+            "JaxLogDQNAgent.epsilon_fn",
+            "@jax.agents.dqn.dqn_agent.identity_epsilon",
+        ),
+        (
+            "jax_log_dqn_cartpole.gin",
+            "JaxLogDQNAgent.network",
+            "@jax.networks.ClassicControlDQNNetwork",
+        ),
+        (
+            "jax_log_dqn_cartpole.gin",
+            "Runner.create_environment_fn",
+            "@gym_lib.create_gym_environment",
+        ),
         *[
             (name, "Runner.create_environment_fn", "@atari.create_environment")
             for name in EXPECTED
@@ -232,3 +412,14 @@ def test_the_optimizer_is_the_paper_s():
     assert optimizer._learning_rate * gin.query_parameter("LogDQNAgent.beta_reg") == pytest.approx(
         0.00025
     )
+
+
+def test_the_jax_optimizer_is_the_paper_s():
+    train.configure(["jax_log_dqn.gin"], [])
+    optimizer = gin.query_parameter("JaxLogDQNAgent.optimizer").scoped_configurable_fn()
+    # g = 2: ms = 0.95 + 0.05 * 4 = 1.15, mg = 0.05 * 2 = 0.1.
+    step, _ = optimizer.update(np.full(1, 2.0), optimizer.init(np.zeros(1, np.float32)))
+    np.testing.assert_allclose(step, [-0.0025 * 2 / np.sqrt(1.15 - 0.01 + 1e-5)], rtol=1e-6)
+    assert gin.query_parameter("rmsprop_tf.learning_rate") * gin.query_parameter(
+        "JaxLogDQNAgent.beta_reg"
+    ) == pytest.approx(0.00025)
