@@ -212,6 +212,8 @@ EXPECTED |= {
             if not key.startswith(("tf.train", "WrappedReplayBuffer", "LogDQNAgent.tf_device"))
         },
         "create_agent.agent_name": "jax_log_dqn",
+        "JaxLogDQNAgent.c": 1.0,
+        "JaxLogDQNAgent.update_period": 2,
         **adam("JaxLogDQNAgent", 0.001, 0.0003125),
         "ClassicControlDQNNetwork.num_layers": 2,
         "ClassicControlDQNNetwork.hidden_units": 512,
