@@ -13,6 +13,7 @@ import resource
 import subprocess
 import sys
 
+import absl.logging
 import numpy as np
 from benchmark import GAME, interleave, report
 
@@ -33,6 +34,8 @@ AGENTS = {
     ),
     "DQN Adam": dqn_agent.JaxDQNAgent,
 }
+# Steps of a block.
+STEPS = {"train": 4, "act": 100, "loop": 40}
 
 
 class Learner:
@@ -96,9 +99,10 @@ def peak_memory(name: str) -> float:
 def main() -> None:
     """Runs the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure")
+    parser.add_argument("--rounds", type=int, default=40, help="blocks of each figure")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
+    absl.logging.set_verbosity(absl.logging.ERROR)
     gin.parse_config("ReplayBuffer.max_capacity = 10000\nReplayBuffer.batch_size = 32")
     if args.measure_memory_of:
         Learner(args.measure_memory_of, replay_steps=1000).loop(1000)
@@ -107,32 +111,28 @@ def main() -> None:
 
     device = jax.devices()[0]
     print(f"{GAME}, batch size 32, JAX {jax.__version__} on {device.device_kind}")
-    learners = {name: Learner(name, replay_steps=2000) for name in AGENTS}
+    learners = {name: Learner(name, replay_steps=500) for name in AGENTS}
+    figures = {"train": "training step", "act": "acting", "loop": "whole loop"}
     seconds = {
-        (figure, method): interleave(
+        method: interleave(
             {
-                name: functools.partial(getattr(learner, method), steps)
+                name: functools.partial(getattr(learner, method), STEPS[method])
                 for name, learner in learners.items()
             },
             args.rounds,
             figure,
         )
-        for figure, method, steps in (
-            ("training step", "train", 8),
-            ("acting", "act", 100),
-            ("whole loop", "loop", 100),
-        )
+        for method, figure in figures.items()
     }
     memory = {name: np.array([peak_memory(name)]) for name in AGENTS}
     for other in list(AGENTS)[1:]:
         print(f"{'':<22}{'LogDQN':>10}{other:>13}")
-        for (figure, method), times in seconds.items():
-            ours, theirs = times["LogDQN"], times[other]
+        for method, times in seconds.items():
+            ours, theirs = times["LogDQN"] / STEPS[method], times[other] / STEPS[method]
             if method == "loop":
-                report(figure, 100 / ours, 100 / theirs, "steps/s")
+                report(figures[method], 1 / ours, 1 / theirs, "steps/s")
             else:
-                steps = {"train": 8, "act": 100}[method]
-                report(figure, 1e3 * ours / steps, 1e3 * theirs / steps, "ms")
+                report(figures[method], 1e3 * ours, 1e3 * theirs, "ms")
         report("peak memory", memory["LogDQN"], memory[other], "MiB")
 
 

@@ -92,7 +92,8 @@ class TwoHeadedNetwork:
 
     def apply(self, params: Any, x: Any) -> TwoHeadedOutput:
         """Returns the outputs in one state."""
-        plus, minus = jnp.split(self.network.apply(params, x).q_values, 2, axis=-1)
+        outputs: Any = self.network.apply(params, x)
+        plus, minus = jnp.split(outputs.q_values, 2, axis=-1)
         keys = log_space.action_keys(*self.update.log_values((plus, minus), jnp), xp=jnp)
         return TwoHeadedOutput(keys, plus, minus)
 

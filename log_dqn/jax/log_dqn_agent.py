@@ -35,6 +35,9 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
     Its own parameters come first; the others are JaxDQNAgent's, with the paper's values.
     """
 
+    online_params: Any
+    optimizer_state: Any
+
     def __init__(
         self,
         num_actions: int,

@@ -111,5 +111,5 @@ class _NoDense(nn.Module):
 
 
 def test_a_network_without_an_output_layer_is_named():
-    with pytest.raises(ValueError, match="^network is _NoDense; its last layer must be a Dense"):
+    with pytest.raises(ValueError, match=r"^network is _NoDense; its last layer must be a Dense"):
         create(_NoDense).init(jax.random.PRNGKey(0), np.zeros(3))

@@ -9,7 +9,7 @@ from dopamine.jax import networks
 from dopamine.jax.agents.dqn import dqn_agent
 from flax import linen as nn
 
-from log_dqn.jax import heads
+from log_dqn.jax import heads, update
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 
 NUM_ACTIONS = 3
@@ -69,9 +69,7 @@ def test_training_changes_the_online_network_and_syncs_the_target():
     start = leaves(agent.online_params)
     play(agent, 100)
     trained = leaves(agent.online_params)
-    for old, target, new in zip(
-        start, leaves(agent.target_network_params), trained, strict=True
-    ):
+    for old, target, new in zip(start, leaves(agent.target_network_params), trained, strict=True):
         np.testing.assert_array_equal(old, target)
         assert np.isfinite(new).all() and (old != new).any()
         assert new.dtype == np.float32
@@ -110,8 +108,6 @@ def test_no_gradient_flows_through_the_target():
         next_tqs = agent.network_def.batch_outputs(
             target_params, agent.replay_elements["next_state"]
         )
-        from log_dqn.jax import update
-
         return update.batch_loss(
             agent._update,
             "huber",

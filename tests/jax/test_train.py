@@ -124,7 +124,9 @@ def test_the_seed_decides_returns_and_weights(tmp_path):
     assert first[0] == again[0] != other[0]
     for value, same in zip(first[1], again[1], strict=True):
         np.testing.assert_array_equal(value, same)
-    assert any((value != different).any() for value, different in zip(first[1], other[1], strict=True))
+    assert any(
+        (value != different).any() for value, different in zip(first[1], other[1], strict=True)
+    )
 
 
 def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):

@@ -81,18 +81,14 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
         assert np.count_nonzero(gradient) <= BATCH_SIZE
 
     exact = reference.exact(gamma=gamma, k=k)
-    expected_loss, expected, qs = plain_update(
-        exact, tqs, next_tqs, actions, rewards, terminals
-    )
+    expected_loss, expected, qs = plain_update(exact, tqs, next_tqs, actions, rewards, terminals)
     assert loss == pytest.approx(expected_loss, rel=1e-4)
     np.testing.assert_allclose(chosen, expected, rtol=1e-4)
     for i, (values, best) in enumerate(qs):
         assert float((values[best] - values[greedy[i]]) / abs(values[best])) < 1e-4
 
     with np.errstate(all="ignore"):
-        plain = reference.PlainUpdate(
-            gamma=gamma, k=k, number=np.float32, exp=np.exp, ln=np.log
-        )
+        plain = reference.PlainUpdate(gamma=gamma, k=k, number=np.float32, exp=np.exp, ln=np.log)
         loss, chosen, _ = plain_update(plain, tqs, next_tqs, actions, rewards, terminals)
     agrees = np.allclose(chosen, expected, rtol=1e-4) and loss == pytest.approx(
         expected_loss, rel=1e-4
@@ -129,7 +125,7 @@ def test_train_step_worked_by_hand():
     assert statistics["Values/LogActionGap"] == pytest.approx(np.log(8))
     # Gradient -ln 2 for the plus head's chosen output, 0 elsewhere; step-size 0.1.
     np.testing.assert_allclose(
-        new_params["plus"], np.log([4, 0.5]) + [0, 0.1 * np.log(2)], rtol=1e-6
+        new_params["plus"], [np.log(4), np.log(0.5) + 0.1 * np.log(2)], rtol=1e-6
     )
     np.testing.assert_allclose(new_params["minus"], params["minus"], rtol=1e-6)
 
