@@ -56,7 +56,8 @@ class Learner:
             seed=0,
         )
         self._action = self.agent.begin_episode(self.environment.reset())
-        self.loop(replay_steps + 1)
+        # An episode's transitions are stored a step late.
+        self.loop(replay_steps + 10)
 
     def loop(self, steps: int) -> None:
         """Plays agent steps of training, as Dopamine's runner does."""
