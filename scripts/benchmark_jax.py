@@ -112,6 +112,8 @@ def main() -> None:
 
     device = jax.devices()[0]
     print(f"{GAME}, batch size 32, JAX {jax.__version__} on {device.device_kind}")
+    # First: a process's peak begins at the size of the process that starts it.
+    memory = {name: np.array([peak_memory(name)]) for name in AGENTS}
     learners = {name: Learner(name, replay_steps=500) for name in AGENTS}
     figures = {"train": "training step", "act": "acting", "loop": "whole loop"}
     seconds = {
@@ -125,7 +127,6 @@ def main() -> None:
         )
         for method, figure in figures.items()
     }
-    memory = {name: np.array([peak_memory(name)]) for name in AGENTS}
     for other in list(AGENTS)[1:]:
         print(f"{'':<22}{'LogDQN':>10}{other:>13}")
         for method, times in seconds.items():

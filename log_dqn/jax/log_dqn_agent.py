@@ -171,7 +171,9 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
                 self._loss_type,
                 self.network_def.batch_outputs,
                 self.optimizer,
-            )
+            ),
+            # The optimizer's state is updated in place: it is as large as two networks.
+            donate_argnames="optimizer_state",
         )
 
     def _train_step(self) -> None:
@@ -225,6 +227,8 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         bundle = super().bundle_and_checkpoint(checkpoint_dir, iteration_number)
         if bundle is not None:
             bundle["rng"] = self._rng
+            # Training goes on in the state's own memory.
+            bundle["optimizer_state"] = jax.tree.map(np.array, self.optimizer_state)
         return bundle
 
     def unbundle(
