@@ -133,7 +133,7 @@ def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
         of_jax = jax_agent.online_params["params"][name]
         largest = np.abs(kernel).max()
         # It has been trained: it moved by much more than the two may differ.
-        assert np.abs(kernel - start[name]["kernel"]).max() > 0.01 * largest
+        assert np.abs(kernel - start[name]["kernel"]).max() > 2e-3 * largest
         worst_weight = max(
             worst_weight,
             np.abs(of_jax["kernel"] - kernel).max() / largest,
@@ -169,10 +169,14 @@ def test_losses_and_weights_on_a_small_network(settings):
 def test_losses_and_weights_on_the_nature_network():
     # On frames of noise with rewards of chance, training itself magnifies a rounding error
     # tenfold every 20 updates; on a game it does not.
-    transitions = play_at_random("SpaceInvaders", 1500)
+    transitions = play_at_random("Pong", 1500)
+
+    rewarded = np.flatnonzero(transitions.rewards)
 
     def sample(rng, size):
+        # With two rewards in every batch no loss is so small that it is rounding error itself.
         indices = rng.integers(len(transitions.actions), size=size)
+        indices[:2] = rng.choice(rewarded, 2)
         return update.Batch(*(values[indices] for values in transitions))
 
     loss, weight = compare(
