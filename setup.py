@@ -16,11 +16,14 @@ setuptools.setup(
     license="Apache-2.0",
     python_requires=">=3.10,<3.13",
     # The gin files live in configs/ and travel as log_dqn/configs/.
-<<<<<<< HEAD
-    packages=["log_dqn", "log_dqn.configs", "log_dqn.linear", "log_dqn.results", "log_dqn.tf"],
-=======
-    packages=["log_dqn", "log_dqn.jax", "log_dqn.tf", "log_dqn.configs"],
->>>>>>> 1c1e8ba (Test that JaxLogDQNAgent learns CartPole)
+    packages=[
+        "log_dqn",
+        "log_dqn.configs",
+        "log_dqn.jax",
+        "log_dqn.linear",
+        "log_dqn.results",
+        "log_dqn.tf",
+    ],
     package_dir={"log_dqn.configs": "configs"},
     package_data={"log_dqn.configs": ["*.gin"], "log_dqn.results": ["data/*.csv"]},
     install_requires=[
@@ -32,12 +35,8 @@ setuptools.setup(
         "tensorflow-probability>=0.25,<0.26",
         # tensorflow-probability 0.25 does not import with jax 0.7.
         "jax>=0.6,<0.7",
-<<<<<<< HEAD
         "flax>=0.10.6,<0.12",
-=======
-        "flax>=0.11,<0.12",
         "optax>=0.2.8,<0.3",
->>>>>>> 1c1e8ba (Test that JaxLogDQNAgent learns CartPole)
         "gin-config>=0.5,<0.6",
         "ale-py>=0.12,<0.13",
         "gym>=0.25.2,<0.26",

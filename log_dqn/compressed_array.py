@@ -1,11 +1,13 @@
-"""numpy arrays in compressed .npy files, written and read in place.
+"""numpy arrays in compressed .npy files, written and read in place, and pieces of bytes.
 
 The file is numpy's .npy format inside Zstandard. Neither direction makes a second copy of the
 array.
 """
 
+import io
 import pathlib
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 import numpy as np
 import zstandard
@@ -69,6 +71,73 @@ def load_into(path: pathlib.Path, array: np.ndarray) -> None:
                         raise ValueError(f"{path.name} ends early")
                     position += count
             if reader.read(1):
+                raise ValueError(f"{path.name} is longer than it says")
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{path.name} is damaged ({error})") from error
+
+
+def load(path: pathlib.Path) -> np.ndarray:
+    """Reads an array.
+
+    Args:
+        path: a file of `save`.
+
+    Returns:
+        The array.
+
+    Raises:
+        ValueError: if the file is damaged.
+        OSError: if the file can't be read.
+    """
+    try:
+        with zstandard.open(path) as file:
+            return np.load(io.BytesIO(file.read()), allow_pickle=False)
+    except (zstandard.ZstdError, EOFError) as error:
+        raise ValueError(f"{path.name} is damaged ({error})") from error
+
+
+def save_parts(path: pathlib.Path, parts: Iterable[bytes]) -> None:
+    """Writes pieces of bytes one after the other.
+
+    Args:
+        path: the file.
+        parts: the pieces.
+
+    Raises:
+        OSError: if the file can't be written.
+    """
+    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    with open(path, "wb") as file, compressor.stream_writer(file) as writer:
+        buffered = io.BufferedWriter(cast(io.RawIOBase, writer), _CHUNK_BYTES)
+        for part in parts:
+            buffered.write(part)
+        buffered.flush()
+        buffered.detach()
+
+
+def load_parts(path: pathlib.Path, sizes: Iterable[int]) -> Iterator[bytes]:
+    """Reads the pieces of `save_parts` one by one.
+
+    Args:
+        path: the file.
+        sizes: the pieces' sizes.
+
+    Yields:
+        The pieces.
+
+    Raises:
+        ValueError: if the file is damaged, or doesn't hold just these pieces.
+        OSError: if the file can't be read.
+    """
+    try:
+        with open(path, "rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as reader:
+            buffered = io.BufferedReader(reader, _CHUNK_BYTES)
+            for size in sizes:
+                part = buffered.read(size)
+                if len(part) != size:
+                    raise ValueError(f"{path.name} ends early")
+                yield part
+            if buffered.read(1):
                 raise ValueError(f"{path.name} is longer than it says")
     except zstandard.ZstdError as error:
         raise ValueError(f"{path.name} is damaged ({error})") from error

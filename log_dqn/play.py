@@ -10,7 +10,7 @@ import matplotlib.font_manager
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from log_dqn import atari, runner, seeding, train
+from log_dqn import agents, atari, seeding, train
 from log_dqn.tf import log_dqn_agent
 
 FRAMES_PER_SECOND = 15
@@ -92,9 +92,10 @@ def load(run_dir: pathlib.Path, seed: int) -> tuple[Any, Any]:
         game = gin.query_parameter("create_environment.game_name")
     except ValueError:
         raise ValueError(f"--run={run_dir}: not a run on an Atari game") from None
+    agents.prepare_tensorflow()
     seeding.seed_everything()
     environment = atari.create_environment(game, seed=seed)
-    agent = runner.create_agent(None, environment)
+    agent = agents.create_agent(None, environment)
     try:
         agent._saver.restore(agent._sess, prefix)
     except Exception as error:  # TensorFlow has many kinds for a damaged checkpoint.

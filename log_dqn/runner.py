@@ -1,6 +1,6 @@
-"""Dopamine's training loop with LogDQN among its agents, seeds, and one line of progress."""
+"""Dopamine's training loop with seeds, safe checkpoints and one line of progress."""
 
-import contextlib
+import functools
 import pathlib
 import pickle
 import re
@@ -13,93 +13,11 @@ import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 from dopamine.metrics import pickle_collector
-from dopamine.tf.agents.dqn import dqn_agent
-from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
-from dopamine.tf.agents.rainbow import rainbow_agent
 
-from log_dqn import checkpoints, progress, random_state, safe_pickle, seeding
-from log_dqn.mapping import as_number, check
-from log_dqn.tf import agent_checkpoint, graph_hooks, log_dqn_agent
-
-AGENTS = {
-    "log_dqn": log_dqn_agent.LogDQNAgent,
-    "dqn": dqn_agent.DQNAgent,
-    "c51": rainbow_agent.RainbowAgent,
-    "rainbow": rainbow_agent.RainbowAgent,
-    "implicit_quantile": implicit_quantile_agent.ImplicitQuantileAgent,
-}
-
-
-def agent_name() -> str:
-    """Returns the agent that the gin configuration names (`create_agent.agent_name`).
-
-    Raises:
-        ValueError: if it names none, or an unknown one.
-    """
-    try:
-        name = gin.query_parameter("create_agent.agent_name")
-    except ValueError:
-        name = None
-    check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
-    return name
-
-
-def _check_counts(settings: dict[str, Any]) -> None:
-    """Checks that settings, by name, are whole numbers of at least 1."""
-    for name, value in settings.items():
-        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        check(name, value, is_count, "a whole number, at least 1")
-
-
-def _check_agent_settings(agent_class: str) -> None:
-    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
-
-    def bound(name: str, default: Any) -> Any:
-        try:
-            value = gin.query_parameter(name)
-        except ValueError:
-            return default
-        # References (@...) and macros (%...) are checked by what they name.
-        return value if isinstance(value, (int, float, str, tuple, type(None))) else default
-
-    for name in ("update_period", "target_update_period", "update_horizon"):
-        _check_counts({name: bound(f"{agent_class}.{name}", 1)})
-    for name in ("epsilon_train", "epsilon_eval"):
-        epsilon = bound(f"{agent_class}.{name}", 0)
-        check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
-    gamma = bound(f"{agent_class}.gamma", 0.5)
-    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
-    for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer"):
-        for name in ("batch_size", "replay_capacity"):
-            _check_counts({name: bound(f"{replay}.{name}", 1)})
-
-
-def create_agent(sess: Any, environment: Any, summary_writer: Any = None) -> dqn_agent.DQNAgent:
-    """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
-
-    Args:
-        sess: None; the agent makes its session.
-        environment: environment with a discrete action space.
-        summary_writer: directory for the agent's TensorBoard summaries.
-
-    Returns:
-        The agent.
-
-    Raises:
-        ValueError: if the agent is unknown, or one of its parameters is outside its range.
-    """
-    name = agent_name()
-    _check_agent_settings(AGENTS[name].__name__)
-    draws_in_graph = name == "implicit_quantile"
-    with (
-        graph_hooks.collect_losses() as losses,
-        graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
-    ):
-        agent = AGENTS[name](
-            sess, num_actions=int(environment.action_space.n), summary_writer=summary_writer
-        )
-    graph_hooks.check_loss(agent, *losses)
-    return agent
+from log_dqn import agents, checkpoints, progress, random_state, safe_pickle, seeding
+from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
+from log_dqn.mapping import check
+from log_dqn.tf import agent_checkpoint, graph_hooks
 
 
 def _schedule() -> str:
@@ -116,7 +34,7 @@ def operative_config() -> str:
     return (
         f"{gin.operative_config_str(max_line_length=10_000)}\n"
         f"# Parameters for create_agent:\n{rule}\n"
-        f"create_agent.agent_name = {agent_name()!r}\n\n"
+        f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
         f"# Parameters for create_runner:\n{rule}\n"
         f"create_runner.schedule = {_schedule()!r}\n"
     )
@@ -171,8 +89,10 @@ class ProgressRunner(run_experiment.Runner):
         """
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
+        agents.prepare_tensorflow()
         self._seed = seeding.seed_everything()
-        super().__init__(base_dir, create_agent)
+        self._agent_checkpoint = jax_agent_checkpoint if agents.uses_jax() else agent_checkpoint
+        super().__init__(base_dir, functools.partial(agents.create_agent, seed=self._seed))
         self._fine_grained_print_to_console_enabled = False
         self._restore_metrics()
         # A seed that was drawn is recorded like one that was given.
@@ -191,7 +111,7 @@ class ProgressRunner(run_experiment.Runner):
             counts["evaluation_steps"] = self._evaluation_steps
         if self._max_steps_per_episode is not None:
             counts["max_steps_per_episode"] = self._max_steps_per_episode
-        _check_counts(counts)
+        agents.check_counts(counts)
         super()._create_directories()
 
     def stop(self, signal_number: int) -> None:
@@ -223,7 +143,7 @@ class ProgressRunner(run_experiment.Runner):
                     self._checkpoint_experiment(iteration)
                     self._write_log(iteration)
                     self._collector_dispatcher.flush()
-                except (OSError, tf.errors.OpError) as error:
+                except (OSError, FloatingPointError, tf.errors.OpError) as error:
                     reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
                     raise RunStopped(
                         f"stopped after iteration {iteration + 1}, which can't be saved: "
@@ -268,8 +188,10 @@ class ProgressRunner(run_experiment.Runner):
         try:
             if newest is not None:
                 self._load(root / str(newest[0]), newest[1])
-            elif sentinels := sorted(
-                int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
+            elif not agents.uses_jax() and (
+                sentinels := sorted(
+                    int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
+                )
             ):
                 self._load_dopamine(root, sentinels[-1], report)
             elif any((self._folder / "logs").glob("log_*")):
@@ -296,7 +218,7 @@ class ProgressRunner(run_experiment.Runner):
             )
         with open(folder / "state.pickle", "rb") as file:
             state = safe_pickle.load(file)
-        agent_checkpoint.load(self._agent, folder, state["agent"])
+        self._agent_checkpoint.load(self._agent, folder, state["agent"])
         random_state.restore(self._environment, state["random"])
         self._logger.data = state["logs"]
         self._metrics = state["metrics"]
@@ -319,7 +241,7 @@ class ProgressRunner(run_experiment.Runner):
     def _checkpoint_experiment(self, iteration: int) -> None:
         def save(folder: pathlib.Path) -> None:
             state = {
-                "agent": agent_checkpoint.save(self._agent, folder),
+                "agent": self._agent_checkpoint.save(self._agent, folder),
                 "random": random_state.capture(self._environment),
                 "logs": self._logger.data,
                 "metrics": self._metrics_state(),

@@ -63,7 +63,8 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--agent",
-        help="log_dqn, dqn, c51, rainbow or implicit_quantile; "
+        help="log_dqn, dqn, c51, rainbow, implicit_quantile (TensorFlow), jax_log_dqn, jax_dqn, "
+        "jax_rainbow, jax_implicit_quantile or full_rainbow (JAX); "
         "short for --gin_bindings=\"create_agent.agent_name='X'\"",
     )
     parser.add_argument(
@@ -184,10 +185,10 @@ def configure(
         ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
             isn't gin, or game or agent contradict the files.
     """
-    from log_dqn import atari, runner
+    from log_dqn import agents, atari
 
     if agent is not None:
-        check("agent", agent, agent in runner.AGENTS, f"one of {', '.join(runner.AGENTS)}")
+        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
     if game is not None:
         atari.check_game(game)
     for name in gin_files or [f"{agent or DEFAULT_AGENT}.gin"]:
@@ -217,7 +218,7 @@ def configure(
         gin.parse_config(f"{games[0]} = {game!r}")
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
-    runner.agent_name()
+    agents.agent_name()
 
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
@@ -279,16 +280,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     with compat.quiet():
         import tensorflow as tf
 
-        from log_dqn import runner
-
-        # Without a GPU, the first look for one writes an error to the terminal.
-        device = "a GPU" if tf.config.list_physical_devices("GPU") else "the CPU"
+        from log_dqn import agents, runner
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     with contextlib.ExitStack() as stack:
         try:
             configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
+            device = "a GPU" if agents.has_gpu() else "the CPU"
             experiment = _create_runner(args.base_dir, args.restart, stack)
         except (checkpoints.CheckpointError, OSError, *_SETTING_ERRORS) as error:
             print(f"log_dqn.train: error: {_explain(error)}", file=sys.stderr)
@@ -296,7 +295,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: experiment.stop(number))
         print(
-            f"Training {runner.agent_name()} on {device}; results go to {args.base_dir}",
+            f"Training {agents.agent_name()} on {device}; results go to {args.base_dir}",
             flush=True,
         )
         try:

@@ -1,6 +1,7 @@
 """Measures this package against Dopamine, side by side in one run.
 
     python scripts/benchmark.py              LogDQN against DQN, interleaved
+    python scripts/benchmark.py --framework=jax    the same of the JAX agents
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
 
@@ -256,10 +257,16 @@ def main() -> None:
     parser.add_argument(
         "what", nargs="?", choices=("agents", "checkpoint", "linear"), default="agents"
     )
+    parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
     parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure of agents")
     parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.framework == "jax":
+        # In a process of its own: TensorFlow 1's graphs are not for JAX's agents.
+        script = pathlib.Path(__file__).with_name("benchmark_jax.py")
+        sys.exit(subprocess.call([sys.executable, str(script), f"--rounds={args.rounds}"]))
+    tf.compat.v1.disable_v2_behavior()
     tf.get_logger().setLevel("ERROR")
     if args.measure_memory_of:
         Learner(args.measure_memory_of, replay_steps=1000).loop(1000)

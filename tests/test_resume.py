@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
-from log_dqn import lock, runner, train
+from log_dqn import agents, lock, runner, train
 from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
 
 SEED = "--seed=4"
@@ -276,7 +276,7 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     train.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
                     "Centipede", agent, 4)  # fmt: skip
     with tf.Graph().as_default():
-        host_runner = run_experiment.Runner(str(host), runner.create_agent)
+        host_runner = run_experiment.Runner(str(host), agents.create_agent)
         host_runner.run_experiment()
         memory = host_runner._agent._replay.memory
     host_weights = tf.train.load_checkpoint(str(host / "checkpoints" / "tf_ckpt-1"))

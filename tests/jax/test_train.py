@@ -1,132 +1,117 @@
 """The whole program with JAX agents."""
 
+import os
 import pathlib
-import pickle
 import subprocess
 import sys
 
-import gin
-import gymnasium
-import jax
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import train
+from log_dqn import safe_pickle, train
+from tests.programs import fresh, read_log, run  # noqa: F401
+from tests.programs import tiny as tiny_tf
 
-# Some hundred frames of Pong: 2 iterations of 60 training and 20 evaluation agent steps.
-TINY = [
-    "--gin_bindings=Runner.num_iterations=2",
-    "--gin_bindings=Runner.training_steps=60",
-    "--gin_bindings=Runner.evaluation_steps=20",
-    "--gin_bindings=Runner.max_steps_per_episode=20",
-    "--gin_bindings=ReplayBuffer.max_capacity=200",
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+CARTPOLE = [
+    "--gin_files=jax_log_dqn_cartpole.gin",
+    "--gin_bindings=Runner.training_steps=100",
+    "--gin_bindings=Runner.evaluation_steps=50",
+    "--gin_bindings=JaxLogDQNAgent.min_replay_history=50",
+    "--gin_bindings=ReplayBuffer.max_capacity=220",
     "--gin_bindings=ReplayBuffer.batch_size=8",
 ]
 
 
 def tiny(agent_class):
     return [
-        *TINY,
-        f"--gin_bindings={agent_class}.min_replay_history=20",
-        f"--gin_bindings={agent_class}.target_update_period=40",
-        f"--gin_bindings={agent_class}.epsilon_decay_period=40",
+        *tiny_tf(agent_class),
+        "--gin_bindings=ReplayBuffer.max_capacity=100",
+        "--gin_bindings=ReplayBuffer.batch_size=8",
+        "--gin_bindings=PrioritizedSamplingDistribution.max_capacity=100",
     ]
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    def clear():
-        gin.clear_config()
-        gin.config._OPERATIVE_CONFIG.clear()
-
-    clear()
-    with tf.Graph().as_default():
-        yield
-    clear()
+def iterations(number):
+    return f"--gin_bindings=Runner.num_iterations={number}"
 
 
 def checkpoint(base_dir, iteration):
-    return pickle.loads((pathlib.Path(base_dir) / "checkpoints" / f"ckpt.{iteration}").read_bytes())
+    path = pathlib.Path(base_dir) / "checkpoints" / str(iteration) / "state.pickle"
+    with open(path, "rb") as file:
+        return safe_pickle.load(file)["agent"]
 
 
-def leaves(tree):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+def assert_same(first, second):
+    assert type(first) is type(second)
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        for key in first:
+            assert_same(first[key], second[key])
+    elif isinstance(first, (list, tuple)):
+        for one, other in zip(first, second, strict=True):
+            assert_same(one, other)
+    else:
+        np.testing.assert_array_equal(first, second)
 
 
-class Ring:
-    """Seven places in a ring; one step to the right is rewarded at each. Draws nothing."""
-
-    def __init__(self):
-        self.environment = self
-        self.action_space = gymnasium.spaces.Discrete(3)
-        self.game_over = False
-
-    def _observe(self):
-        return np.array([self.place % 2, self.place % 3, self.place % 7, self.steps / 20.0])
-
-    def reset(self, seed=None):
-        self.place = self.steps = 0
-        self.game_over = False
-        return self._observe()
-
-    def step(self, action):
-        reward = float(action == self.place % 3)
-        self.place = (self.place + int(action)) % 7
-        self.steps += 1
-        self.game_over = self.steps == 20
-        return self._observe(), reward, self.game_over, {}
-
-
-@gin.configurable(module="test_train")
-def create_ring():
-    return Ring()
-
-
-def run_ring(base_dir, iterations, seed=4):
-    gin.clear_config()
-    gin.config._OPERATIVE_CONFIG.clear()
-    arguments = [
-        "--gin_files=jax_log_dqn_cartpole.gin",
-        "--gin_bindings=Runner.create_environment_fn=@test_train.create_ring",
-        "--gin_bindings=ClassicControlDQNNetwork.hidden_units=16",
-        "--gin_bindings=JaxLogDQNAgent.epsilon_fn=@jax.agents.dqn.dqn_agent.linearly_decaying_epsilon",
-        f"--gin_bindings=Runner.num_iterations={iterations}",
-        *(line for line in tiny("JaxLogDQNAgent") if "num_iterations" not in line),
+def assert_same_run(first, second, last):
+    logs = [
+        {
+            (iteration, key): values
+            for iteration, statistics in read_log(base_dir, last).items()
+            for key, values in statistics.items()
+            if "_episode_" in key
+        }
+        for base_dir in (first, second)
     ]
-    assert train.main([f"--base_dir={base_dir}", f"--seed={seed}", *arguments]) == 0
-    bundle = checkpoint(base_dir, iterations - 1)
-    log = pickle.loads((pathlib.Path(base_dir) / "logs" / f"log_{iterations - 1}").read_bytes())
-    returns = [
-        log[f"iteration_{i}"][f"{mode}_episode_returns"]
-        for i in range(iterations)
-        for mode in ("train", "eval")
-    ]
-    return returns, leaves(
-        [bundle[key] for key in ("online_params", "target_params", "optimizer_state", "rng")]
-    )
+    assert logs[0] == logs[1]
+    assert len({value for values in logs[0].values() for value in values}) > 2
+    assert_same(checkpoint(first, last), checkpoint(second, last))
+    # The replay memory, file by file.
+    for path in (first / "checkpoints" / str(last)).glob("replay_*"):
+        twin = second / "checkpoints" / str(last) / path.name
+        assert path.read_bytes() == twin.read_bytes(), path.name
 
 
-def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path):
-    returns, state = run_ring(tmp_path / "whole", 4)
-    run_ring(tmp_path / "stopped", 2)
-    resumed_returns, resumed_state = run_ring(tmp_path / "stopped", 4)
-    assert resumed_returns == returns
-    assert len({value for values in returns for value in values}) > 3
-    for value, resumed in zip(state, resumed_state, strict=True):
-        np.testing.assert_array_equal(value, resumed)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        CARTPOLE,
+        ["--agent=jax_rainbow", *tiny("JaxRainbowAgent")],
+        pytest.param(
+            ["--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent")],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(["--agent=full_rainbow", *tiny("JaxDQNAgent")], marks=pytest.mark.slow),
+    ],
+    ids=["cartpole", "jax_rainbow", "jax_implicit_quantile", "full_rainbow"],
+)
+def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
+    whole, pieces = tmp_path / "whole", tmp_path / "pieces"
+    assert run(whole, *arguments, "--seed=4", iterations(3)) == 0
+    for number in (1, 3):
+        assert run(pieces, *arguments, "--seed=4", iterations(number)) == 0
+    assert_same_run(whole, pieces, 2)
 
 
 def test_the_seed_decides_returns_and_weights(tmp_path):
-    first, again, other = (
-        run_ring(tmp_path / name, 2, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))
-    )
-    assert first[0] == again[0] != other[0]
-    for value, same in zip(first[1], again[1], strict=True):
-        np.testing.assert_array_equal(value, same)
-    assert any(
-        (value != different).any() for value, different in zip(first[1], other[1], strict=True)
-    )
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        assert run(tmp_path / name, *CARTPOLE, f"--seed={seed}", iterations(2)) == 0
+    assert_same_run(tmp_path / "a", tmp_path / "b", 1)
+    first, other = (checkpoint(tmp_path / name, 1)["online_params"] for name in ("a", "c"))
+    assert any((value != different).any() for value, different in zip(first, other, strict=True))
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path, capsys):
+    explode = "--gin_bindings=create_optimizer.learning_rate=1e38"
+    status = run(tmp_path, *CARTPOLE, "--seed=4", iterations(3), explode)
+    err = capsys.readouterr().err
+    assert status == 1
+    assert "can't be saved: the weights are not finite; there is no checkpoint yet" in err
 
 
 def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
@@ -136,7 +121,9 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
         *tiny("JaxLogDQNAgent"),
         "--gin_bindings=JaxLogDQNAgent.summary_writing_frequency=20",
     ]  # fmt: skip
-    first = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    first = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT
+    )
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == "Training jax_log_dqn on the CPU; results go to run" or "GPU" in lines[0]
@@ -156,7 +143,9 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
     assert "Values/LogActionGap" in events
 
     command.append("--gin_bindings=Runner.num_iterations=3")
-    second = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    second = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT
+    )
     assert second.returncode == 0, second.stderr
     assert [line.split(":")[0] for line in second.stdout.splitlines()[1:]] == ["iteration 3/3"]
     assert checkpoint(tmp_path / "run", 2)["training_steps"] == 180
@@ -165,12 +154,10 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
 def train_on_pong(base_dir, agent, agent_class, gin_file):
     arguments = [f"--base_dir={base_dir}", f"--gin_files={gin_file}", "--seed=1"]
     arguments += [*tiny(agent_class), "--gin_bindings=Runner.num_iterations=1"]
-    if "rainbow" in agent:
-        arguments.append("--gin_bindings=PrioritizedSamplingDistribution.max_capacity=200")
     assert train.main(arguments) == 0
     assert f"create_agent.agent_name = '{agent}'" in (base_dir / "operative_config.gin").read_text()
     bundle = checkpoint(base_dir, 0)
-    online, target = leaves(bundle["online_params"]), leaves(bundle["target_params"])
+    online, target = bundle["online_params"], bundle["target_network_params"]
     assert all(np.isfinite(value).all() for value in online)
     # Trained after the last sync: online and target differ.
     assert all((a != b).any() for a, b in zip(online, target, strict=True))
@@ -179,7 +166,8 @@ def train_on_pong(base_dir, agent, agent_class, gin_file):
 
 def test_dopamines_dqn_trains_with_the_optimizer_of_tensorflow(tmp_path):
     bundle = train_on_pong(tmp_path, "jax_dqn", "JaxDQNAgent", "jax_dqn_rmsprop.gin")
-    mean_square = leaves(bundle["optimizer_state"][0].nu)
+    # The state is the mean of each weight, then the mean square of each.
+    mean_square = bundle["optimizer_state"][len(bundle["online_params"]) :]
     # 9 updates (at steps 24, 28, ..., 56) with small gradients, from one: 0.95^9 is left.
     np.testing.assert_allclose(np.median(mean_square[0]), 0.95**9, rtol=1e-2)
 

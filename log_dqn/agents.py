@@ -1,0 +1,148 @@
+"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
+
+import contextlib
+from typing import Any
+
+import gin
+import jax
+import tensorflow as tf
+from dopamine.jax.agents.dqn import dqn_agent as jax_dqn_agent
+from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.implicit_quantile import (
+    implicit_quantile_agent as jax_implicit_quantile_agent,
+)
+from dopamine.jax.agents.rainbow import rainbow_agent as jax_rainbow_agent
+from dopamine.tf.agents.dqn import dqn_agent
+from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
+from dopamine.tf.agents.rainbow import rainbow_agent
+
+from log_dqn import compat
+from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
+from log_dqn.mapping import as_number, check
+from log_dqn.tf import graph_hooks, log_dqn_agent
+
+AGENTS = {
+    "log_dqn": log_dqn_agent.LogDQNAgent,
+    "dqn": dqn_agent.DQNAgent,
+    "c51": rainbow_agent.RainbowAgent,
+    "rainbow": rainbow_agent.RainbowAgent,
+    "implicit_quantile": implicit_quantile_agent.ImplicitQuantileAgent,
+    "jax_log_dqn": jax_log_dqn_agent.JaxLogDQNAgent,
+    "jax_dqn": jax_dqn_agent.JaxDQNAgent,
+    "jax_rainbow": jax_rainbow_agent.JaxRainbowAgent,
+    "jax_implicit_quantile": jax_implicit_quantile_agent.JaxImplicitQuantileAgent,
+    "full_rainbow": full_rainbow_agent.JaxFullRainbowAgent,
+}
+
+
+def agent_name() -> str:
+    """Returns the agent that the gin configuration names (`create_agent.agent_name`).
+
+    Raises:
+        ValueError: if it names none, or an unknown one.
+    """
+    try:
+        name = gin.query_parameter("create_agent.agent_name")
+    except ValueError:
+        name = None
+    check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
+    return name
+
+
+def check_counts(settings: dict[str, Any]) -> None:
+    """Checks that settings are whole numbers of at least 1.
+
+    Args:
+        settings: values by name.
+
+    Raises:
+        ValueError: if one isn't.
+    """
+    for name, value in settings.items():
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        check(name, value, is_count, "a whole number, at least 1")
+
+
+def _check_agent_settings(agent_class: str) -> None:
+    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
+
+    def bound(name: str, default: Any) -> Any:
+        try:
+            value = gin.query_parameter(name)
+        except ValueError:
+            return default
+        # References (@...) and macros (%...) are checked by what they name.
+        return value if isinstance(value, (int, float, str, tuple, type(None))) else default
+
+    for name in ("update_period", "target_update_period", "update_horizon"):
+        check_counts({name: bound(f"{agent_class}.{name}", 1)})
+    for name in ("epsilon_train", "epsilon_eval"):
+        epsilon = bound(f"{agent_class}.{name}", 0)
+        check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
+    gamma = bound(f"{agent_class}.gamma", 0.5)
+    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
+        for name in ("batch_size", "replay_capacity", "max_capacity"):
+            check_counts({name: bound(f"{replay}.{name}", 1)})
+
+
+def uses_jax() -> bool:
+    """Returns whether the configured agent is one of Dopamine's JAX agents."""
+    return issubclass(AGENTS[agent_name()], jax_dqn_agent.JaxDQNAgent)
+
+
+def has_gpu() -> bool:
+    """Returns whether the configured agent finds a GPU."""
+    with compat.quiet():  # Without one, the first look for it writes an error.
+        if uses_jax():
+            return jax.default_backend() == "gpu"
+        return bool(tf.config.list_physical_devices("GPU"))
+
+
+def prepare_tensorflow() -> None:
+    """Sets TensorFlow up before its first use: graphs for its own agents, not for JAX's.
+
+    Beside a JAX agent TensorFlow writes TensorBoard's events only; it must leave the GPU alone,
+    whose memory it would take whole.
+    """
+    if uses_jax():
+        # If TensorFlow runs in this process already, it is too late.
+        with compat.quiet(), contextlib.suppress(RuntimeError):
+            tf.config.set_visible_devices([], "GPU")
+    else:
+        tf.compat.v1.disable_v2_behavior()
+
+
+def create_agent(
+    sess: Any, environment: Any, summary_writer: Any = None, seed: int | None = None
+) -> dqn_agent.DQNAgent | jax_dqn_agent.JaxDQNAgent:
+    """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
+
+    Args:
+        sess: None; TensorFlow agents make their session.
+        environment: environment with a discrete action space.
+        summary_writer: directory for the agent's TensorBoard summaries.
+        seed: seed of a JAX agent. (TensorFlow's are seeded through its default graph.)
+
+    Returns:
+        The agent.
+
+    Raises:
+        ValueError: if the agent is unknown, or one of its parameters is outside its range.
+    """
+    name = agent_name()
+    _check_agent_settings(AGENTS[name].__name__)
+    settings = {
+        "num_actions": int(environment.action_space.n),
+        "summary_writer": summary_writer,
+    }
+    if uses_jax():
+        return AGENTS[name](seed=seed, **settings)
+    draws_in_graph = name == "implicit_quantile"
+    with (
+        graph_hooks.collect_losses() as losses,
+        graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
+    ):
+        agent = AGENTS[name](sess, **settings)
+    graph_hooks.check_loss(agent, *losses)
+    return agent

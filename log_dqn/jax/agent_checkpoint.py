@@ -1,0 +1,147 @@
+"""Saving and loading of Dopamine's JAX agents.
+
+Dopamine's own way pickles its classes, which a safe reader refuses, and leaves out the random
+key.
+"""
+
+import collections
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from dopamine.jax.agents.dqn import dqn_agent
+from dopamine.jax.replay_memory import elements
+
+from log_dqn import compressed_array
+
+_TREES = ("online_params", "target_network_params", "optimizer_state")
+_NUMBERS = ("action", "reward", "is_terminal", "episode_end")
+_STACKS = ("state", "next_state")
+
+
+def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
+    """Writes an agent's replay memory.
+
+    Args:
+        agent: the agent, between two episodes.
+        folder: folder to write into.
+
+    Returns:
+        The rest of the agent's state, plain data for `load`.
+
+    Raises:
+        FloatingPointError: if a weight is NaN or infinite.
+        OSError: if a file can't be written.
+    """
+    trees = {
+        name: [np.asarray(leaf) for leaf in jax.tree.leaves(getattr(agent, name))]
+        for name in _TREES
+    }
+    if not all(np.isfinite(leaf).all() for leaf in trees["online_params"]):
+        raise FloatingPointError("the weights are not finite")
+    replay = agent._replay
+    memory = replay._memory.values()
+    for name in _NUMBERS:
+        numbers = np.array([getattr(element, name) for element in memory])
+        compressed_array.save(folder / f"replay_{name}.npy.zst", numbers)
+    for name in _STACKS:
+        parts = [_bytes_of(getattr(element, name)) for element in memory]
+        sizes = np.array([len(part) for part in parts], np.int64)
+        compressed_array.save(folder / f"replay_{name}_sizes.npy.zst", sizes)
+        compressed_array.save_parts(folder / f"replay_{name}.zst", parts)
+    sampling = replay._sampling_distribution.to_state_dict()
+    sampling["key_by_index"] = np.array(sampling["key_by_index"], np.int64)
+    del sampling["index_by_key"]  # the inverse of key_by_index
+    tree = getattr(replay._sampling_distribution, "_sum_tree", None)
+    return {
+        "state": agent.state,
+        "training_steps": agent.training_steps,
+        "rng": np.asarray(agent._rng),
+        **trees,
+        "add_count": int(replay.add_count),
+        "keys": np.array(list(replay._memory), np.int64),
+        "stack": _shape_and_dtype(next(iter(memory)).state) if memory else None,
+        "sampling": sampling,
+        "max_recorded_priority": tree and float(tree.max_recorded_priority),
+        "trajectory": [tuple(step) for step in replay._transition_accumulator._trajectory],
+    }
+
+
+def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, Any]) -> None:
+    """Reads what `save` has written.
+
+    Args:
+        agent: an agent made with the same settings.
+        folder: the folder.
+        state: what `save` returned.
+
+    Raises:
+        ValueError: if a file is damaged or doesn't fit the agent.
+        OSError: if a file can't be read.
+    """
+    for name in _TREES:
+        leaves, tree = jax.tree.flatten(getattr(agent, name))
+        loaded = state[name]
+        if [np.shape(leaf) for leaf in leaves] != [leaf.shape for leaf in loaded]:
+            raise ValueError(f"{name} has other shapes than the agent's")
+        setattr(agent, name, jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in loaded]))
+    agent._rng = jnp.asarray(state["rng"])
+    agent.state = state["state"]
+    agent.training_steps = state["training_steps"]
+
+    replay = agent._replay
+    keys = state["keys"].tolist()
+    columns: list[Any] = [
+        compressed_array.load(folder / f"replay_{name}.npy.zst").tolist() for name in _NUMBERS
+    ]
+    for name in _STACKS:
+        sizes = compressed_array.load(folder / f"replay_{name}_sizes.npy.zst")
+        parts = compressed_array.load_parts(folder / f"replay_{name}.zst", sizes.tolist())
+        columns.append([_stack_of(part, state["stack"], replay._compress) for part in parts])
+    names = (*_NUMBERS, *_STACKS)
+    replay._memory = collections.OrderedDict(
+        (key, elements.ReplayElement(**dict(zip(names, values, strict=True))))
+        for key, *values in zip(keys, *columns, strict=True)
+    )
+    replay.add_count = state["add_count"]
+    key_by_index = state["sampling"]["key_by_index"].tolist()
+    replay._sampling_distribution.from_state_dict(
+        {
+            **state["sampling"],
+            "key_by_index": key_by_index,
+            "index_by_key": {key: index for index, key in enumerate(key_by_index)},
+        }
+    )
+    if state["max_recorded_priority"] is not None:
+        replay._sampling_distribution._sum_tree.max_recorded_priority = state[
+            "max_recorded_priority"
+        ]
+    trajectory = replay._transition_accumulator._trajectory
+    trajectory.clear()
+    trajectory.extend(elements.TransitionElement(*step) for step in state["trajectory"])
+
+
+def _bytes_of(stack: np.ndarray) -> bytes:
+    """Returns the bytes of a frame stack, packed ones if Dopamine has packed it."""
+    return (stack["data"] if stack.dtype.names else stack).tobytes()
+
+
+def _shape_and_dtype(stack: np.ndarray) -> tuple[tuple[int, ...], str]:
+    if stack.dtype.names:
+        return tuple(stack["shape"].tolist()), stack["dtype"].item().decode()
+    return stack.shape, stack.dtype.str
+
+
+def _stack_of(data: bytes, like: tuple[tuple[int, ...], str], packed: bool) -> np.ndarray:
+    """Makes a frame stack of a shape and dtype as it was stored."""
+    shape, dtype = like
+    raw = np.frombuffer(data, np.uint8)
+    if not packed:
+        return raw.view(dtype).reshape(shape)
+    # As dopamine.jax.replay_memory.elements.compress builds it.
+    dtypes = ("u1", "i4", f"S{len(dtype)}")
+    shapes = (raw.shape, (len(shape),), ())
+    fields = list(zip(("data", "shape", "dtype"), dtypes, shapes, strict=True))
+    return np.array((raw, shape, dtype), dtype=fields)
