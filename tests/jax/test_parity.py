@@ -133,7 +133,7 @@ def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
         of_jax = jax_agent.online_params["params"][name]
         largest = np.abs(kernel).max()
         # It has been trained: it moved by much more than the two may differ.
-        assert np.abs(kernel - start[name]["kernel"]).max() > 2e-3 * largest
+        assert np.abs(kernel - start[name]["kernel"]).max() > 1e-3 * largest
         worst_weight = max(
             worst_weight,
             np.abs(of_jax["kernel"] - kernel).max() / largest,
@@ -167,22 +167,21 @@ def test_losses_and_weights_on_a_small_network(settings):
 
 @pytest.mark.slow
 def test_losses_and_weights_on_the_nature_network():
-    # On frames of noise with rewards of chance, training itself magnifies a rounding error
-    # tenfold every 20 updates; on a game it does not.
-    transitions = play_at_random("Pong", 1500)
-
-    rewarded = np.flatnonzero(transitions.rewards)
+    # 100 updates: beyond, training this network magnifies rounding errors about tenfold every 20
+    # updates.
+    transitions = play_at_random("SpaceInvaders", 1500)
+    invented = np.random.default_rng(5).choice([-1, 0, 0, 0.5, 1], len(transitions.rewards))
+    transitions = transitions._replace(rewards=invented.astype(np.float32))
 
     def sample(rng, size):
-        # With two rewards in every batch no loss is so small that it is rounding error itself.
         indices = rng.integers(len(transitions.actions), size=size)
-        indices[:2] = rng.choice(rewarded, 2)
         return update.Batch(*(values[indices] for values in transitions))
 
     loss, weight = compare(
         *create_agents(32, atari_lib.NatureDQNNetwork, networks.NatureDQNNetwork),
         ["Conv_0", "Conv_1", "Conv_2", "Dense_0", "Dense_1"],
         sample,
+        num_updates=100,
     )
     assert loss < 1e-5
     assert weight < 1e-4
