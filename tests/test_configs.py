@@ -201,7 +201,7 @@ EXPECTED |= {
         "JaxLogDQNAgent.target_update_period": 500,
         "JaxLogDQNAgent.epsilon_decay_period": 5000,
         "Runner.num_iterations": 3,
-        "Runner.training_steps": 4000,
+        "Runner.training_steps": 2000,
         "Runner.evaluation_steps": 1000,
         "ReplayBuffer.max_capacity": 15_000,
     },
