@@ -135,6 +135,8 @@ def benchmark_agents(rounds: int) -> None:
     """Prints the figures of the two agents."""
     print(f"{GAME}, batch size 32, TensorFlow {tf.__version__} on {'a GPU' if DEVICES else 'CPU'}")
     print(f"{'':<22}{'LogDQN':>10}{'DQN':>10}")
+    # First: a process's peak begins at the size of the process that starts it.
+    memory = [np.array([peak_memory(name)]) for name in ("LogDQN", "DQN")]
     learners = {name: Learner(name, replay_steps=2000) for name in AGENTS}
 
     def measure(figure: str, steps: int, method: str) -> tuple[np.ndarray, np.ndarray]:
@@ -151,8 +153,7 @@ def benchmark_agents(rounds: int) -> None:
     report("acting", 1e3 * ours, 1e3 * theirs, "ms")
     ours, theirs = measure("whole loop", 100, "loop")
     report("whole loop", 1 / ours, 1 / theirs, "steps/s")
-    ours, theirs = (np.array([peak_memory(name)]) for name in ("LogDQN", "DQN"))
-    report("peak memory", ours, theirs, "MiB")
+    report("peak memory", *memory, "MiB")
 
 
 def fill_with_real_frames(memory: Any, game: str) -> None:
