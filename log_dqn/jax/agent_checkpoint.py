@@ -94,7 +94,7 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
     replay = agent._replay
     keys = state["keys"].tolist()
     columns: list[Any] = [
-        compressed_array.load(folder / f"replay_{name}.npy.zst").tolist() for name in _NUMBERS
+        list(compressed_array.load(folder / f"replay_{name}.npy.zst")) for name in _NUMBERS
     ]
     for name in _STACKS:
         sizes = compressed_array.load(folder / f"replay_{name}_sizes.npy.zst")
