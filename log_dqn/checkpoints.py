@@ -117,7 +117,8 @@ def write(
         raise
     for number in iterations(root):
         if number not in range(iteration - KEPT + 1, iteration + 1):
-            shutil.rmtree(root / str(number))
+            # What can't be removed now is tried again after the next checkpoint.
+            shutil.rmtree(root / str(number), ignore_errors=True)
 
 
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
@@ -131,6 +132,7 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
 
     Raises:
         CheckpointError: if a file is missing, truncated or altered.
+        OSError: if a file can't be read, which says nothing of what is in it.
     """
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
@@ -147,12 +149,10 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
                 )
             if _checksum(path) != expected["sha256"]:
                 raise CheckpointError(f"{name} is not what was written")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise CheckpointError(f"{_MANIFEST} is missing") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{_MANIFEST} is damaged") from error
-    except OSError as error:
-        raise CheckpointError(f"it can't be read ({error.strerror})") from error
     return manifest
 
 
@@ -170,6 +170,7 @@ def newest_usable(
 
     Raises:
         CheckpointError: if there are checkpoints, but none is usable.
+        OSError: if one can't be read.
     """
     for number in unfinished(root):
         report(f"checkpoint {number} in {root} was not finished and is passed over")

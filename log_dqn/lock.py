@@ -20,15 +20,22 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
     Raises:
         ValueError: if another process holds it.
     """
-    with open(folder / NAME, "a+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise ValueError(
-                f"base_dir is {str(folder)!r}; it must not be in use, and {file.read().strip()} "
-                "trains in it"
-            ) from None
+    path = folder / NAME
+    with contextlib.ExitStack() as stack:
+        while True:
+            file = stack.enter_context(open(path, "a+", encoding="utf-8"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                raise ValueError(
+                    f"base_dir is {str(folder)!r}; it must not be in use, and "
+                    f"{file.read().strip()} trains in it"
+                ) from None
+            # A process that failed to start may have removed the file in between.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                    break
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()

@@ -1,6 +1,9 @@
 """Dopamine's training loop with seeds, safe checkpoints and one line of progress."""
 
+import ast
+import errno
 import functools
+import os
 import pathlib
 import pickle
 import re
@@ -57,15 +60,35 @@ class RunStopped(Exception):
 # Parameters that may change from one start of a run to the next.
 _MAY_CHANGE = re.compile(
     r"Runner\.num_iterations|Runner\.log_every_n|Logger\..*|Checkpointer\..*"
-    r"|get_latest_checkpoint_number\..*|.*\.(tf_device|summary_writing_frequency"
-    r"|max_tf_checkpoints_to_keep|checkpoint_duration|keep_every|allow_partial_reload)"
+    r"|get_latest_checkpoint_number\..*|.*\.(tf_device|max_tf_checkpoints_to_keep"
+    r"|checkpoint_duration|keep_every|allow_partial_reload)"
 )
 
 
-def _parameters(config: str) -> dict[str, str]:
+def _parameters(config: str) -> dict[str, Any]:
     """Returns the parameters of `operative_config` that must be the same when a run goes on."""
-    bindings = re.findall(r"^([\w./]+) = (.*)$", config, re.MULTILINE)
-    return {name: value for name, value in bindings if not _MAY_CHANGE.fullmatch(name)}
+    bindings = dict(re.findall(r"^([\w./]+) = (.*)$", config, re.MULTILINE))
+
+    def value(text: str) -> Any:
+        text = bindings.get(text.removeprefix("%"), text)  # a macro, or a value
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return text
+
+    return {
+        name: value(text)
+        for name, text in bindings.items()
+        if "." in name and not _MAY_CHANGE.fullmatch(name)
+    }
+
+
+def _full_disk(error: Exception) -> str | None:
+    """Returns the system's words if an error is for want of disk space, whoever raised it."""
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
+            return os.strerror(number)
+    return None
 
 
 class ProgressRunner(run_experiment.Runner):
@@ -109,9 +132,11 @@ class ProgressRunner(run_experiment.Runner):
         }
         if self._has_evaluation:
             counts["evaluation_steps"] = self._evaluation_steps
-        if self._max_steps_per_episode is not None:
-            counts["max_steps_per_episode"] = self._max_steps_per_episode
+        # (None would let episodes go on over the end of an iteration, where no checkpoint of the
+        # environment is exact.)
+        counts["max_steps_per_episode"] = self._max_steps_per_episode
         agents.check_counts(counts)
+        check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
         super()._create_directories()
 
     def stop(self, signal_number: int) -> None:
@@ -132,29 +157,45 @@ class ProgressRunner(run_experiment.Runner):
             initial=self._start_iteration * steps_per_iteration,
             total=self._num_iterations * steps_per_iteration,
         ) as self._progress:
+            if self._start_iteration:
+                # The run may have died between its checkpoint and what follows that.
+                self._write_results(self._start_iteration - 1)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._progress.set_description_str(self._title(iteration), refresh=False)
-                try:
-                    statistics = self._run_one_iteration(iteration)
-                except tf.errors.InvalidArgumentError as error:
-                    raise self._stopped_by_loss(error) from error
-                self._logger[f"iteration_{iteration}"] = statistics
-                try:
-                    self._checkpoint_experiment(iteration)
-                    self._write_log(iteration)
-                    self._collector_dispatcher.flush()
-                except (OSError, FloatingPointError, tf.errors.OpError) as error:
-                    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-                    raise RunStopped(
-                        f"stopped after iteration {iteration + 1}, which can't be saved: "
-                        f"{reason}; {self._last_checkpoint()}"
-                    ) from error
+                self._run_and_save(iteration)
                 # Episodes run to their end, so phases overshoot; keep to the plan's count.
                 self._progress.n = (iteration + 1) * steps_per_iteration
-                self._report(iteration, statistics)
+                self._report(iteration, self._logger.data[f"iteration_{iteration}"])
+        self._collector_dispatcher.close()
+
+    def _run_and_save(self, iteration: int) -> None:
+        try:
+            statistics = self._run_one_iteration(iteration)
+            self._logger[f"iteration_{iteration}"] = statistics
+            self._checkpoint_experiment(iteration)
+            self._write_results(iteration)
+        except tf.errors.InvalidArgumentError as error:
+            raise self._stopped_by_loss(error) from error
+        except FloatingPointError as error:
+            raise RunStopped(
+                f"stopped after iteration {iteration + 1}, which can't be saved: {error}; "
+                f"{self._last_checkpoint()}"
+            ) from error
+        except (OSError, tf.errors.OpError, RuntimeError) as error:
+            reason = _full_disk(error) or (isinstance(error, OSError) and str(error))
+            if not reason:
+                raise
+            raise RunStopped(
+                f"stopped in iteration {iteration + 1}, which can't be saved: {reason}; "
+                f"{self._last_checkpoint()}"
+            ) from error
+
+    def _write_results(self, iteration: int) -> None:
+        """Writes what others read of a run: logs, metrics and events."""
+        self._write_log(iteration)
+        self._collector_dispatcher.flush()
         if self._summary_writer is not None:
             self._summary_writer.flush()
-        self._collector_dispatcher.close()
 
     def _last_checkpoint(self) -> str:
         finished = checkpoints.iterations(self._folder / "checkpoints")
@@ -184,31 +225,43 @@ class ProgressRunner(run_experiment.Runner):
         def report(message: str) -> None:
             print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
 
-        newest = checkpoints.newest_usable(root, report)
+        sentinels = sorted(
+            int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
+        )
         try:
-            if newest is not None:
-                self._load(root / str(newest[0]), newest[1])
-            elif not agents.uses_jax() and (
-                sentinels := sorted(
-                    int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
-                )
-            ):
-                self._load_dopamine(root, sentinels[-1], report)
-            elif any((self._folder / "logs").glob("log_*")):
-                raise checkpoints.CheckpointError(
-                    f"{self._folder} has logs but no checkpoint; --restart starts over"
-                )
-        except (ValueError, KeyError, OSError, tf.errors.OpError) as error:
+            newest = checkpoints.newest_usable(root, report)
+        except checkpoints.CheckpointError:
+            if not sentinels:
+                raise
+            newest = None
+        if newest is not None:
+            self._load_or_refuse(root / str(newest[0]), newest[1])
+        elif sentinels:
+            self._load_dopamine(root, sentinels, report)
+        elif any((self._folder / "logs").glob(f"{self._logging_file_prefix}_*")):
+            raise checkpoints.CheckpointError(
+                f"{self._folder} has logs but no checkpoint; --restart starts over"
+            )
+
+    def _load_or_refuse(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
+        try:
+            self._load(folder, manifest)
+        except (ValueError, KeyError, tf.errors.OpError) as error:
             message = getattr(error, "message", None) or str(error)
             raise checkpoints.CheckpointError(
-                f"the checkpoint in {root} can't be loaded: {message.splitlines()[0]}; "
-                "--restart starts over"
+                f"{folder} can't be loaded: {message.splitlines()[0]}; --restart starts over"
             ) from error
 
     def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
         then, now = _parameters(manifest["config"]), _parameters(self._config)
+        # A seed that wasn't given was drawn; not given again, it is kept.
+        then["seed_everything.seed"] = manifest["seed"]
+        if now["seed_everything.seed"] is None:
+            now["seed_everything.seed"] = manifest["seed"]
         differences = [
-            f"{name} was {then.get(name, 'not set')} and is {now.get(name, 'not set')}"
+            f"{name} was {then[name]!r} and is {now[name]!r}"
+            if name in then and name in now
+            else f"{name} {'is not set' if name in then else 'was not set'}"
             for name in sorted(then.keys() | now.keys())
             if then.get(name) != now.get(name)
         ]
@@ -224,19 +277,36 @@ class ProgressRunner(run_experiment.Runner):
         self._metrics = state["metrics"]
         self._start_iteration = manifest["iteration"] + 1
         self._seed = manifest["seed"]
-        # The run may have died between its checkpoint and its log.
-        self._write_log(manifest["iteration"])
 
     def _load_dopamine(
-        self, root: pathlib.Path, iteration: int, report: Callable[[str], None]
+        self, root: pathlib.Path, sentinels: list[int], report: Callable[[str], None]
     ) -> None:
-        bundle = agent_checkpoint.load_dopamine(self._agent, root, iteration)
-        report(
-            f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
-            "doesn't say of which game and configuration it is"
+        """Loads the newest usable checkpoint of Dopamine's own runner."""
+        if agents.uses_jax():
+            raise checkpoints.CheckpointError(
+                f"{root} holds Dopamine's checkpoints, which are read of TensorFlow agents only; "
+                "--restart starts over"
+            )
+        for iteration in reversed(sentinels):
+            try:
+                bundle = agent_checkpoint.load_dopamine(self._agent, root, iteration)
+            except (ValueError, KeyError, FileNotFoundError, tf.errors.OpError) as error:
+                message = str(getattr(error, "message", None) or error).splitlines()[0]
+                report(f"checkpoint {iteration} in {root} is damaged and is passed over: {message}")
+                continue
+            report(
+                f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
+                "doesn't say of which game and configuration it is"
+            )
+            self._logger.data = bundle["logs"]
+            self._start_iteration = bundle["current_iteration"] + 1
+            written = (self._folder / "metrics" / "pickle").glob("pickle_*.pkl")
+            numbers = [int(path.stem.removeprefix("pickle_")) for path in written]
+            self._metrics = {"statistics": {}, "file_number": max(numbers, default=-1) + 1}
+            return
+        raise checkpoints.CheckpointError(
+            f"none of the checkpoints in {root} is usable; --restart starts over"
         )
-        self._logger.data = bundle["logs"]
-        self._start_iteration = bundle["current_iteration"] + 1
 
     def _checkpoint_experiment(self, iteration: int) -> None:
         def save(folder: pathlib.Path) -> None:
@@ -275,8 +345,8 @@ class ProgressRunner(run_experiment.Runner):
             return {}
         return {
             "statistics": {key: dict(value) for key, value in collector._statistics.items()},
-            # It is flushed after the checkpoint.
-            "file_number": collector._file_number + 1,
+            # The file that is written after this checkpoint, and again when it is gone on from.
+            "file_number": collector._file_number,
         }
 
     def _restore_metrics(self) -> None:

@@ -15,7 +15,7 @@ import io
 import math
 import pickle
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from typing import IO, Any
 
 import numpy as np
@@ -43,7 +43,21 @@ class _Admitted:
         return self._function(*args)
 
     def __setstate__(self, state: Any) -> None:
-        raise UnsafePickleError(f"refused to set {state!r} on a function")
+        raise UnsafePickleError(f"refused to set a {type(state).__name__} on a function")
+
+
+class Record:
+    """Stands for an object of an admitted class: its attributes, and none of its code."""
+
+    __slots__ = ("attributes",)
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, Any] = {}
+
+    def __setstate__(self, state: Any) -> None:
+        if not isinstance(state, dict):
+            raise UnsafePickleError(f"refused to set a {type(state).__name__} on an object")
+        self.attributes = state
 
 
 class _DType:
@@ -91,7 +105,9 @@ def _array(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
         for index, item in enumerate(data):
             array[index] = item
         return array.reshape(shape, order=order)
-    data = data.encode("latin1") if isinstance(data, str) else bytes(data)  # str: Python 2
+    data = data.encode("latin1") if isinstance(data, str) else data  # str: Python 2
+    if not isinstance(data, (bytes, bytearray)):  # bytes(10**12) would fill the memory.
+        raise DamagedPickleError(f"an array's data is of type {type(data).__name__}")
     if len(data) != size * plain.itemsize:
         raise DamagedPickleError(f"an array has {len(data)} bytes, not {size * plain.itemsize}")
     return np.ndarray(size, plain, bytearray(data)).reshape(shape, order=order)
@@ -137,7 +153,7 @@ def _not_callable(*_: Any) -> Any:
 class _Unpickler(pickle.Unpickler):
     """Loads only what `_admitted` holds."""
 
-    def __init__(self, file: IO[bytes], also: Mapping[tuple[str, str], type]) -> None:
+    def __init__(self, file: IO[bytes], records: Collection[tuple[str, str]]) -> None:
         # latin1: Dopamine's first versions also ran on Python 2.
         super().__init__(file, encoding="latin1")
         self._dtypes: list[_DType] = []
@@ -169,8 +185,7 @@ class _Unpickler(pickle.Unpickler):
             self._admitted["builtins", kind.__name__] = kind
         for container in (collections.OrderedDict, collections.defaultdict, collections.deque):
             self._admitted["collections", container.__name__] = container
-        self._admitted.update(also)
-        self._also = tuple(also.values())
+        self._admitted.update(dict.fromkeys(records, Record))
 
     def find_class(self, module: str, name: str) -> Any:
         python_3_module = "builtins" if module == "__builtin__" else module
@@ -185,47 +200,46 @@ class _Unpickler(pickle.Unpickler):
     def load(self) -> Any:
         loaded = super().load()
         if self._any_arrays or not all(dtype.used for dtype in self._dtypes):
-            return _without_stand_ins(loaded, {}, self._also)
+            return _without_stand_ins(loaded, {})
         return loaded
 
 
-def _without_stand_ins(item: Any, seen: dict[int, Any], also: tuple[type, ...]) -> Any:
+def _without_stand_ins(item: Any, seen: dict[int, Any]) -> Any:
     """Replaces stand-ins by what they stand for, in place where the container allows."""
     if isinstance(item, _Array):
-        return _without_stand_ins(item.array, seen, also)
+        return _without_stand_ins(item.array, seen)
     if isinstance(item, _DType):
         return item.dtype
     if id(item) in seen:
         return seen[id(item)]
     if isinstance(item, tuple):
-        seen[id(item)] = tuple(_without_stand_ins(value, seen, also) for value in item)
+        seen[id(item)] = tuple(_without_stand_ins(value, seen) for value in item)
         return seen[id(item)]
     seen[id(item)] = item
     if isinstance(item, dict):
         for key, value in item.items():
-            item[key] = _without_stand_ins(value, seen, also)
+            item[key] = _without_stand_ins(value, seen)
     elif isinstance(item, (list, collections.deque)):
         for index, value in enumerate(item):
-            item[index] = _without_stand_ins(value, seen, also)
+            item[index] = _without_stand_ins(value, seen)
     elif isinstance(item, np.ndarray) and item.dtype.hasobject:
         for position in np.ndindex(item.shape):
-            item[position] = _without_stand_ins(item[position], seen, also)
-    elif isinstance(item, also):
-        _without_stand_ins(vars(item), seen, also)
+            item[position] = _without_stand_ins(item[position], seen)
+    elif isinstance(item, Record):
+        _without_stand_ins(item.attributes, seen)
     return item
 
 
-def load(file: IO[bytes], also: Mapping[tuple[str, str], type] | None = None) -> Any:
+def load(file: IO[bytes], records: Collection[tuple[str, str]] = ()) -> Any:
     """Reads one pickle of plain data.
 
     Args:
         file: an open binary file.
-        also: classes admitted beside plain data, by (module, name). They must be harmless
-            whatever their attributes are set to.
+        records: classes, as (module, name), whose objects are read as `Record`.
 
     Returns:
         The object: numbers, strings, bytes, numpy arrays and scalars, builtin containers,
-        OrderedDict, defaultdict and deque.
+        OrderedDict, defaultdict, deque and Record.
 
     Raises:
         UnsafePickleError: the pickle names something else. Nothing of it has been run.
@@ -234,7 +248,7 @@ def load(file: IO[bytes], also: Mapping[tuple[str, str], type] | None = None) ->
     """
     data = file.read()
     try:
-        return _Unpickler(io.BytesIO(data), also or {}).load()
+        return _Unpickler(io.BytesIO(data), records).load()
     except (UnsafePickleError, DamagedPickleError):
         raise
     # Damaged bytes make the unpickler fail with nearly any exception.

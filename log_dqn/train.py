@@ -225,10 +225,24 @@ def configure(
 _SETTING_ERRORS = (ValueError, TypeError, AttributeError, AssertionError, MemoryError)
 
 
+def _run_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Returns what a run writes into its folder, as far as it is there."""
+    names = ("checkpoints", "logs", "metrics", "operative_config.gin")
+    present = [folder / name for name in names if os.path.lexists(folder / name)]
+    return [*present, *folder.glob("events.out.tfevents.*")]
+
+
+def _remove(path: pathlib.Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def _create_runner(base_dir: str, restart: bool, stack: contextlib.ExitStack) -> Any:
     """Makes a run's folder, takes its lock, and creates the runner.
 
-    If that fails in a folder that was empty or wasn't there, nothing is left behind.
+    If that fails, what was there before is there again, and nothing else.
 
     Args:
         base_dir: folder of the run.
@@ -237,6 +251,10 @@ def _create_runner(base_dir: str, restart: bool, stack: contextlib.ExitStack) ->
 
     Returns:
         The runner.
+
+    Raises:
+        ValueError: if the folder can't be written or is in use, or restart is asked for in a
+            folder that holds no run.
     """
     from log_dqn import runner
 
@@ -244,27 +262,36 @@ def _create_runner(base_dir: str, restart: bool, stack: contextlib.ExitStack) ->
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     _check_writable(base_dir)
     stack.enter_context(lock.hold(folder))
-    was_empty = {path.name for path in folder.iterdir()} == {lock.NAME}
+    before = _run_files(folder)
+    old = folder / f".restart-{os.getpid()}"
+    if restart and before:
+        if folder / "operative_config.gin" not in before:
+            raise ValueError(
+                f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, which "
+                "holds operative_config.gin"
+            )
+        old.mkdir()
+        for path in before:
+            path.rename(old / path.name)
     try:
-        if restart:
-            _remove_run(base_dir)
-        return runner.create_runner(base_dir)
+        experiment = runner.create_runner(base_dir)
     except BaseException:
-        if was_empty:
-            _remove_run(base_dir)
-            (folder / lock.NAME).unlink()
+        for path in _run_files(folder):
+            if old.exists() or path not in before:
+                _remove(path)
+        if old.exists():
+            for path in old.iterdir():
+                path.rename(folder / path.name)
+            old.rmdir()
+        with contextlib.suppress(OSError):
+            if missing:
+                (folder / lock.NAME).unlink()
             for path in missing:
                 path.rmdir()
         raise
-
-
-def _remove_run(base_dir: str) -> None:
-    """Removes what a run writes, and nothing else."""
-    folder = pathlib.Path(base_dir)
-    for name in ("checkpoints", "logs", "metrics"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for path in [*folder.glob("events.out.tfevents.*"), folder / "operative_config.gin"]:
-        path.unlink(missing_ok=True)
+    if old.exists():
+        shutil.rmtree(old)
+    return experiment
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -277,6 +304,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     args = _parse_args(argv)
+    signals: list[int] = []
+
+    def exit_at_once(number: int, _: Any) -> NoReturn:
+        signals.append(number)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, exit_at_once)
     with compat.quiet():
         import tensorflow as tf
 
@@ -294,6 +329,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: experiment.stop(number))
+        if signals:  # Its exit was swallowed by whatever it interrupted.
+            return 128 + signals[0]
         print(
             f"Training {agents.agent_name()} on {device}; results go to {args.base_dir}",
             flush=True,

@@ -153,7 +153,7 @@ def benchmark_agents(rounds: int) -> None:
     report("acting", 1e3 * ours, 1e3 * theirs, "ms")
     ours, theirs = measure("whole loop", 100, "loop")
     report("whole loop", 1 / ours, 1 / theirs, "steps/s")
-    report("peak memory", *memory, "MiB")
+    report("peak memory", memory[0], memory[1], "MiB")
 
 
 def fill_with_real_frames(memory: Any, game: str) -> None:

@@ -153,6 +153,8 @@ def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
         elif outcome(base_dir) != expected:
             failures.append(f"trial {trial}: ended otherwise")
         shutil.rmtree(base_dir)
+    if kills >= 20 and not while_saving:
+        failures.append("no kill fell into the writing of a checkpoint")
     return {"while_saving": while_saving, "at_iteration": at_iteration, "failures": failures}
 
 

@@ -164,7 +164,7 @@ def test_an_array_that_does_not_fit_is_not_taken(tmp_path, target):
         compressed_array.load_into(tmp_path / "a", target)
 
 
-def test_replace_file_is_whole_or_not_at_all(tmp_path):
+def test_replace_file_is_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "log"
     checkpoints.replace_file(path, b"one")
     checkpoints.replace_file(path, b"two")
@@ -172,3 +172,44 @@ def test_replace_file_is_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path) == ["log"]
     with pytest.raises(OSError, match="Not a directory"):
         checkpoints.replace_file(path / "below", b"three")
+
+    def fail(source, target):
+        assert path.read_bytes() == b"two"
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoints.replace_file(path, b"three")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(tmp_path) == ["log"]
+
+
+def test_an_array_with_more_behind_it_is_not_taken(tmp_path):
+    path = tmp_path / "a"
+    array = np.arange(10, dtype=np.uint8)
+    compressed_array.save(path, array)
+    plain = zstandard.open(path).read()
+    path.write_bytes(zstandard.compress(plain + b"x"))
+    with pytest.raises(ValueError, match="a is longer than it says"):
+        compressed_array.load_into(path, np.empty_like(array))
+
+
+def test_pieces_of_bytes_come_back(tmp_path):
+    parts = [b"one", b"", b"three" * 10**6]
+    compressed_array.save_parts(tmp_path / "a", parts)
+    sizes = [len(part) for part in parts]
+    assert list(compressed_array.load_parts(tmp_path / "a", sizes)) == parts
+    for wrong, message in (([3], "longer than it says"), ([*sizes, 1], "ends early")):
+        with pytest.raises(ValueError, match=message):
+            list(compressed_array.load_parts(tmp_path / "a", wrong))
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    write(tmp_path, 0)
+
+    def fail(path):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(checkpoints, "_checksum", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        newest(tmp_path)

@@ -270,3 +270,42 @@ def test_flipped_bits_never_raise_anything_else():
         except (safe_pickle.UnsafePickleError, safe_pickle.DamagedPickleError) as error:
             outcomes[type(error).__name__] += 1
     assert min(outcomes["UnsafePickleError"], outcomes["DamagedPickleError"]) > 100
+
+
+class Tree:
+    """Stands for a class that a checkpoint holds an object of."""
+
+    def __init__(self):
+        self.nodes = [np.arange(2.0), np.arange(3.0)]
+        self.total = 5.0
+
+
+TREE = [(Tree.__module__, "Tree")]
+
+
+def test_an_object_of_a_named_class_is_read_as_a_record():
+    loaded = safe_pickle.load(io.BytesIO(pickle.dumps(Tree())), records=TREE)
+    assert isinstance(loaded, safe_pickle.Record)
+    assert loaded.attributes["total"] == 5.0
+    for level, expected in zip(loaded.attributes["nodes"], Tree().nodes, strict=True):
+        np.testing.assert_array_equal(level, expected)
+    with pytest.raises(safe_pickle.UnsafePickleError, match="Tree"):
+        safe_pickle.load(io.BytesIO(pickle.dumps(Tree())))
+
+
+def test_a_record_s_class_cannot_be_changed():
+    module = Tree.__module__.encode()
+    # The class itself, then BUILD with (None, {"load": int}).
+    hostile = b"\x80\x02c" + module + b"\nTree\nN}X\x04\x00\x00\x00loadcbuiltins\nint\ns\x86b."
+    with pytest.raises((safe_pickle.UnsafePickleError, safe_pickle.DamagedPickleError)):
+        safe_pickle.load(io.BytesIO(hostile), records=TREE)
+    assert not hasattr(safe_pickle.Record, "load")
+
+
+def test_a_number_for_an_array_s_bytes_is_refused():
+    hostile = (
+        b"\x80\x02cnumpy._core.numeric\n_frombuffer\n(J\x00\x00\x00\x40cnumpy\ndtype\n"
+        b"X\x02\x00\x00\x00u1\x85RJ\x00\x00\x00\x40\x85X\x01\x00\x00\x00CtR."
+    )
+    with pytest.raises(safe_pickle.DamagedPickleError, match="data is of type int"):
+        safe_pickle.load(io.BytesIO(hostile))

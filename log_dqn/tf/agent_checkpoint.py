@@ -3,6 +3,7 @@
 import gzip
 import pathlib
 import re
+import zlib
 from typing import IO, Any, cast
 
 import numpy as np
@@ -27,8 +28,12 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
         The rest of the agent's state, plain data for `load`.
 
     Raises:
+        FloatingPointError: if a weight is NaN or infinite.
         OSError: if a file can't be written.
     """
+    weights = agent._sess.run(agent.online_convnet.trainable_variables)
+    if not all(np.isfinite(weight).all() for weight in weights):
+        raise FloatingPointError("the weights are not finite")
     try:
         agent._saver.save(
             agent._sess, str(folder / _WEIGHTS), write_meta_graph=False, write_state=False
@@ -114,25 +119,40 @@ def load_dopamine(
     memory = agent._replay.memory
     for name in memory._return_checkpointable_elements():
         path = folder / f"{name}_ckpt.{iteration}.gz"
-        with cast(IO[bytes], gzip.open(path)) as file:
-            if name.startswith("$store$_"):
-                array = memory._store[name.removeprefix("$store$_")]
-                loaded = np.load(file, allow_pickle=False)
-                if loaded.shape != array.shape or loaded.dtype != array.dtype:
-                    raise ValueError(
-                        f"{path.name} holds {loaded.dtype} of shape {loaded.shape}, not "
-                        f"{array.dtype} of shape {array.shape}"
-                    )
-                array[...] = loaded
-            elif name == "sum_tree":
-                tree = safe_pickle.load(file, also={_SUM_TREE: type(memory.sum_tree)})
-                memory.sum_tree.nodes = tree.nodes
-                memory.sum_tree.max_recorded_priority = float(tree.max_recorded_priority)
-            elif isinstance(getattr(memory, name), np.ndarray):
-                setattr(memory, name, np.load(file, allow_pickle=False))
-            else:
-                setattr(memory, name, safe_pickle.load(file))
+        try:
+            with cast(IO[bytes], gzip.open(path)) as file:
+                _load_dopamine_element(memory, name, file)
+                if file.read(1):  # Reading to the end checks the checksum.
+                    raise ValueError("it is longer than it says")
+        except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path.name}: {error}") from error
     agent._saver.restore(agent._sess, str(folder / f"tf_ckpt-{iteration}"))
     agent.state = bundle["state"]
     agent.training_steps = bundle["training_steps"]
     return bundle
+
+
+def _load_dopamine_element(memory: Any, name: str, file: IO[bytes]) -> None:
+    """Reads one element of Dopamine's replay memory from its file."""
+    if name.startswith("$store$_"):
+        array = memory._store[name.removeprefix("$store$_")]
+        array[...] = _load_like(array, file)
+    elif name == "sum_tree":
+        tree = safe_pickle.load(file, records=[_SUM_TREE]).attributes
+        for level, loaded in zip(memory.sum_tree.nodes, tree["nodes"], strict=True):
+            level[...] = loaded
+        memory.sum_tree.max_recorded_priority = float(tree["max_recorded_priority"])
+    elif isinstance(getattr(memory, name), np.ndarray):
+        setattr(memory, name, np.load(file, allow_pickle=False))
+    else:
+        setattr(memory, name, safe_pickle.load(file))
+
+
+def _load_like(array: np.ndarray, file: IO[bytes]) -> np.ndarray:
+    loaded = np.load(file, allow_pickle=False)
+    if loaded.shape != array.shape or loaded.dtype != array.dtype:
+        raise ValueError(
+            f"it holds {loaded.dtype} of shape {loaded.shape}, not {array.dtype} of shape "
+            f"{array.shape}"
+        )
+    return loaded
