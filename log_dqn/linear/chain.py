@@ -14,7 +14,8 @@ class Chain:
     """A row of states with a terminal state at either end (paper, figure 2).
 
     Action a_L moves left with probability 1 - p and right with probability p; a_R the other way
-    round. With r_left > r_right, always taking a_L is optimal for every discount factor.
+    round. Always taking a_L is optimal for every discount factor if p < 1/2, r_step = 0 and
+    r_left > 0 >= r_right.
 
     Attributes:
         n_states: number of non-terminal states.
@@ -22,6 +23,13 @@ class Chain:
         r_left: reward upon transitioning to the far-left terminal state.
         r_right: reward upon transitioning to the far-right terminal state.
         r_step: reward upon transitioning to a non-terminal state.
+        largest_target: bound on what a learner updates towards, which the published figures were
+            made with: Q, or Q+ and Q- each, from above. It must be at least the largest reward
+            in absolute value, inf for no bound; below the largest return it biases what is
+            learned.
+
+    Raises:
+        ValueError: if an attribute is outside its range.
     """
 
     n_states: int = 50
@@ -29,17 +37,19 @@ class Chain:
     r_left: float = 1.0
     r_right: float = -1.0
     r_step: float = 0.0
+    largest_target: float = 1.0
 
     def __post_init__(self) -> None:
         if self.n_states < 1:
             raise ValueError(f"n_states is {self.n_states}; it must be 1 or more")
         if not 0 <= self.p <= 1:
             raise ValueError(f"p is {self.p}; it must be between 0 and 1")
-
-    @property
-    def largest_return(self) -> float:
-        """The largest return of any policy: that of reaching the left end at once."""
-        return self.r_left
+        largest_reward = max(abs(self.r_left), abs(self.r_right), abs(self.r_step))
+        if not self.largest_target >= largest_reward:
+            raise ValueError(
+                f"largest_target is {self.largest_target}; it must be {largest_reward} or more, "
+                "the largest reward in absolute value"
+            )
 
     def split(self) -> tuple["Chain", "Chain"]:
         """Returns the tasks of r+ and of r- (equation 10), both with rewards >= 0."""
@@ -68,13 +78,16 @@ class Chain:
         rounding error of values near it.
 
         Raises:
-            ValueError: if a_L is not the optimal action, or `gamma` is outside (0, 1).
+            ValueError: if a_L is not optimal in every state, or `gamma` is outside (0, 1).
         """
-        if not self.r_left > self.r_right or self.p >= 0.5:
-            raise ValueError(
-                f"r_left is {self.r_left}, r_right {self.r_right} and p {self.p}; "
-                "r_left must exceed r_right and p be below 0.5 for a_L to be optimal"
-            )
         policy = np.full(self.n_states, LEFT)
         plus, minus = (mdp.evaluate_policy(task.mdp(), policy, gamma) for task in self.split())
+        # A policy that is greedy for its own values is optimal.
+        advantage = (plus[:, LEFT] - plus[:, RIGHT]) + (minus[:, RIGHT] - minus[:, LEFT])
+        if np.any(advantage < 0):
+            raise ValueError(
+                f"r_left is {self.r_left}, r_right {self.r_right}, r_step {self.r_step} and "
+                f"p {self.p}; at gamma {gamma} a_L must be optimal in every state, but is not in "
+                f"state {np.argmax(advantage < 0)}"
+            )
         return plus, minus

@@ -145,19 +145,27 @@ def _refresh(
 
 
 @numba.njit(nogil=True, inline="always")
-def _error_ratio(q: float, u_hat: float, beta_log: float) -> float:
-    """Returns |e_t| of Appendix A divided by its bound, 0 where both are 0.
+def _error_ratio(q: float, u_hat: float, new_q: float, beta_log: float) -> float:
+    """Returns |e_t| of Appendix A divided by its bound, 0 where both are too small to tell.
 
-    With a = q, b = U^ and D = ln((b + gamma^k) / (a + gamma^k)), both in units of gamma^k,
-    |e| = (a + 1) (beta_log expm1(D) - expm1(beta_log D)) and the bound, the right-hand side of
-    equation 33, is beta_log (b - a) D = beta_log (a + 1) expm1(D) D.
+    The error term is what the update really made of q, Q_{t+1}, less what regular Q-learning with
+    step-size beta_log would have, q + beta_log (U^ - q). Where rounding of Q_{t+1} could be
+    seen in it, it is taken from the formula of Q_{t+1} instead: with D = ln((U^ + 1) / (q + 1)),
+    e = (q + 1) (expm1(beta_log D) - beta_log expm1(D)). Values are in units of gamma^k.
     """
-    log_ratio = math.log1p((u_hat - q) / (1 + q))
-    # Below, the difference in |e| has no digits left.
-    if abs(log_ratio) < 1e-9:
+    change = u_hat - q
+    # ln of the larger over the smaller, which keeps its digits whichever is larger.
+    distance = math.log1p(abs(change) / (1 + min(q, u_hat)))
+    if distance < 1e-9:
         return 0.0
-    error = beta_log * math.expm1(log_ratio) - math.expm1(beta_log * log_ratio)
-    return abs(error) / (beta_log * math.expm1(log_ratio) * log_ratio)
+    bound = beta_log * abs(change) * distance  # Equation 33.
+    rounding = 2.3e-16 * (1 + new_q) * (1 + math.log1p(new_q))
+    if rounding < 1e-6 * bound:
+        error = new_q - q - beta_log * change
+    else:
+        log_ratio = math.copysign(distance, change)
+        error = (1 + q) * (math.expm1(beta_log * log_ratio) - beta_log * math.expm1(log_ratio))
+    return abs(error) / bound
 
 
 @numba.njit(nogil=True)
@@ -238,7 +246,13 @@ def logarithmic(
                 for tile in range(s, s + width):
                     theta[tile, a, head] += step
                 if len(error_ratios):
-                    error_ratio = max(error_ratio, _error_ratio(q[s, a, head], u_hat, beta_log))
+                    new_tq = 0.0
+                    for tile in range(s, s + width):
+                        new_tq += theta[tile, a, head]
+                    new_q = _expm1(min(feature * new_tq, LARGEST_TQ))
+                    error_ratio = max(
+                        error_ratio, _error_ratio(q[s, a, head], u_hat, new_q, beta_log)
+                    )
             for changed in range(max(s - width + 1, 0), min(s + width, n_states)):
                 stale[a, changed] = True
         if (sweep + 1) % measure_every == 0:

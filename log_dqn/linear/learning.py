@@ -32,7 +32,7 @@ def regular(
     measure_every: int = 100,
     q_init: float = 0.0,
 ) -> np.ndarray:
-    """Runs regular Q-learning (equation 2), with targets bounded above by the largest return.
+    """Runs regular Q-learning (equation 2), with targets bounded above by `largest_target`.
 
     Args:
         chain: the task.
@@ -137,9 +137,9 @@ def mapping_unit(gamma: float, k: float) -> float:
 
 
 def _rewards(chain: Chain) -> tuple[np.ndarray, float]:
-    """Returns r_left, r_step and r_right, and the largest return."""
+    """Returns r_left, r_step and r_right, and the bound on targets."""
     rewards = np.array([chain.r_left, chain.r_step, chain.r_right], dtype=float)
-    return rewards, float(chain.largest_return)
+    return rewards, float(chain.largest_target)
 
 
 def _check(width: int, gamma: float) -> None:

@@ -33,7 +33,7 @@ def regular(
         alpha = alphas[min(sweep, len(alphas) - 1)]
         for s, a, r, s2 in _transitions(chain, order, rng):
             target = r if s2 is None else r + gamma * np.max(phi[s2] @ theta)
-            target = min(target, chain.largest_return)
+            target = min(target, chain.largest_target)
             theta[:, a] += alpha * (target - phi[s] @ theta[:, a]) * phi[s]
         if (sweep + 1) % measure_every == 0:
             measured_q.append(phi @ theta)
@@ -51,16 +51,7 @@ def logarithmic(
     measure_every: int = 100,
 ) -> np.ndarray:
     """Returns the first of the two results of `learning.logarithmic`."""
-    # The additive mapping with c = 1 and q_init = 0: f(x) = ln(x + gamma^k) - ln(gamma^k). Unlike
-    # LogMapping's, it takes values between -gamma^k and 0, to which generalization can lead.
     unit = gamma**k
-
-    def f(x: np.ndarray) -> np.ndarray:
-        return np.log1p(x / unit)
-
-    def inverse(tq: np.ndarray) -> np.ndarray:
-        return unit * np.expm1(np.minimum(tq, LARGEST_TQ))
-
     phi = tile_coding.features(chain.n_states, width)
     theta = np.zeros((phi.shape[1], 2, 2))  # By tile, action, head (plus, minus).
     order = np.arange(2 * chain.n_states)
@@ -71,18 +62,31 @@ def logarithmic(
         for s, a, r, s2 in _transitions(chain, order, rng):
             target = np.array([max(r, 0.0), max(-r, 0.0)])  # Equation 10.
             if s2 is not None:
-                q_next = inverse(np.tensordot(phi[s2], theta, 1))
+                q_next = inverse(np.tensordot(phi[s2], theta, 1), unit)
                 best = np.argmax(q_next[:, 0] - q_next[:, 1])
                 target += gamma * q_next[best]  # Equation 11.
-            target = np.minimum(target, chain.largest_return)
+            target = np.minimum(target, chain.largest_target)
             tq = phi[s] @ theta[:, a]
-            q = inverse(tq)
+            q = inverse(tq, unit)
             u_hat = (1 - beta_reg) * q + beta_reg * target  # Equation 8.
-            theta[:, a] += beta_log * np.outer(phi[s], f(u_hat) - tq)  # Equation 9.
+            theta[:, a] += beta_log * np.outer(phi[s], f(u_hat, unit) - tq)  # Equation 9.
         if (sweep + 1) % measure_every == 0:
-            heads = inverse(np.tensordot(phi, theta, 1))
+            heads = inverse(np.tensordot(phi, theta, 1), unit)
             measured_q.append(heads[..., 0] - heads[..., 1])  # Equation 12.
     return np.array(measured_q)
+
+
+def f(x: np.ndarray, unit: float) -> np.ndarray:
+    """Returns c ln(x + unit) + d (equation 6) with c = 1 and q_init = 0, hence d = -ln(unit).
+
+    Unlike LogMapping it takes values between -unit and 0, to which generalization can lead.
+    """
+    return np.log1p(x / unit)
+
+
+def inverse(tq: np.ndarray, unit: float) -> np.ndarray:
+    """Returns the inverse of `f`, up to the largest value that the kernels allow."""
+    return unit * np.expm1(np.minimum(tq, LARGEST_TQ))
 
 
 def _transitions(

@@ -14,7 +14,9 @@ def test_one_state_by_hand():
 
 
 def test_three_states_by_hand():
-    process = Chain(n_states=3, p=0.25, r_left=2.0, r_right=-4.0, r_step=1.0).mdp()
+    process = Chain(
+        n_states=3, p=0.25, r_left=2.0, r_right=-4.0, r_step=1.0, largest_target=4.0
+    ).mdp()
     np.testing.assert_array_equal(
         process.transitions[:, 0], [[0, 0.25, 0], [0.75, 0, 0.25], [0, 0.75, 0]]
     )
@@ -70,19 +72,44 @@ def test_heads_keep_their_digits(gamma):
 
 
 def test_split():
-    plus, minus = Chain(r_left=2.0, r_right=-3.0, r_step=-0.5).split()
+    plus, minus = Chain(r_left=2.0, r_right=-3.0, r_step=-0.5, largest_target=3.0).split()
     assert (plus.r_left, plus.r_right, plus.r_step) == (2, 0, 0)
     assert (minus.r_left, minus.r_right, minus.r_step) == (0, 3, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"n_states": 0}, "n_states is 0"), ({"p": 1.5}, "p is 1.5")]
+    ("settings", "message"),
+    [
+        ({"n_states": 0}, "n_states is 0"),
+        ({"p": 1.5}, "p is 1.5"),
+        ({"r_right": -5.0}, "largest_target is 1.0; it must be 5.0 or more"),
+        ({"r_left": -1.0, "r_right": -2.0}, "largest_target is 1.0; it must be 2.0 or more"),
+        ({"r_step": -3.0, "largest_target": 2.0}, "largest_target is 2.0; it must be 3.0 or more"),
+        ({"largest_target": float("nan")}, "largest_target is nan"),
+    ],
 )
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         Chain(**settings)
 
 
-def test_heads_need_a_left_to_be_optimal():
-    with pytest.raises(ValueError, match="r_left must exceed"):
-        Chain(r_left=0.0, r_right=1.0).optimal_heads(0.5)
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ({"r_left": 0.0, "r_right": 1.0}, 0),
+        ({"p": 0.75}, 0),
+        # Worth less than 0, the left end is to be put off.
+        ({"r_left": -0.5, "r_right": -1.0}, 0),
+        # The reward at hand is worth more than the larger one far away.
+        ({"r_left": 1.0, "r_right": 0.5}, 43),
+        # Going on pays more than ending.
+        ({"r_step": 0.9, "largest_target": 9.0}, 0),
+    ],
+)
+def test_heads_need_a_left_to_be_optimal(settings, state):
+    chain = Chain(**settings)
+    # Value iteration, which assumes nothing, agrees about the first state with another action.
+    q = mdp.value_iteration(chain.mdp(), 0.9)
+    assert q[state, 0] < q[state, 1]
+    with pytest.raises(ValueError, match=f"is not in state {state}"):
+        chain.optimal_heads(0.9)
