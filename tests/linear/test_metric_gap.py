@@ -49,6 +49,31 @@ def test_task_c_is_never_0_and_best_inside():
     assert gap[-1] > gap.min() + 0.2
 
 
+def test_no_stationary_policy_is_optimal_in_task_c():
+    # Among the cells with both objects left: an optimal action with many steps to go is not
+    # optimal with few, in some state that the agent can be in at either time.
+    task = TASKS[2]
+    process = task.mdp()
+
+    def optimal_actions(horizon):
+        q = process.rewards + process.transitions @ mdp.finite_horizon_values(process, horizon - 1)
+        return q >= q.max(axis=1, keepdims=True) - 1e-12
+
+    # Follow every optimal action from the start; what is optimal each time a state is visited?
+    reached, always = {task.start_state}, {}
+    for horizon in range(HORIZON, 0, -1):
+        best = optimal_actions(horizon)
+        for s in reached:
+            always[s] = always.get(s, True) & best[s]
+        reached = {
+            int(s2)
+            for s in reached
+            for a in np.flatnonzero(best[s])
+            for s2 in np.flatnonzero(process.transitions[s, a])
+        }
+    assert any(not actions.any() for actions in always.values())
+
+
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_finite_horizon_optimum_against_a_recursion(task):
     @functools.cache
