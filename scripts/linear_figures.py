@@ -19,19 +19,24 @@ class _Parser(argparse.ArgumentParser):
         raise ValueError(message)
 
 
+def _cores() -> int:
+    # Those this process may use, where the system can tell.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Returns the command line's options; raises ValueError where one is not allowed."""
     parser = _Parser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the files")
+    parser.add_argument("--out", required=True, help="folder for the files")
     names = list(experiments.EXPERIMENTS)
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", default=names, help=f"among {', '.join(names)}"
     )
     parser.add_argument("--runs", type=int, default=1, help="independent runs (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count(), help="threads (default: all cores)"
-    )
+    parser.add_argument("--jobs", type=int, default=_cores(), help="threads (default: all cores)")
     parser.add_argument(
         "--gammas",
         type=float,
@@ -46,6 +51,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         help="in the chain scans, no annealing from 1 over the first 10,000 sweeps",
     )
     options = parser.parse_args(arguments)
+    if not options.out:
+        raise ValueError("argument --out: the folder's name is empty")
+    options.out = pathlib.Path(options.out)
     for name in options.only:
         if name not in names:
             raise ValueError(f"unknown figure {name}; the figures are {', '.join(names)}")
@@ -59,11 +67,13 @@ def main(arguments: list[str] | None = None) -> None:
         runs=options.runs,
         seed=options.seed,
         jobs=options.jobs,
-        gammas=tuple(options.gammas),
+        gammas=tuple(sorted(set(options.gammas))),
         annealed=not options.constant_step_sizes,
         progress=True,
     )
-    # Before the work, not after it: can the results be written?
+    # Before the work, not after it: can everything be computed, and the results be written?
+    if "chain_log" in options.only:
+        experiments.check_log_gammas(settings)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=options.out):
         pass

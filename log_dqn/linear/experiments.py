@@ -1,7 +1,7 @@
 """The data of each figure: one function an experiment, which returns a table.
 
 An experiment is a pure function of its settings and the seed. Independent runs go to threads (the
-kernels hold no lock), each with a random stream of its own, so that neither the number of
+kernels hold no lock), each with its own random generator, so that neither the number of
 threads nor what else is run changes a number.
 """
 
@@ -36,7 +36,8 @@ class Table:
 
     Attributes:
         columns: names of the columns.
-        rows: what the CSV holds, one tuple a row, means over the runs.
+        rows: one tuple a row: the settings, then what was measured, as means over the runs
+            unless the experiment says otherwise.
         runs: the values of the last columns before averaging, by row and run, for confidence
             bands; shape (rows, averaged columns, runs), or None where nothing is random.
     """
@@ -81,7 +82,10 @@ class Settings:
             mdp.check_gamma(gamma)
 
     def rng(self, *key: float) -> np.random.Generator:
-        """Returns the random stream of one run; `key` names it among those of an experiment."""
+        """Returns a random stream that follows from the seed and `key`, to six decimals, alone.
+
+        Runs with the same key draw the same shuffles and slips, in whatever experiment.
+        """
         return np.random.default_rng((self.seed, *(round(1e6 * part) for part in key)))
 
     def step_sizes(self, final: float) -> np.ndarray:
@@ -125,7 +129,10 @@ Learn = Callable[[int, float, np.random.Generator], np.ndarray]
 
 
 def _scan(name: str, settings: Settings, variations: dict[str, Learn]) -> Table:
-    """Runs each of `variations` for each tile width and discount factor."""
+    """Runs each of `variations` for each tile width and discount factor.
+
+    All variations see the same transitions, so that only what is varied tells them apart.
+    """
     learners = list(variations.values())
     cells = [
         (index, width, gamma)
@@ -135,7 +142,7 @@ def _scan(name: str, settings: Settings, variations: dict[str, Learn]) -> Table:
     ]
 
     def run(index: int, width: int, gamma: float, run: int) -> tuple[float, float]:
-        rng = settings.rng(index, width, gamma, run)
+        rng = settings.rng(width, gamma, run)
         return early_and_final(learners[index](width, gamma, rng))
 
     results = settings.map(name, run, [(*c, i) for c in cells for i in range(settings.runs)])
@@ -169,10 +176,19 @@ def chain_regular(settings: Settings) -> Table:
     return _without_variation(_scan("chain_regular", settings, learners))
 
 
-def chain_log(settings: Settings) -> Table:
-    """Logarithmic Q-learning on the chain task (section 5)."""
+def check_log_gammas(settings: Settings) -> None:
+    """Raises ValueError if `chain_log` cannot be run at one of the discount factors."""
     for gamma in settings.gammas:
         learning.mapping_unit(gamma, K)
+
+
+def chain_log(settings: Settings) -> Table:
+    """Logarithmic Q-learning on the chain task (section 5).
+
+    Raises:
+        ValueError: if gamma^K is too small for a double at one of the discount factors.
+    """
+    check_log_gammas(settings)
     step_sizes = Schedules(settings.step_sizes(BETA_LOG), settings.step_sizes(BETA_REG))
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
@@ -189,11 +205,13 @@ def hypotheses(settings: Settings) -> Table:
     Pushing all values up by 100 and starting at 0 is, in exact arithmetic, the same as starting
     the regular task at -100, and that is how it is run. Beside values of 100, double precision
     has no digits below 1e-14, while action gaps fall to 1e-33 at gamma = 0.1: computed as
-    written, even the tabular representation fails below gamma = 0.6, from rounding alone.
+    written, even the tabular representation fails at gamma = 0.6 and below, from rounding alone.
     """
     variations = {
         "regular": _learn_regular(settings, Chain()),
-        "times 100": _learn_regular(settings, Chain(r_left=100.0, r_right=-100.0)),
+        "times 100": _learn_regular(
+            settings, Chain(r_left=100.0, r_right=-100.0, largest_target=100.0)
+        ),
         "plus 100": _learn_regular(settings, Chain(), q_init=-100.0),
     }
     return _scan("hypotheses", settings, variations)
@@ -261,8 +279,8 @@ RMS_SWEEPS = 60_000
 def rms_error(settings: Settings) -> Table:
     """RMS error on the positive-reward chain, for several fixed beta_reg (section 4.2).
 
-    Tabular, k = 200, with beta_log = 0.001 / beta_reg: all learn equally fast, so that only the
-    bias of averaging in the log space tells them apart.
+    Tabular, k = 200, with beta_log = 0.001 / beta_reg, so that the product is 0.001 as elsewhere.
+    A large beta_reg is slower at first and settles at a larger error.
     """
     chain = Chain(r_right=0.0)
     optimal = mdp.value_iteration(chain.mdp(), RMS_GAMMA)

@@ -1,4 +1,5 @@
 import csv
+import runpy
 import subprocess
 import sys
 
@@ -82,6 +83,10 @@ def test_program(tmp_path):
     ("arguments", "message"),
     [
         (["--gammas", "0.5", "1.5"], "gamma is 1.5; it must be between 0 and 1"),
+        (
+            ["--gammas", "0.01", "--only", "metric_gap", "kappa_regular", "chain_log"],
+            "k is 200; at gamma 0.01 it must be above 0 and at most 150",
+        ),
         (["--only", "kappa"], "unknown figure kappa; the figures are metric_gap, chain_regular"),
         (["--runs", "0"], "runs is 0; it must be 1 or more"),
         (["--runs", "two"], "argument --runs: invalid int value: 'two'"),
@@ -93,6 +98,26 @@ def test_bad_input_is_one_line(arguments, message, tmp_path):
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "figures").exists()
+
+
+def test_empty_out():
+    main = runpy.run_path(SCRIPT)["main"]
+    with pytest.raises(ValueError, match="--out: the folder's name is empty"):
+        main(["--out", ""])
+
+
+def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
+    main = runpy.run_path(SCRIPT)["main"]
+    seen = []
+
+    def experiment(settings):
+        seen.append(settings.gammas)
+        return experiments.kappa_regular(settings)
+
+    monkeypatch.setitem(experiments.EXPERIMENTS, "kappa_regular", experiment)
+    gammas = ["--gammas", "0.9", "0.5", "0.9"]
+    main(["--out", str(tmp_path), "--only", "kappa_regular", *gammas])
+    assert seen == [(0.5, 0.9)]
 
 
 def test_out_that_cannot_be_written(tmp_path):
