@@ -45,6 +45,19 @@ RC: dict[Any, Any] = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
 }
+# Variants of the kappa figures. `reg` lies beneath, thick and black, for `log bias` to be seen on
+# top of it; the others differ in dashes and in lightness.
+KAPPA_STYLES: dict[str, dict[str, Any]] = {
+    "reg": {"color": "#000000", "linestyle": "-", "linewidth": 3.2, "zorder": 2},
+    "log bias": {"color": "#F0E442", "linestyle": (0, (3, 3)), "linewidth": 1.4},
+    "log plus-only": {"color": "#009E73", "linestyle": "-", "linewidth": 1.4},
+    "log min-only": {"color": "#0072B2", "linestyle": "--", "linewidth": 1.8},
+    "log both": {"color": "#D55E00", "linestyle": "-.", "linewidth": 1.4},
+    "log k=25": {"color": "#0072B2", "linestyle": "--", "linewidth": 1.6},
+    "log k=50": {"color": "#D55E00", "linestyle": "-.", "linewidth": 1.6},
+    "log k=100": {"color": "#009E73", "linestyle": ":", "linewidth": 2.0},
+    "log k=200": {"color": "#999999", "linestyle": "-", "linewidth": 1.4},
+}
 
 
 def confidence_interval(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +150,7 @@ def _hypotheses(table: Table) -> Figure:
     titles = {
         "regular": "regular task",
         "times 100": "values times 100",
-        "plus 100": "values plus 100",
+        "plus 100": "values plus 100*",
     }
     for row, y in zip(grid, ("early", "final"), strict=True):
         for axes, (variation, title) in zip(row, titles.items(), strict=True):
@@ -151,13 +164,23 @@ def _hypotheses(table: Table) -> Figure:
         title="tile-width",
         loc="outside right upper",
     )
+    figure.supxlabel(
+        "* run as the equivalent task: regular rewards, first values of \N{MINUS SIGN}100",
+        fontsize=8,
+        x=0.01,
+        ha="left",
+    )
     return figure
 
 
 def _kappa(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 2.7), layout="constrained")
     axes = figure.subplots()
-    _curves(axes, table, "variant", "gamma", "kappa", markers=False)
+    for variant in dict.fromkeys(row[0] for row in table.rows):
+        points = [row[1:] for row in table.rows if row[0] == variant]
+        axes.plot(
+            *zip(*points, strict=True), label=variant, **{"zorder": 3, **KAPPA_STYLES[variant]}
+        )
     _discount_axis(axes)
     axes.set_ylabel(r"action-gap deviation $\kappa$")
     axes.set_ylim(bottom=-0.2)
@@ -231,7 +254,10 @@ def _metric_gap(table: Table) -> Figure:
         rows = [row for row in table.rows if row[0] == task.name]
         gammas = [row[1] for row in rows]
         graph.plot(gammas, [row[2] for row in rows], "k:", label=r"$\pi^*$", zorder=3)
-        graph.plot(gammas, [row[3] for row in rows], color="#C00000", label=r"$\pi_l^*$")
+        # Between two discount factors the policy, and with it F, changes at once.
+        graph.step(
+            gammas, [row[3] for row in rows], where="mid", color="#C00000", label=r"$\pi_l^*$"
+        )
         graph.set_title(f"task {task.name}", fontsize=9)
         graph.set_xlabel(r"$\gamma$")
         graph.set_xlim(0, 1)
@@ -251,7 +277,15 @@ def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
     axes.plot(task.start[1] + 0.5, task.start[0] + 0.5, marker="D", color="#0072B2", markersize=7)
     for (row, column), reward in task.objects.items():
         color = "#009E73" if reward > 0 else "#C00000"
-        axes.plot(column + 0.5, row + 0.5, marker="o", color=color, markersize=13)
+        axes.plot(
+            column + 0.5,
+            row + 0.5,
+            marker="o" if reward > 0 else "s",
+            color=color,
+            markeredgecolor=color if reward > 0 else "black",
+            markeredgewidth=1.6,
+            markersize=13 if reward > 0 else 12,
+        )
         axes.text(
             column + 0.5,
             row + 0.47,
