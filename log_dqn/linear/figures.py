@@ -176,17 +176,34 @@ def _hypotheses(table: Table) -> Figure:
 def _kappa(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 2.7), layout="constrained")
     axes = figure.subplots()
-    for variant in dict.fromkeys(row[0] for row in table.rows):
-        points = [row[1:] for row in table.rows if row[0] == variant]
-        axes.plot(
-            *zip(*points, strict=True), label=variant, **{"zorder": 3, **KAPPA_STYLES[variant]}
-        )
+    _kappa_curves(axes, table)
     _discount_axis(axes)
     axes.set_ylabel(r"action-gap deviation $\kappa$")
     axes.set_ylim(bottom=-0.2)
     if len(axes.lines) > 1:
         axes.legend()
     return figure
+
+
+def _kappa_deterministic(table: Table) -> Figure:
+    figure = _kappa(table)
+    # Enlarged, the curves near 0.
+    inset = figure.axes[0].inset_axes((0.62, 0.29, 0.36, 0.24))
+    _kappa_curves(inset, table)
+    inset.set_xlim(0.06, 1.02)
+    inset.set_ylim(0, 0.35)
+    inset.xaxis.set_major_locator(MultipleLocator(0.2))
+    inset.yaxis.set_major_locator(MultipleLocator(0.1))
+    inset.tick_params(labelsize=7, labelbottom=False, length=2)
+    return figure
+
+
+def _kappa_curves(axes: Axes, table: Table) -> None:
+    for variant in dict.fromkeys(row[0] for row in table.rows):
+        points = [row[1:] for row in table.rows if row[0] == variant]
+        axes.plot(
+            *zip(*points, strict=True), label=variant, **{"zorder": 3, **KAPPA_STYLES[variant]}
+        )
 
 
 def _rms_error(table: Table) -> Figure:
@@ -316,7 +333,7 @@ FIGURES: dict[str, Callable[[Table], Figure]] = {
     "chain_regular": _chain,
     "chain_log": _chain,
     "kappa_regular": _kappa,
-    "kappa_deterministic": _kappa,
+    "kappa_deterministic": _kappa_deterministic,
     "kappa_full": _kappa,
     "rms_error": _rms_error,
     "hypotheses": _hypotheses,
