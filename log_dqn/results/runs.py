@@ -16,6 +16,9 @@ from log_dqn.results import games
 
 METRICS = ("train", "eval")
 
+LARGEST_RETURN = 1e15
+"""What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
+
 _ITERATION = re.compile(r"iteration_(\d+)")
 _LOG = re.compile(r"log_(\d+)")
 _GAMMA = re.compile(r"^\s*(?:\S*[./])?(\w+Agent)\.gamma\s*=\s*(\S+)", re.MULTILINE)
@@ -49,6 +52,10 @@ class NotALogError(ValueError):
     """A file is a readable pickle, but not one of Dopamine's logs."""
 
 
+class NoReturnsError(NotALogError):
+    """A log has no return of the metric asked for."""
+
+
 def returns_of(log: Any, metric: str) -> np.ndarray:
     """Extracts the mean return of each iteration from a log of Dopamine.
 
@@ -61,7 +68,8 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
         Mean returns, shape [num_iterations]; NaN where the log has none.
 
     Raises:
-        NotALogError: the object has another shape, or no return of this metric.
+        NotALogError: the object has another shape, or a return beyond `LARGEST_RETURN`.
+        NoReturnsError: it has no return of this metric.
     """
     if not isinstance(log, dict):
         raise NotALogError(f"holds a {type(log).__name__}, not Dopamine's statistics")
@@ -74,13 +82,15 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
             if name in statistics:
                 try:
                     values = np.asarray(statistics[name], float)
-                    by_iteration[int(match[1])] = values.mean() if values.size else np.nan
-                except (TypeError, ValueError):
+                except (ArithmeticError, TypeError, ValueError):
                     raise NotALogError(f"{key}: {name} is not a number") from None
+                if (np.abs(values) > LARGEST_RETURN).any():
+                    raise NotALogError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
+                by_iteration[int(match[1])] = values.mean() if values.size else np.nan
                 break
     known = [i for i, value in by_iteration.items() if np.isfinite(value)]
     if not known:
-        raise NotALogError(f"has no iteration with a {metric}_average_return")
+        raise NoReturnsError(f"has no iteration with a {metric}_average_return")
     if max(known) >= 10**6:
         raise NotALogError(f"has an iteration number {max(known)}")
     returns = np.full(max(known) + 1, np.nan)
@@ -99,22 +109,39 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
 
     Returns:
         Mean returns, shape [num_iterations], or None if there is no readable log.
+
+    Raises:
+        NoReturnsError: none of its readable logs has returns of this metric.
     """
-    logs = [(int(m[1]), p) for p in (run_dir / "logs").iterdir() if (m := _LOG.fullmatch(p.name))]
+    try:
+        paths = list((run_dir / "logs").iterdir())
+    except OSError as error:
+        notify(f"{run_dir}: {_line(error)}; left out")
+        return None
+    logs = [(int(m[1]), path) for path in paths if (m := _LOG.fullmatch(path.name))]
+    without_returns: NoReturnsError | None = None
     for _, path in sorted(logs, reverse=True):
         try:
             with path.open("rb") as file:
                 return returns_of(safe_pickle.load(file), metric)
-        except (
-            safe_pickle.UnsafePickleError,
-            safe_pickle.DamagedPickleError,
-            NotALogError,
-            OSError,
-        ) as error:
-            notify(f"{path}: {error}; left out")
+        except NoReturnsError as error:
+            without_returns = error
+        except _UNREADABLE as error:
+            notify(f"{path}: {_line(error)}; left out")
+    if without_returns is not None:
+        raise without_returns
     if not logs:
         notify(f"{run_dir}: no logs yet; left out")
     return None
+
+
+# A file may hold anything: numbers that no double holds, or more than the memory does.
+_UNREADABLE = (ArithmeticError, ValueError, TypeError, MemoryError, RecursionError, OSError)
+
+
+def _line(error: BaseException) -> str:
+    """An error in one line; some have no words of their own."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
@@ -135,9 +162,11 @@ def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
             macro = re.search(rf"^\s*{re.escape(value[1:])}\s*=\s*(\S+)", text, re.MULTILINE)
             value = macro[1] if macro else ""
         try:
-            return agent_class, float(value)
+            gamma = float(value)
         except ValueError:
             continue
+        if 0 <= gamma <= 1:
+            return agent_class, gamma
     return None
 
 
@@ -196,12 +225,38 @@ def read_runs(
     if only_games is not None:
         wanted = set(only_games)
         found = [run for run in found if run[1] in wanted]
+    found = _without_second_folders(found, notify)
     runs = []
+    without_returns: dict[str, list[str]] = {}
     for agent, game, seed, path in progress(found):
-        returns = read_run(path, metric, notify)
+        try:
+            returns = read_run(path, metric, notify)
+        except NoReturnsError:
+            without_returns.setdefault(agent, []).append(game)
+            continue
         if returns is not None:
             runs.append(Run(agent, game, seed, returns, *(read_gamma(path) or (None, None))))
+    for agent, its_games in without_returns.items():
+        where = games.listing(list(dict.fromkeys(its_games)))
+        notify(
+            f"{agent}: {len(its_games)} runs have no {metric}_average_return; left out ({where})"
+        )
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
+
+
+def _without_second_folders(
+    found: list[tuple[str, str, str, pathlib.Path]], notify: Notify
+) -> list[tuple[str, str, str, pathlib.Path]]:
+    """Leaves out `pong/` of an agent that has `Pong/`: their seeds would count twice."""
+    first: dict[tuple[str, str], pathlib.Path] = {}
+    refused = {}
+    for agent, game, _, path in found:
+        folder = path.parent
+        if first.setdefault((agent, game), folder) != folder:
+            refused[folder] = first[agent, game]
+    for folder, other in refused.items():
+        notify(f"{folder}: the same agent and game as {other}; left out")
+    return [run for run in found if run[3].parent not in refused]
 
 
 def seed_key(seed: str) -> tuple[int, str]:

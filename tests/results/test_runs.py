@@ -53,7 +53,10 @@ def test_older_forms(tmp_path, lines, protocol):
     [[], "text", {}, {"iteration_0": 3}, {"iteration_0": {"eval_average_return": [1]}},
      {"iteration_0": {"train_average_return": ["x"]}},
      {"iteration_0": {"train_average_return": []}},
-     {"iteration_99999999999": {"train_average_return": 1}}],
+     {"iteration_99999999999": {"train_average_return": 1}},
+     {"iteration_0": {"train_average_return": 10**400}},
+     {"iteration_0": {"train_average_return": [1e308, -1e308]}},
+     {"iteration_0": {"train_average_return": 1.1e15}}],
 )  # fmt: skip
 def test_pickles_that_are_no_logs(log):
     with pytest.raises(runs.NotALogError):
@@ -129,9 +132,70 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
         ("dqn_agent.JaxDQNAgent.gamma = 0.99\n", ("JaxDQNAgent", 0.99)),
         ("LogDQNAgent.gamma = @f()\n", None),
         ("# LogDQNAgent.gamma = 0.1\n", None),
+        ("LogDQNAgent.gamma = nan\n", None),
+        ("LogDQNAgent.gamma = 1e999\n", None),
     ],
 )
 def test_gamma_comes_from_the_gin_configuration(tmp_path, text, expected):
     (tmp_path / "operative_config.gin").write_text(text)
     assert runs.read_gamma(tmp_path) == expected
     assert runs.read_gamma(tmp_path / "absent") is None
+
+
+def nested(depth):
+    inner = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+@pytest.mark.parametrize("value", [10**400, 1e308, -1e308, "1" * 500, nested(80), {1}])
+def test_numbers_that_no_return_has_cost_one_run(tmp_path, lines, value):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1, 2])
+    path = synthetic.write_log(tmp_path / "a/Pong/1", [1])
+    path.write_bytes(pickle.dumps({"iteration_0": {"train_average_return": value}}))
+    assert [run.seed for run in runs.read_runs(tmp_path, "train", lines.append)] == ["0"]
+    assert len(lines) == 1 and "1/logs/log_0: iteration_0: train_average_return is" in lines[0]
+
+
+def test_a_number_of_an_iteration_that_is_none(tmp_path, lines):
+    path = synthetic.write_log(tmp_path / "a/Pong/1", [1])
+    path.write_bytes(pickle.dumps({f"iteration_{'9' * 5000}": {"train_average_return": 1}}))
+    assert runs.read_runs(tmp_path, "train", lines.append) == []
+    assert len(lines) == 1 and "log_0" in lines[0]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep\nstack")])
+def test_a_log_that_is_too_much_costs_one_run(tmp_path, lines, monkeypatch, error):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1, 2])
+
+    def load(file):
+        raise error
+
+    monkeypatch.setattr(runs.safe_pickle, "load", load)
+    assert runs.read_runs(tmp_path, "train", lines.append) == []
+    reason = "deep stack" if error.args else "MemoryError"
+    assert lines == [f"{tmp_path / 'a/Pong/0/logs/log_1'}: {reason}; left out"]
+
+
+def test_one_line_for_an_agents_runs_without_evaluation(tmp_path, lines):
+    for game in ("Pong", "Alien"):
+        for seed in range(2):
+            for stop in (1, 2, 3):
+                synthetic.write_log(tmp_path / "a" / game / str(seed), [1] * stop)
+    synthetic.write_log(tmp_path / "b/Pong/0", [1], eval_offset=2)
+    assert [run.agent for run in runs.read_runs(tmp_path, "eval", lines.append)] == ["b"]
+    assert lines == ["a: 4 runs have no eval_average_return; left out (Alien, Pong)"]
+
+
+def test_a_second_folder_of_a_game_is_refused(tmp_path, lines):
+    for seed in range(2):
+        synthetic.write_log(tmp_path / f"a/Pong/{seed}", [1])
+        synthetic.write_log(tmp_path / f"a/pong/{seed}", [9])
+    synthetic.write_log(tmp_path / "b/pong/0", [5])
+    found = runs.read_runs(tmp_path, "train", lines.append)
+    assert [(r.agent, r.game, r.seed, r.returns[0]) for r in found] == [
+        ("a", "Pong", "0", 1), ("a", "Pong", "1", 1), ("b", "Pong", "0", 5),
+    ]  # fmt: skip
+    first, second = tmp_path / "a/Pong", tmp_path / "a/pong"
+    assert lines == [f"{second}: the same agent and game as {first}; left out"]
