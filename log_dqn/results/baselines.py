@@ -9,10 +9,10 @@ import errno
 import hashlib
 import itertools
 import json
-import math
 import os
 import pathlib
 import tempfile
+import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -21,7 +21,7 @@ import pooch
 import requests
 
 from log_dqn.results import games as game_tables
-from log_dqn.results.runs import Notify, Run
+from log_dqn.results.runs import LARGEST_RETURN, Notify, Run
 
 DOPAMINE = (
     "https://raw.githubusercontent.com/google/dopamine/"
@@ -88,7 +88,7 @@ def _is_row(row: Any) -> bool:
         isinstance(row, dict)
         and type(row.get("Iteration")) is int
         and type(row.get("Value")) in (int, float)
-        and math.isfinite(row["Value"])
+        and abs(row["Value"]) <= LARGEST_RETURN
         and type(row.get("Agent")) is str
     )
 
@@ -135,21 +135,19 @@ def load(
     games = [game for game in games if game in set(game_tables.published_games())]
     fetch: Callable[[str], bytes]
     try:
-        if source.startswith(("http://", "https://")):
+        if _is_address(source):
             fetch = _Downloads(source, cache_dir, timeout).read
         else:
-            fetch = _files_of(pathlib.Path(source))
+            fetch = _files_of(source)
     except OSError as error:
-        notify(f"baselines from {source}: {error.filename}: {error.strerror}; {_FINAL}")
+        where = "" if error.filename == source else f"{error.filename}: "
+        notify(f"baselines from {source}: {where}{error.strerror}; {_FINAL}")
         return final_runs(games)
     runs: list[Run] = []
     failed: dict[str, list[str]] = {}
     for game in progress(games):
         try:
             runs += parse(fetch(f"{game.lower()}.json"), game)
-        except (requests.ConnectionError, requests.Timeout):
-            notify(f"baselines from {source}: no connection, or no answer in time; {_FINAL}")
-            break
         except (OSError, ValueError) as error:
             failed.setdefault(_reason(error), []).append(game)
     for reason, names in failed.items():
@@ -157,12 +155,23 @@ def load(
     return runs + final_runs(set(games) - {run.game for run in runs})
 
 
-def _files_of(folder: pathlib.Path) -> Callable[[str], bytes]:
+def _files_of(source: str) -> Callable[[str], bytes]:
+    folder = pathlib.Path(source)
     if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))
+        raise NotADirectoryError(errno.ENOTDIR, "not an http(s) address or folder", source)
     return lambda name: (folder / name).read_bytes()
 
 
+def _is_address(source: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(source)
+        _ = parts.port  # Raises for a port that is none.
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+_NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 _FINAL = "the final scores that travel with the package are used"
 
 
@@ -170,6 +179,8 @@ def _reason(error: Exception) -> str:
     """Why one file could not be had, in words that don't name the file."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
+    if isinstance(error, _NO_ANSWER):
+        return "no connection, or no answer in time"
     if isinstance(error, requests.RequestException):
         return "the download broke off"
     if isinstance(error, OSError):
@@ -178,7 +189,10 @@ def _reason(error: Exception) -> str:
 
 
 class _Downloads:
-    """Files under one address, each downloaded once and kept whole or not at all."""
+    """Files under one address, each downloaded once and kept whole or not at all.
+
+    Once the address doesn't answer it is asked no more; what is kept is still read.
+    """
 
     def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:
         self._address = address.rstrip("/")
@@ -187,6 +201,7 @@ class _Downloads:
         )
         self._folder.mkdir(parents=True, exist_ok=True)
         self._downloader = pooch.HTTPDownloader(timeout=timeout)
+        self._silent: Exception | None = None
         self._hashes: dict[str, str] = {}
         if self._address == DOPAMINE:
             table = game_tables.read_table("baseline_files.csv")
@@ -196,7 +211,13 @@ class _Downloads:
         """Returns a file's content, downloading and checking it if it is not in the cache."""
         kept = self._folder / name
         if not self._is_right(kept, name):
-            self._download(name)
+            if self._silent is not None:
+                raise self._silent
+            try:
+                self._download(name)
+            except _NO_ANSWER as error:
+                self._silent = error
+                raise
         return kept.read_bytes()
 
     def _download(self, name: str) -> None:

@@ -83,7 +83,11 @@ def test_no_folder(tmp_path):
     lines = []
     runs = baselines.load(str(tmp_path / "absent"), ["Pong"], lines.append)
     assert len(runs) == 20
-    assert len(lines) == 1 and "absent: not a folder" in lines[0] and "final scores" in lines[0]
+    assert (
+        len(lines) == 1
+        and "absent: not an http(s) address or folder" in lines[0]
+        and "final scores" in lines[0]
+    )
 
 
 class Server:
@@ -222,6 +226,37 @@ def test_no_server(tmp_path):
     assert len(lines) == 1 and "no connection" in lines[0]
     assert "final scores that travel with the package" in lines[0]
     assert len(runs) == 3 * 20 and files(tmp_path / "cache") == []
+
+
+def test_what_is_kept_is_read_without_a_server(tmp_path):
+    folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=20)
+    lines, cache = [], tmp_path / "cache"
+    server = Server(folder)
+    server.faults["alien.json"] = 404
+    load(server, cache, lines)
+    server.close()
+    lines.clear()
+    runs = load(server, cache, lines)
+    assert with_curves(runs) == {"Pong", "Qbert"}
+    assert {r.agent for r in runs if r.game == "Alien"} == set(baselines.DEFAULT_AGENTS)
+    assert len(lines) == 1 and "baselines of Alien from" in lines[0] and "no conn" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "source", ["ftp://a/b", "http:/a", "http://", "http://[::1", "http://a:x/", "absent folder"]
+)
+def test_neither_address_nor_folder(tmp_path, source):
+    lines = []
+    runs = baselines.load(source, GAMES, lines.append, tmp_path)
+    assert len(lines) == 1 and f"{source}: not an http(s) address or folder" in lines[0]
+    assert len(runs) == 3 * 20 and files(tmp_path) == []
+
+
+@pytest.mark.parametrize("value", [10**400, 1e300, -1e300])
+def test_values_that_no_return_has(value):
+    text = json.dumps([{"Iteration": 0, "Value": value, "Agent": "DQN"}])
+    with pytest.raises(baselines.WrongContentError, match="not a list of rows"):
+        baselines.parse(text, "Pong")
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):
