@@ -32,7 +32,7 @@ class Step(NamedTuple):
         screen: the game's screen before the action, uint8, shape [210, 160, 3].
         values: q_+, q_- and Q of each action for LogDQN, or Q alone; shape [3 or 1, num_actions].
         action: the chosen action.
-        score: the episode's return so far (unclipped rewards).
+        score: the episode's return (unclipped rewards), the action's reward included.
     """
 
     screen: np.ndarray
@@ -138,9 +138,10 @@ def play(agent: Any, environment: Any, max_steps: int) -> Iterator[Step]:
     action = agent.begin_episode(environment.reset())
     score = 0.0
     for _ in range(max_steps):
-        yield Step(emulator.getScreenRGB(), action_values(agent), int(action), score)
+        screen, values = emulator.getScreenRGB(), action_values(agent)
         observation, reward, terminal, _ = environment.step(action)
         score += float(reward)
+        yield Step(screen, values, int(action), score)
         if terminal or environment.game_over:
             return
         action = agent.step(reward, observation)
@@ -220,14 +221,25 @@ class Painter:
         y = top + height - 4 - (height - 8) * (values - low) / span
         draw.rectangle((left, top, right, top + height), outline=_FAINT)
         draw.text((_PANEL_X, top + height / 2 - 8), name, _INK, self._font)
-        draw.text((left - 8, top + 2), _number(high), _INK, self._small, anchor="ra")
-        draw.text((left - 8, top + height - 2), _number(low), _INK, self._small, anchor="rd")
+        low_text, high_text = _bounds(low, high)
+        draw.text((left - 8, top + 2), high_text, _INK, self._small, anchor="ra")
+        draw.text((left - 8, top + height - 2), low_text, _INK, self._small, anchor="rd")
         if len(x) < 2:
             return
         for action in range(values.shape[1]):
             draw.line(list(zip(x.tolist(), y[:, action].tolist(), strict=True)), _FAINT, 1)
         chosen = [float(y[i, step.action]) for i, step in enumerate(self._history)]
         draw.line(list(zip(x.tolist(), chosen, strict=True)), _CHOSEN, 2)
+
+
+def _bounds(low: float, high: float) -> tuple[str, str]:
+    """Two numbers, with as many digits as tell them apart; a panel has room for seven."""
+    texts = _number(low), _number(high)
+    digits = 3
+    while texts[0] == texts[1] and low < high and digits < 7:
+        digits += 1
+        texts = f"{low:.{digits}g}", f"{high:.{digits}g}"
+    return texts
 
 
 def _number(value: float) -> str:

@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         print(write_film(flags.run, flags.out, flags.max_steps, flags.seed))
     except ModuleNotFoundError as error:
-        print(f"play: {error.name} is missing; pip install 'log_dqn[play]'", file=sys.stderr)
+        print(f"play: {error.name} is missing; pip install '.[play]'", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -3,6 +3,7 @@
 import pathlib
 import runpy
 import shutil
+import types
 
 import gin
 import imageio.v2 as imageio
@@ -97,6 +98,59 @@ def test_other_agents_show_q_alone(tmp_path, agent_name):
     [step] = play.play(agent, environment, max_steps=1)
     assert step.values.shape == (1, 4)
     assert step.action == step.values[0].argmax()
+
+
+def test_the_score_holds_the_last_reward():
+    """A made game of three steps with rewards 1, 2 and 4."""
+    rewards = [1.0, 2.0, 4.0]
+
+    class Game:
+        game_over = False
+
+        def __init__(self):
+            ale = types.SimpleNamespace(getScreenRGB=lambda: len(self.actions))
+            self.environment = types.SimpleNamespace(unwrapped=types.SimpleNamespace(ale=ale))
+            self.actions = []
+
+        def reset(self):
+            return "first"
+
+        def step(self, action):
+            self.actions.append(action)
+            done = len(self.actions) == len(rewards)
+            return "next", rewards[len(self.actions) - 1], done, {}
+
+    class Agent:
+        _net_outputs = types.SimpleNamespace(q_values="Q")
+        _sess = types.SimpleNamespace(run=lambda outputs, feed: np.array([[0.0, 1.0]]))
+        state_ph = state = "state"
+
+        def begin_episode(self, observation):
+            return 1
+
+        def step(self, reward, observation):
+            return 0
+
+    game = Game()
+    steps = list(play.play(Agent(), game, max_steps=10))
+    assert [(step.screen, step.action, step.score) for step in steps] == [
+        (0, 1, 1.0), (1, 0, 3.0), (2, 0, 7.0),
+    ]  # fmt: skip
+    assert game.actions == [1, 0, 0]
+    assert [step.score for step in play.play(Agent(), Game(), max_steps=2)] == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.1, 0.2, ("0.100", "0.200")),
+        (0.01691, 0.01693, ("0.01691", "0.01693")),
+        (1.00001, 1.00002, ("1.00001", "1.00002")),
+        (2.0, 2.0, ("2.000", "2.000")),
+    ],
+)
+def test_bounds_of_a_strip_differ(low, high, texts):
+    assert play._bounds(low, high) == texts
 
 
 def test_painter_marks_the_chosen_action():
