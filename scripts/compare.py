@@ -6,6 +6,7 @@ Example:
 
 import argparse
 import contextlib
+import math
 import pathlib
 import shlex
 import sys
@@ -56,7 +57,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     )
     add(
         "--video_pinball_random",
-        type=float,
+        type=_video_pinball_random,
         default=games.VIDEO_PINBALL_RANDOM,
         help="random score of VideoPinball (default: %(default)s; other tables have 0.0)",
     )
@@ -77,7 +78,10 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} holds no name")
+    return names
 
 
 def _joined(parts: list[list[str]] | None) -> tuple[str, ...] | None:
@@ -90,6 +94,17 @@ def _iteration(text: str) -> int | str:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number >= 0, 'common' nor 'final'")
     return int(text)
+
+
+def _video_pinball_random(text: str) -> float:
+    human = games.references()["VideoPinball"].human
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not -math.inf < value < human:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number below the human score {human}")
+    return value
 
 
 def _positive(text: str) -> int:
@@ -112,17 +127,19 @@ def main(arguments: Sequence[str]) -> int:
     """Makes the report; returns the exit status."""
     request, out = parse_arguments(arguments)
     try:
-        compared = comparison.compare(request, notify, show_progress)
+        try:
+            compared = comparison.compare(request, notify, show_progress)
+        except (OSError, ValueError) as error:
+            notify(str(error))
+            return 2
         command = shlex.join(["python", "scripts/compare.py", *arguments])
-        report.write(compared, out, command, show_progress)
+        try:
+            report.write(compared, out, command, show_progress)
+        except OSError as error:
+            notify(f"--out={out}: cannot be written ({error.strerror or error})")
+            return 2
     except KeyboardInterrupt:
         return 130
-    except ValueError as error:
-        notify(str(error))
-        return 2
-    except OSError as error:
-        notify(f"--out={out}: cannot be written ({error.strerror or error})")
-        return 2
     with contextlib.suppress(BrokenPipeError):
         print(out / "report.html")
     return 1 if compared.own_runs_failed else 0

@@ -61,6 +61,7 @@ class Comparison:
         scores: one for each run.
         common_games: the games with human scores that all agents have: aggregates use these.
         main: the agent that is set against the reference; None if there is no other agent.
+        last_iteration: the last iteration that counts; None for each run's own last one.
         notices: what is missing, unequal or could not be read, a line each.
         own_runs_failed: whether `results_dir` was given and gave no run.
     """
@@ -74,6 +75,7 @@ class Comparison:
     scores: list[scores.Score]
     common_games: list[str]
     main: str | None
+    last_iteration: int | None
     notices: list[str]
     own_runs_failed: bool
 
@@ -90,6 +92,10 @@ class Comparison:
             if score.agent == agent:
                 by_game.setdefault(score.game, []).append(score.score)
         return {game: float(np.mean(values)) for game, values in by_game.items()}
+
+    def curve_length(self, agent: str) -> int:
+        """Iterations that all of an agent's runs on the common games have."""
+        return min(_lengths(self.runs, agent, self.common_games))
 
     def relative(self) -> dict[str, float]:
         """Performance of the main agent relative to the reference on each game that both have."""
@@ -115,7 +121,8 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         The comparison; its notices hold what `notify` was told.
 
     Raises:
-        ValueError: a game is unknown, or nothing at all is left to compare.
+        ValueError: a game, the reference or every agent is unknown, or nothing at all is left to
+            compare.
     """
     notices: list[str] = []
 
@@ -126,7 +133,7 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
     wanted_games = games.select(request.games) if request.games else None
     own = _own_runs(request, wanted_games, note, progress)
     if wanted_games is None:
-        wanted_games = sorted({run.game for run in own}) or games.paper55()
+        wanted_games = sorted({run.game for run in own}) or _games_of(request.results_dir)
     published = baselines.load(
         request.baselines,
         wanted_games,
@@ -134,21 +141,19 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         request.cache_dir,
         progress=lambda items: progress("Published baselines", items),
     )
-    own = _with_other_names(own, published, note)
+    taken = _published_names() | {run.agent for run in published}
+    own = _with_other_names(own, taken, note)
+    _refuse_unknown(request, taken | {_own_name(a, taken) for a in _folders(request.results_dir)})
     # LogDQN first: unless told otherwise, it is what is set against the reference.
     own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
     agents = list(request.agents or (*own_agents, *baselines.DEFAULT_AGENTS))
-    if request.reference not in agents:
-        agents.append(request.reference)
+    agents = list(dict.fromkeys([*agents, request.reference]))
     chosen = [run for run in own + published if run.agent in agents]
     for agent in agents:
         if not any(run.agent == agent for run in chosen):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
-    if request.metric == "eval" and any(run.agent in baselines.AGENTS for run in chosen):
-        note("published baselines are training returns; own runs are evaluation returns here")
-
     references = games.references(request.video_pinball_random)
-    last = _last_iteration(request.iteration, chosen)
+    last = _last_iteration(request.iteration, chosen, note)
     scored, kept = [], []
     for run in chosen:
         score = scores.final_score(run.returns, last)
@@ -166,11 +171,17 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         )
     _note_left_out(chosen, kept, last, note)
     agents = [agent for agent in agents if any(s.agent == agent for s in scored)]
+    sources = {agent in own_agents for agent in agents}
+    if request.metric == "eval" and sources == {True, False}:
+        note("published baselines are training returns; own runs are evaluation returns here")
     if last is None:
         _note_unequal_iterations(agents, scored, note)
     for game in sorted({s.game for s in scored} - references.keys()):
         note(f"{game}: no human scores; it is in no aggregate and no relative score")
     common = _common_games(agents, scored, references, note)
+    _note_cut_curves(agents, kept, common, note)
+    for line in gamma_settings(kept, scored)[2]:
+        note(line)
     others = [agent for agent in agents if agent != request.reference]
     return Comparison(
         request=request,
@@ -182,6 +193,7 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         scores=scored,
         common_games=common,
         main=others[0] if others and request.reference in agents else None,
+        last_iteration=last,
         notices=notices,
         own_runs_failed=request.results_dir is not None and not own,
     )
@@ -197,10 +209,11 @@ def _own_runs(
             request.results_dir,
             request.metric,
             note,
+            agents=_wanted_folders(request),
             only_games=wanted_games,
             progress=lambda items: progress("Runs", items),
         )
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         note(f"{error}; only published baselines are compared")
         return []
     if not found:
@@ -208,26 +221,138 @@ def _own_runs(
     return found
 
 
-def _with_other_names(
-    own: list[runs.Run], published: list[runs.Run], note: runs.Notify
-) -> list[runs.Run]:
+_OWN = " (own runs)"
+
+
+def _published_names() -> set[str]:
+    """Names that stand for published agents, here or in figures, on every game."""
+    return {*baselines.AGENTS, *baselines.AGENTS.values()}
+
+
+def _own_name(agent: str, taken: set[str]) -> str:
+    """How an own agent is shown: never by a published one's name."""
+    while agent in taken:
+        agent += _OWN
+    return agent
+
+
+def _with_other_names(own: list[runs.Run], taken: set[str], note: runs.Notify) -> list[runs.Run]:
     """Renames own agents that are called as a published one is."""
-    taken = {run.agent for run in published}
-    clashing = sorted({run.agent for run in own} & taken)
-    for agent in clashing:
-        note(f"{agent}: own runs of this name are shown as '{agent} (own runs)'")
-    return [
-        run._replace(agent=f"{run.agent} (own runs)") if run.agent in clashing else run
-        for run in own
-    ]
+    for agent in sorted({run.agent for run in own} & taken):
+        note(f"{agent}: own runs of this name are shown as '{_own_name(agent, taken)}'")
+    return [run._replace(agent=_own_name(run.agent, taken)) for run in own]
 
 
-def _last_iteration(iteration: int | str, chosen: list[runs.Run]) -> int | None:
+def _folders(results_dir: pathlib.Path | None) -> list[str]:
+    """The agents that have runs in a results folder; none if it cannot be read."""
+    return sorted({agent for agent, *_ in _found(results_dir)})
+
+
+def _games_of(results_dir: pathlib.Path | None) -> list[str]:
+    """The published games that a results folder has runs of, or else the paper's 55."""
+    found = {games.canonical(folder) for _, folder, *_ in _found(results_dir)}
+    return [game for game in games.published_games() if game in found] or games.paper55()
+
+
+def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
+    try:
+        return runs.find_runs(results_dir) if results_dir else []
+    except (OSError, ValueError):
+        return []
+
+
+def _wanted_folders(request: Request) -> set[str] | None:
+    """The folders of own agents to read; all if None."""
+    if request.agents is None:
+        return None
+    named = {*request.agents, request.reference}
+    return named - _published_names() | {name.removesuffix(_OWN) for name in named if _OWN in name}
+
+
+def _refuse_unknown(request: Request, known: set[str]) -> None:
+    for flag, named in (("agents", request.agents), ("reference", (request.reference,))):
+        if named and not known.intersection(named):
+            raise ValueError(
+                f"--{flag}={','.join(named)}: unknown; known are "
+                + ", ".join(sorted(known - set(baselines.AGENTS.values()) | set(baselines.AGENTS)))
+            )
+
+
+def _last_iteration(iteration: int | str, chosen: list[runs.Run], note: runs.Notify) -> int | None:
     if iteration == "final":
         return None
-    if iteration == "common":
-        return min((len(run.returns) for run in chosen), default=1) - 1
-    return int(iteration)
+    if iteration == "common" and chosen:
+        shortest = min(chosen, key=lambda run: len(run.returns))
+        last = len(shortest.returns) - 1
+        note(
+            f"the common iteration is {last} "
+            f"(set by {shortest.agent}/{shortest.game}/{shortest.seed})"
+        )
+        return last
+    return 0 if iteration == "common" else int(iteration)
+
+
+def _lengths(chosen: list[runs.Run], agent: str, common_games: list[str]) -> list[int]:
+    return [len(r.returns) for r in chosen if r.agent == agent and r.game in common_games]
+
+
+def _note_cut_curves(
+    agents: list[str], kept: list[runs.Run], common_games: list[str], note: runs.Notify
+) -> None:
+    for agent in agents if common_games else []:
+        lengths = _lengths(kept, agent, common_games)
+        if min(lengths) < max(lengths):
+            note(
+                f"{agent}: its mean and median curves stop at iteration {min(lengths) - 1}, the "
+                f"last one that all its runs have (the longest run ends at {max(lengths) - 1})"
+            )
+
+
+GammaSettings = dict[str, tuple[str, float]]
+"""For each agent its class and its discount factor."""
+
+
+def gamma_settings(
+    kept: list[runs.Run], scored: list[scores.Score]
+) -> tuple[GammaSettings, list[str], list[str]]:
+    """Finds the agents that take part in a scan of discount factors (Appendix C).
+
+    A run's discount factor and its agent's class come from its gin configuration; the published
+    DQN has gamma 0.99.
+
+    Returns:
+        The agents with one discount factor that have scores on all the games; the games: those
+        of the paper's six on which any agent has scores; and a line for each agent that is left
+        out, if it is one of a scan.
+    """
+    lines = []
+    gammas: dict[str, set[float]] = {}
+    settings: GammaSettings = {}
+    for run in kept:
+        if run.gamma is not None:
+            gammas.setdefault(run.agent, set()).add(run.gamma)
+            settings[run.agent] = (str(run.agent_class), run.gamma)
+    for agent, its in gammas.items():
+        if len(its) > 1:
+            listed = ", ".join(f"{gamma:g}" for gamma in sorted(its))
+            lines.append(
+                f"{agent}: its runs have different discount factors ({listed}) and are averaged "
+                "as one agent's; it is not in the gamma figure"
+            )
+            del settings[agent]
+    scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
+    if any(score.agent == baselines.DQN for score in scored):
+        settings[baselines.DQN] = (baselines.DQN, 0.99)
+    six = sorted({score.game for score in scored} & set(games.PAPER6))
+    for agent in list(settings):
+        missing = sorted(set(six) - {score.game for score in scored if score.agent == agent})
+        if missing:
+            del settings[agent]
+            if scan:
+                lines.append(
+                    f"{agent}: not in the gamma figure; no scores on {games.listing(missing)}"
+                )
+    return settings, six, lines
 
 
 def _note_left_out(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from log_dqn.results import baselines
@@ -73,8 +74,7 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     bars = axes.bar(
         range(len(order)), percent, 0.8, color=[bar_colour(relative[game]) for game in order]
     )
-    texts = [f"{value:+.0f}%" if abs(value) >= 10 else f"{value:+.1f}%" for value in percent]
-    axes.bar_label(bars, texts, rotation=90, padding=3, fontsize=7)
+    axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
     # Room for the numbers at the bars' ends, on the scale as it is drawn.
@@ -90,8 +90,24 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     axes.set_xticks(range(len(order)), order, rotation=90, fontsize=8)
     axes.set_ylabel("relative performance (linear to 100%)")
     title = f"{label(agent)}\nrelative to {label(reference)}, {len(order)} games"
-    axes.set_title(title, fontsize=11)
+    axes.set_title(title, fontsize=11, loc="left")
+    figure.legend(
+        [Patch(color=colour) for colour in (ORANGE, DARK_BLUE, LIGHT_BLUE)],
+        ["more than 50%", "10% to 50%", "less than 10% (in absolute value)"],
+        loc="outside lower left",
+        ncols=3,
+        fontsize=8,
+        frameon=False,
+    )
     return figure
+
+
+def _percent(value: float) -> str:
+    """Whole percents, tenths below 10; more digits where rounding would hide the colour's side."""
+    digits = 0 if abs(value) >= 10 else 1
+    while digits < 2 and abs(value) != round(abs(value), digits) in (10, 50):
+        digits += 1
+    return f"{value:+.{digits}f}%"
 
 
 def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Figure:
@@ -227,12 +243,12 @@ def _short_number(value: float, _: int) -> str:
 
 
 def gamma_scan(
-    points: Mapping[str, Sequence[tuple[float, float, float]]], num_games: int
+    points: Mapping[str, Sequence[tuple[float, float, float, int]]], num_games: int
 ) -> Figure:
     """Mean and median human-normalised score against the discount factor (Appendix C).
 
     Args:
-        points: for each agent (gamma, mean, median), by gamma.
+        points: for each class (gamma, mean, median, number of agents), by gamma.
         num_games: how many games they are taken over.
     """
     figure = _figure(10, 4.2)
@@ -244,7 +260,7 @@ def gamma_scan(
             x, y = [row[0] for row in rows], [row[column] for row in rows]
             axes.plot(x, y, color=colour, marker=marker, label=label(agent))
         axes.set_title(f"{name} over {num_games} games")
-        axes.set_xlabel(r"discount factor $\gamma$")
+        axes.set_xlabel("discount factor \u03b3")
         axes.set_ylabel("human-normalised score")
     _legend(figure, panels[0])
     return figure
@@ -300,8 +316,8 @@ def performance_profiles(
         _line(axes, agent, list(profiles), thresholds, curve)
     axes.set_xlim(thresholds[0], thresholds[-1])
     axes.set_ylim(0, 1)
-    axes.set_xlabel(r"human-normalised score $\tau$")
-    axes.set_ylabel(r"fraction of runs with score > $\tau$")
+    axes.set_xlabel("human-normalised score \u03c4")
+    axes.set_ylabel("fraction of runs with score > \u03c4")
     axes.set_title(f"Performance profile over {num_games} games")
     _legend(figure, axes)
     return figure

@@ -13,7 +13,7 @@ from log_dqn.results.figures import label
 from log_dqn.results.games import VIDEO_PINBALL_RANDOM
 from log_dqn.results.statistics import AGGREGATES, Interval
 
-_HEADINGS = {
+HEADINGS = {
     "relative": "Relative performance",
     "mean_median": "Mean and median",
     "aggregates": "Aggregates",
@@ -47,7 +47,9 @@ th[aria-sort=descending] button::after { content: " \\2193"; color: #0969da; }
 .range { color: #57606a; font-size: .8rem; }
 code { font-size: .85rem; overflow-wrap: anywhere; }
 li { overflow-wrap: anywhere; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; } }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; }
+  th:first-child, td:first-child { min-width: 8rem; max-width: 8rem; white-space: normal;
+    overflow-wrap: anywhere; } }
 """
 
 _SCRIPT = """
@@ -101,9 +103,11 @@ def render(
     title = ", ".join(map(label, comparison.own_agents or comparison.agents))
     parts = [
         f"<h1>Results: {_text(title)}</h1>",
-        _facts(comparison, command),
+        _facts(comparison, command, len(comparison.notices) + len(not_made)),
         "<h2>Aggregates over games</h2>",
         _aggregate_table(comparison, aggregates),
+        "<p>IQM and performance profile pool all runs: where games have unequal numbers of seeds, "
+        "a game with more seeds counts for more.</p>",
         *(_figure(images[name]) for name in order if name in images),
         "<h2>Games</h2>",
         "<p>Scores are means over seeds, in points per episode. A click on a heading sorts.</p>",
@@ -129,12 +133,16 @@ def _text(value: object) -> str:
     return html.escape(str(value))
 
 
-def _facts(comparison: Comparison, command: str) -> str:
+def _facts(comparison: Comparison, command: str, count: int) -> str:
     request = comparison.request
-    iteration = {
-        "final": "each run's last 10% of iterations",
-        "common": "the last 10% of the iterations up to the last one that all runs have",
-    }.get(str(request.iteration), f"the last 10% of iterations up to {request.iteration}")
+    last = comparison.last_iteration
+    iteration = (
+        "each run's last 10% of iterations"
+        if last is None
+        else f"the last 10% of iterations up to {last}"
+    )
+    if request.iteration == "common":
+        iteration += ", the last one that all runs have"
     metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
     random = request.video_pinball_random
     other = "" if random != VIDEO_PINBALL_RANDOM else " (Wang et al.; other tables have 0.0)"
@@ -151,7 +159,6 @@ def _facts(comparison: Comparison, command: str) -> str:
         f"{random:g}{other}",
     }
     rows = "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in facts.items())
-    count = len(comparison.notices)
     missing = f'<a href="#missing">{count or "no"} note{"" if count == 1 else "s"}</a>'
     return (
         f"<dl>{rows}<dt>Missing or unequal</dt><dd>{missing}</dd>"
@@ -161,7 +168,7 @@ def _facts(comparison: Comparison, command: str) -> str:
 
 def _figure(picture: Shown) -> str:
     data = base64.b64encode(picture.png).decode()
-    heading = _HEADINGS[picture.name]
+    heading = HEADINGS[picture.name]
     # On a narrow screen a figure shrinks no further than its text stays readable.
     size = f"max-width: {picture.width:.0f}px; min-width: {0.6 * picture.width:.0f}px"
     return (

@@ -5,15 +5,15 @@ import io
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from log_dqn.results import baselines, figures, page, statistics
-from log_dqn.results.comparison import Comparison, Progress
-from log_dqn.results.games import PAPER6
+from log_dqn.results import figures, page, statistics
+from log_dqn.results.comparison import Comparison, Progress, gamma_settings
 from log_dqn.results.statistics import Interval
 
 THRESHOLDS = np.linspace(0, 8, 161)
@@ -33,6 +33,10 @@ class Results(NamedTuple):
     curves: dict[str, Interval]
     profiles: dict[str, Interval]
     improvement: dict[str, Interval]
+
+
+GammaPoint = tuple[float, float, float, int]
+"""Discount factor, best mean, best median, number of agents."""
 
 
 def compute(comparison: Comparison, progress: Progress) -> Results:
@@ -55,6 +59,8 @@ def compute(comparison: Comparison, progress: Progress) -> Results:
             lambda sample: statistics.profile(sample, THRESHOLDS), matrix, repetitions=repetitions
         )
         curves = statistics.curve_array(comparison.runs, agent, games, comparison.normalise)
+        # Where a run has ended the mean would jump, and no interval could be given.
+        curves = curves[:, :, : comparison.curve_length(agent)]
         results.curves[agent] = statistics.interval(
             statistics.mean_and_median, curves, repetitions=repetitions
         )
@@ -68,32 +74,25 @@ def compute(comparison: Comparison, progress: Progress) -> Results:
     return results
 
 
-def gamma_points(comparison: Comparison) -> tuple[dict[str, list[tuple[float, float, float]]], int]:
+def gamma_points(comparison: Comparison) -> tuple[dict[str, list[GammaPoint]], int]:
     """Mean and median over the paper's six games against the discount factor (Appendix C).
 
-    A run's discount factor and its agent's class come from its gin configuration; agents of one
-    class and gamma (folders with other values of c, say) are represented by the best of them,
-    as in the paper. The published DQN (gamma 0.99) stands beside them.
+    Agents of one class and gamma (folders with other values of c, say) are represented by the
+    best mean and the best median among them, as in the paper. The published DQN (gamma 0.99)
+    stands beside them. `gamma_settings` says which agents take part, on which games.
 
     Returns:
-        For each class with at least one agent that has all the games, (gamma, mean, median) by
-        gamma, and the number of games: those of the six on which every such agent has scores.
-        Nothing if no class has two discount factors.
+        For each class (gamma, best mean, best median, number of agents) by gamma, and the number
+        of games. Nothing if no class has two discount factors.
     """
-    settings = {r.agent: (r.agent_class, r.gamma) for r in comparison.runs if r.gamma is not None}
-    if baselines.DQN in comparison.agents:
-        settings[baselines.DQN] = (baselines.DQN, 0.99)
-    played = {
-        agent: {s.game for s in comparison.scores if s.agent == agent} & set(PAPER6)
-        for agent in settings
-    }
-    games = sorted(set.intersection(*played.values())) if played else []
-    best: dict[str, dict[float, tuple[float, float]]] = {}
+    settings, games, _ = gamma_settings(comparison.runs, comparison.scores)
+    best: dict[str, dict[float, tuple[float, float, int]]] = {}
     for agent, (agent_class, gamma) in settings.items() if games else ():
         matrix = statistics.score_matrix(comparison.scores, agent, games)
-        mean, median, *_ = statistics.aggregates(matrix)
-        so_far = best.setdefault(str(agent_class), {}).get(float(gamma or 0), (-np.inf, -np.inf))
-        best[str(agent_class)][float(gamma or 0)] = (max(so_far[0], mean), max(so_far[1], median))
+        mean, median, *_ = map(float, statistics.aggregates(matrix))
+        by_gamma = best.setdefault(agent_class, {})
+        so_far = by_gamma.get(gamma, (-np.inf, -np.inf, 0))
+        by_gamma[gamma] = (max(so_far[0], mean), max(so_far[1], median), so_far[2] + 1)
     if not any(len(by_gamma) > 1 for by_gamma in best.values()):
         return {}, 0
     points = {
@@ -113,6 +112,18 @@ def _learning_curves(comparison: Comparison) -> dict[str, dict[str, np.ndarray]]
         }
         for game in comparison.games
     }
+
+
+def _gamma_caption(points: Mapping[str, Sequence[GammaPoint]]) -> str:
+    several = [
+        f"{n} agents of {name} at {gamma:g}"
+        for name, rows in points.items()
+        for gamma, _, _, n in rows
+        if n > 1
+    ]
+    if not several:
+        return "each point is one agent"
+    return f"best mean and best median, each over the {', '.join(several)}; else one agent"
 
 
 class Picture(NamedTuple):
@@ -138,13 +149,23 @@ def pictures(comparison: Comparison, results: Results) -> tuple[list[Picture], l
                 lambda: figures.relative_bars(relative, main, reference),
             )
         )
-    else:
+    elif reference not in comparison.agents:
+        missing.append(
+            f"relative performance: the reference {figures.label(reference)} has no runs"
+        )
+    elif main is None:
         missing.append("relative performance: needs an agent beside the reference")
+    else:
+        missing.append(
+            f"relative performance: {figures.label(main)} and the reference have no game with "
+            "human scores in common"
+        )
     if num_games:
         made += [
             Picture(
                 "mean_median",
-                "Human-normalised score at each iteration; bands are 95% intervals.",
+                "Human-normalised score at each iteration, up to the last one that all runs of "
+                "the agent have; bands are 95% intervals.",
                 lambda: figures.mean_and_median_curves(results.curves, num_games),
             ),
             Picture(
@@ -174,14 +195,14 @@ def pictures(comparison: Comparison, results: Results) -> tuple[list[Picture], l
             Picture(
                 "gamma",
                 "Mean and median against the discount factor over games of the paper's "
-                "six-game study; each point is the best agent of its class and gamma.",
+                f"six-game study; {_gamma_caption(points)}.",
                 lambda: figures.gamma_scan(points, num_gamma_games),
             )
         )
     else:
         missing.append(
             "mean and median against gamma: needs own runs of one agent class with two discount "
-            "factors (operative_config.gin) on the paper's six games"
+            "factors (operative_config.gin), each on all of the paper's six games that are compared"
         )
     curves = _learning_curves(comparison)
     made.append(
@@ -197,7 +218,8 @@ def pictures(comparison: Comparison, results: Results) -> tuple[list[Picture], l
 def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Progress) -> None:
     """Writes `scores.csv`, `aggregates.csv`, `relative.csv`, figures and `report.html`.
 
-    Each file is written aside and appears under its name when all of them are complete.
+    Each file is written aside and appears under its name when all of them are complete; then
+    figures of an earlier report that are not made this time are removed.
 
     Args:
         comparison: what is compared.
@@ -221,7 +243,8 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Pro
         made, missing = pictures(comparison, results)
         shown = []
         for picture in progress("Figures", made):
-            figure = picture.draw()
+            with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
+                figure = picture.draw()
             png = io.BytesIO()
             figure.savefig(png, format="png", dpi=150)
             (aside / f"{picture.name}.png").write_bytes(png.getvalue())
@@ -233,6 +256,10 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Pro
         (aside / "report.html").write_text(html, encoding="utf-8")
         for path in sorted(aside.iterdir()):
             os.replace(path, out / path.name)
+        # Figures of an earlier report that this one does not have.
+        for name in page.HEADINGS.keys() - {picture.name for picture in made}:
+            for kind in ("png", "pdf"):
+                (out / f"{name}.{kind}").unlink(missing_ok=True)
 
 
 def _rounded(rows: Sequence[tuple]) -> list[tuple]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from log_dqn.results import comparison
+from log_dqn.results import comparison, page
 from tests.results import synthetic
 
 GAMES = ["Pong", "Alien", "DoubleDunk"]
@@ -43,7 +43,11 @@ def ends(compared):
 
 
 def test_each_run_at_its_own_end(published, unequal):
-    compared, [line] = compare(published, unequal)
+    compared, [line, cut] = compare(published, unequal)
+    assert cut == (
+        "log_dqn: its mean and median curves stop at iteration 29, the last one that all its runs "
+        "have (the longest run ends at 49)"
+    )
     assert "log_dqn: its runs end at iteration 29 to 49, others at 198; --iteration=common" in line
     assert ends(compared)["log_dqn", "DoubleDunk"] == 29
     assert ends(compared)["DQN", "Pong"] == 198
@@ -52,7 +56,10 @@ def test_each_run_at_its_own_end(published, unequal):
 
 def test_all_at_their_common_iteration(published, unequal):
     compared, lines = compare(published, unequal, iteration="common")
-    assert lines == []
+    assert lines[0] == "the common iteration is 29 (set by log_dqn/DoubleDunk/0)"
+    assert compared.last_iteration == 29
+    facts = page._facts(compared, "command", 0)
+    assert "up to 29, the last one that all runs have" in facts
     assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
     [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]
     curve = synthetic.curve("Pong", 50, 1.0, 1)
@@ -80,6 +87,52 @@ def test_evaluation_returns(published, tmp_path):
     assert [score.score for score in compared.scores if score.agent == "a"] == [3]
     compared, _ = compare(published, tmp_path)
     assert [score.score for score in compared.scores if score.agent == "a"] == [1]
+
+
+def test_evaluation_returns_that_are_not_there(published, tmp_path):
+    write_runs(tmp_path, "log_dqn", ["Pong", "Alien"], 20)
+    compared, lines = compare(published, tmp_path, metric="eval")
+    assert lines == [
+        "log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)",
+        f"--results_dir={tmp_path}: no run of it can be compared",
+    ]
+    assert compared.games == ["Alien", "Pong"] and compared.own_runs_failed
+
+
+@pytest.mark.parametrize("name", ["DQN", JAX_DQN, "DQN (JAX: Adam, MSE)"])
+def test_own_runs_never_bear_a_published_name(tmp_path, name):
+    """Also where nothing is published: Defender."""
+    write_runs(tmp_path / "runs", name, ["Defender"], 20, seeds=1)
+    write_runs(tmp_path / "runs", "mine", ["Defender"], 20, seeds=1)
+    compared, lines = compare(tmp_path, tmp_path / "runs")
+    shown = f"{name} (own runs)"
+    assert lines[0] == f"{name}: own runs of this name are shown as '{shown}'"
+    assert compared.agents == [shown, "mine"]
+    compared, _ = compare(tmp_path, tmp_path / "runs", agents=(shown, "mine", shown))
+    assert compared.agents == [shown, "mine"]
+
+
+def test_other_agents_runs_are_not_read(published, tmp_path):
+    write_runs(tmp_path, "a", ["Pong"], 199)
+    write_runs(tmp_path, "b", ["Alien"], 199)
+    (tmp_path / "b/Alien/0/logs/log_198").write_bytes(b"")
+    compared, lines = compare(published, tmp_path, agents=("a",))
+    assert (compared.games, lines) == (["Pong"], [])
+    compared, lines = compare(published, tmp_path, agents=("a",), reference="b")
+    assert compared.games == ["Alien", "Pong"] and "b/Alien/0" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"reference": "Rainbow2"}, "--reference=Rainbow2: unknown; known are C51, DQN, DQN .*, a"),
+        ({"agents": ("x", "y")}, "--agents=x,y: unknown; known are C51, .* IQN, .*, a"),
+    ],
+)
+def test_unknown_agents_are_refused(published, tmp_path, settings, message):
+    write_runs(tmp_path, "a", ["Pong"], 20, seeds=1)
+    with pytest.raises(ValueError, match=message):
+        compare(published, tmp_path, **settings)
 
 
 def test_the_jax_dqn_only_takes_part_when_named(published):

@@ -65,6 +65,13 @@ def test_whole_report(tmp_path, published, capsys):
         with Image.open(out / f"{name}.png") as image:
             assert len(set(image.convert("L").resize((64, 64)).getdata())) > 5
 
+    page = (out / "report.html").read_text()
+    assert "VideoPinball&#x27;s random score is 16256.9 (Wang" in page
+    assert "<td>log_dqn</td><td>own runs</td><td>3</td><td>2</td><td>199</td>" in page
+    assert "<td>IQN</td><td>published</td><td>3</td><td>5</td><td>198</td>" in page
+    # The one thing missing is the gamma figure.
+    assert page.count("<li>") == 1 and '<a href="#missing">1 note</a>' in page
+
     rows = table(out / "scores.csv")
     assert list(rows[0]) == ["game", "agent", "seed", "iteration", "score", "hns"]
     assert len(rows) == 3 * (2 + 4 * 5)
@@ -108,11 +115,12 @@ def test_the_two_dqns_are_named_apart(tmp_path, published, capsys):
     jax = "DQN (Adam + MSE in JAX)"
     status, _, _ = run(
         capsys, f"--out={out}", f"--baselines={published}", "--games=Pong",
-        f"--reference={jax}", "--agents", "IQN",
+        f"--reference={jax}", "--agents", "IQN", "--video_pinball_random=0.0",
     )  # fmt: skip
     assert status == 0
     page = (out / "report.html").read_text()
     assert "DQN (JAX: Adam, MSE)" in page and "TensorFlow" not in page
+    assert "VideoPinball&#x27;s random score is 0<" in page
     assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
 
 
@@ -168,7 +176,7 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
 
 
 def test_agents_without_a_common_game(tmp_path, published, capsys):
-    write_runs(tmp_path / "runs", agent="a", game_names=["Pong"])
+    write_runs(tmp_path / "runs", agent="a$_{", game_names=["Pong"])
     write_runs(tmp_path / "runs", agent="b", game_names=["Alien"])
     status, _, lines = run(
         capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
@@ -201,7 +209,13 @@ def test_a_results_folder_that_is_none(tmp_path, published, capsys):
         (["--repetitions=0"], "'0' is not a whole number >= 1"),
         (["--metric=test"], "--metric"),
         (["--out=/proc/report"], "--out=/proc/report: cannot be written"),
-        (["--agents=Rainbow2", "--reference=none"], "nothing to compare"),
+        (["--agents=Rainbow2", "--reference=none"], "--agents=Rainbow2: unknown"),
+        (["--reference=none"], "--reference=none: unknown; known are C51, DQN, DQN (Adam"),
+        (["--agents="], "'' holds no name"),
+        (["--games=,"], "',' holds no name"),
+        (["--video_pinball_random=17667.9"], "is not a number below the human score 17667.9"),
+        (["--video_pinball_random=nan"], "'nan' is not a number below the human score"),
+        (["--video_pinball_random=-inf"], "--video_pinball_random"),
     ],
 )
 def test_bad_arguments(tmp_path, published, capsys, arguments, message):
@@ -229,6 +243,16 @@ def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys
     status, _, [line] = run(capsys, f"--out={out}", f"--baselines={published}", "--games=Alien")
     assert status == 2 and "No space left on device" in line
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+    # And a later report leaves no figure of an earlier one.
+    monkeypatch.undo()
+    (out / "notes.png").write_bytes(b"the user's own")
+    assert "relative.png" in before and "improvement.pdf" in before
+    arguments = ["--games=Pong", "--agents=DQN"]
+    assert run(capsys, f"--out={out}", f"--baselines={published}", *arguments)[0] == 0
+    names = ("mean_median", "aggregates", "profile", "learning_curves")
+    expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")} | {"notes.png"}
+    assert {path.name for path in out.glob("*.p*")} == expected
 
 
 def test_gamma_figure(tmp_path, published, capsys):
