@@ -60,18 +60,15 @@ def test_profile_equals_rliables():
     )
 
 
-@pytest.mark.parametrize("column", range(4))
-def test_intervals_agree_with_rliables(column):
+def test_intervals_agree_with_rliables():
     scores = np.random.default_rng(3).gamma(1.0, 1.0, (5, 20))
     ours = statistics.interval(statistics.aggregates, scores, repetitions=3000)
     np.random.seed(0)
-    _, theirs = library.get_interval_estimates(
-        {"a": scores}, lambda x: statistics.aggregates(x)[[column]], reps=3000
-    )
-    low, high = theirs["a"].ravel()
-    assert ours.low[column] == pytest.approx(low, abs=0.06 * (high - low))
-    assert ours.high[column] == pytest.approx(high, abs=0.06 * (high - low))
-    assert ours.value[column] == statistics.aggregates(scores)[column]
+    _, theirs = library.get_interval_estimates({"a": scores}, statistics.aggregates, reps=3000)
+    low, high = theirs["a"]
+    assert (np.abs(ours.low - low) < 0.06 * (high - low)).all()
+    assert (np.abs(ours.high - high) < 0.06 * (high - low)).all()
+    np.testing.assert_array_equal(ours.value, statistics.aggregates(scores))
 
 
 def test_the_interval_of_a_mean_is_the_known_one():
