@@ -24,9 +24,7 @@ def test_jax_log_dqn_learns_cartpole(tmp_path, capsys):
     assert train.main([f"--base_dir={tmp_path}", *arguments]) == 0
     log = pickle.loads((pathlib.Path(tmp_path) / "logs" / "log_5").read_bytes())
     learned = [log[f"iteration_{i}"]["eval_average_return"][0] for i in (4, 5)]
-    untrained = log["iteration_0"]["eval_average_return"][0]
     with capsys.disabled():
         print(f"\nCartPole, at most 200: {np.mean(learned):.0f} after 6,000 agent steps")
     # A random policy gets about 22, one that leans to one side 9, a perfect one 200.
-    assert untrained < 60
     assert np.mean(learned) > 100
