@@ -1,6 +1,7 @@
 """Dopamine's training loop with seeds, safe checkpoints and one line of progress."""
 
 import ast
+import contextlib
 import errno
 import functools
 import os
@@ -9,7 +10,7 @@ import pickle
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gin
@@ -159,21 +160,26 @@ class ProgressRunner(run_experiment.Runner):
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
-                self._write_results(self._start_iteration - 1)
+                last = self._start_iteration - 1
+                with self._stopping_cleanly(last):
+                    self._write_results(last)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._progress.set_description_str(self._title(iteration), refresh=False)
-                self._run_and_save(iteration)
+                with self._stopping_cleanly(iteration):
+                    statistics = self._run_one_iteration(iteration)
+                    self._logger[f"iteration_{iteration}"] = statistics
+                    self._checkpoint_experiment(iteration)
+                    self._write_results(iteration)
                 # Episodes run to their end, so phases overshoot; keep to the plan's count.
                 self._progress.n = (iteration + 1) * steps_per_iteration
-                self._report(iteration, self._logger.data[f"iteration_{iteration}"])
+                self._report(iteration, statistics)
         self._collector_dispatcher.close()
 
-    def _run_and_save(self, iteration: int) -> None:
+    @contextlib.contextmanager
+    def _stopping_cleanly(self, iteration: int) -> Iterator[None]:
+        """Turns what must stop a run, and is no fault of the program, into RunStopped."""
         try:
-            statistics = self._run_one_iteration(iteration)
-            self._logger[f"iteration_{iteration}"] = statistics
-            self._checkpoint_experiment(iteration)
-            self._write_results(iteration)
+            yield
         except tf.errors.InvalidArgumentError as error:
             raise self._stopped_by_loss(error) from error
         except FloatingPointError as error:

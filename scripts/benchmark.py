@@ -73,6 +73,28 @@ def report(figure: str, ours: np.ndarray, theirs: np.ndarray, unit: str) -> None
     )
 
 
+def play(agent: Any, environment: Any, action: int, steps: int) -> int:
+    """Plays agent steps of training, as Dopamine's runner does.
+
+    Args:
+        agent: the agent.
+        environment: its game, in the middle of an episode.
+        action: the action that the agent has chosen.
+        steps: agent steps.
+
+    Returns:
+        The action that it has chosen now.
+    """
+    for _ in range(steps):
+        frame, reward, terminal, _ = environment.step(action)
+        if terminal:
+            agent.end_episode(np.clip(reward, -1, 1))
+            action = agent.begin_episode(environment.reset())
+        else:
+            action = agent.step(np.clip(reward, -1, 1), frame)
+    return action
+
+
 class Learner:
     """An agent in its own graph with a game, as it is in the middle of training."""
 
@@ -100,14 +122,8 @@ class Learner:
         self.agent.training_steps = 0
 
     def loop(self, steps: int) -> None:
-        """Plays agent steps of training, as Dopamine's runner does."""
-        for _ in range(steps):
-            frame, reward, terminal, _ = self.environment.step(self._action)
-            if terminal:
-                self.agent.end_episode(np.clip(reward, -1, 1))
-                self._action = self.agent.begin_episode(self.environment.reset())
-            else:
-                self._action = self.agent.step(np.clip(reward, -1, 1), frame)
+        """Plays agent steps of training."""
+        self._action = play(self.agent, self.environment, self._action, steps)
 
     def train(self, steps: int) -> None:
         """Runs training steps of one batch of 32."""
@@ -120,15 +136,23 @@ class Learner:
             self.agent._sess.run(self.agent._q_argmax, {self.agent.state_ph: self.agent.state})
 
 
-def peak_memory(name: str) -> float:
-    """Returns the peak memory, in MiB, of a process that trains one agent for 2,000 steps."""
+def peak_memory(script: str, name: str) -> np.ndarray:
+    """Measures one agent's memory in a process of its own.
+
+    Args:
+        script: the program, which takes `--measure_memory_of` and prints MiB last.
+        name: the agent.
+
+    Returns:
+        The peak in MiB, shape [1].
+    """
     output = subprocess.run(
-        [sys.executable, __file__, "--measure_memory_of", name],
+        [sys.executable, script, "--measure_memory_of", name],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    return float(output.split()[-1])
+    return np.array([float(output.split()[-1])])
 
 
 def benchmark_agents(rounds: int) -> None:
@@ -136,7 +160,7 @@ def benchmark_agents(rounds: int) -> None:
     print(f"{GAME}, batch size 32, TensorFlow {tf.__version__} on {'a GPU' if DEVICES else 'CPU'}")
     print(f"{'':<22}{'LogDQN':>10}{'DQN':>10}")
     # First: a process's peak begins at the size of the process that starts it.
-    memory = [np.array([peak_memory(name)]) for name in ("LogDQN", "DQN")]
+    memory = [peak_memory(__file__, name) for name in ("LogDQN", "DQN")]
     learners = {name: Learner(name, replay_steps=2000) for name in AGENTS}
 
     def measure(figure: str, steps: int, method: str) -> tuple[np.ndarray, np.ndarray]:

@@ -10,12 +10,9 @@ Figures as in `benchmark.py`. LogDQN is compared with DQN twice: with the same o
 import argparse
 import functools
 import resource
-import subprocess
-import sys
 
 import absl.logging
-import numpy as np
-from benchmark import GAME, interleave, report
+from benchmark import GAME, interleave, peak_memory, play, report
 
 from log_dqn import compat
 
@@ -60,14 +57,8 @@ class Learner:
         self.loop(replay_steps + 10)
 
     def loop(self, steps: int) -> None:
-        """Plays agent steps of training, as Dopamine's runner does."""
-        for _ in range(steps):
-            frame, reward, terminal, _ = self.environment.step(self._action)
-            if terminal:
-                self.agent.end_episode(np.clip(reward, -1, 1))
-                self._action = self.agent.begin_episode(self.environment.reset())
-            else:
-                self._action = self.agent.step(np.clip(reward, -1, 1), frame)
+        """Plays agent steps of training."""
+        self._action = play(self.agent, self.environment, self._action, steps)
         jax.block_until_ready(self.agent.online_params)
 
     def train(self, steps: int) -> None:
@@ -86,17 +77,6 @@ class Learner:
         self.agent.eval_mode = False
 
 
-def peak_memory(name: str) -> float:
-    """Returns the peak memory, in MiB, of a process that trains one agent for 1,000 steps."""
-    output = subprocess.run(
-        [sys.executable, __file__, "--measure_memory_of", name],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return float(output.split()[-1])
-
-
 def main() -> None:
     """Runs the measurements."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
@@ -113,7 +93,7 @@ def main() -> None:
     device = jax.devices()[0]
     print(f"{GAME}, batch size 32, JAX {jax.__version__} on {device.device_kind}")
     # First: a process's peak begins at the size of the process that starts it.
-    memory = {name: np.array([peak_memory(name)]) for name in AGENTS}
+    memory = {name: peak_memory(__file__, name) for name in AGENTS}
     learners = {name: Learner(name, replay_steps=500) for name in AGENTS}
     figures = {"train": "training step", "act": "acting", "loop": "whole loop"}
     seconds = {

@@ -384,3 +384,20 @@ def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypat
 def test_episodes_over_the_end_of_an_iteration_are_refused(tmp_path, capsys):
     assert run(tmp_path / "a", *tiny(), "--gin_bindings=Runner.max_steps_per_episode=None") == 2
     assert "max_steps_per_episode is None; it must be a whole" in capsys.readouterr().err
+
+
+def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, capsys, monkeypatch):
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    capsys.readouterr()
+
+    def find_no_space(self, iteration):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.ProgressRunner, "_write_results", find_no_space)
+        assert run(tmp_path, *tiny(), SEED, iterations(2)) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "No space left on device" in err
+    assert err.endswith(f"the last good checkpoint is {tmp_path}/checkpoints/0\n")
+    assert run(tmp_path, *tiny(), SEED, iterations(2)) == 0

@@ -21,11 +21,7 @@ from log_dqn.jax import (
     optimizers,
     update,
 )
-
-
-def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(allowed)}")
+from log_dqn.mapping import check
 
 
 @gin.configurable
@@ -125,8 +121,11 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
             clip_bootstrap=clip_bootstrap,
             clip_inverse=clip_inverse,
         )
-        _check_choice("head_init", head_init, heads.HEAD_INITS)
-        _check_choice("loss_type", loss_type, log_space.LOSSES)
+        for name, value, allowed in (
+            ("head_init", head_init, heads.HEAD_INITS),
+            ("loss_type", loss_type, log_space.LOSSES),
+        ):
+            check(name, value, value in allowed, f"one of {', '.join(allowed)}")
 
         def two_headed(num_actions: int, **settings: Any) -> heads.TwoHeadedNetwork:
             return heads.TwoHeadedNetwork(
