@@ -23,6 +23,7 @@ setuptools.setup(
         "log_dqn.linear",
         "log_dqn.results",
         "log_dqn.tf",
+        "log_dqn.vectorized",
     ],
     package_dir={"log_dqn.configs": "configs"},
     package_data={"log_dqn.configs": ["*.gin"], "log_dqn.results": ["data/*.csv"]},
