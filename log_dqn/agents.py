@@ -1,6 +1,7 @@
 """The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
 
 import contextlib
+import math
 from typing import Any
 
 import gin
@@ -16,7 +17,7 @@ from dopamine.tf.agents.dqn import dqn_agent
 from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
-from log_dqn import compat
+from log_dqn import compat, log_space
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.mapping import as_number, check
 from log_dqn.tf import graph_hooks, log_dqn_agent
@@ -74,13 +75,26 @@ def _check_agent_settings(agent_class: str) -> None:
         # References (@...) and macros (%...) are checked by what they name.
         return value if isinstance(value, (int, float, str, tuple, type(None))) else default
 
-    for name in ("update_period", "target_update_period", "update_horizon"):
+    for name in (
+        "update_period", "target_update_period", "update_horizon", "stack_size",
+        "summary_writing_frequency",
+    ):  # fmt: skip
         check_counts({name: bound(f"{agent_class}.{name}", 1)})
     for name in ("epsilon_train", "epsilon_eval"):
         epsilon = bound(f"{agent_class}.{name}", 0)
         check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
     gamma = bound(f"{agent_class}.gamma", 0.5)
     check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    history = bound(f"{agent_class}.min_replay_history", 0)
+    is_number = 0 <= as_number(history) < math.inf
+    check("min_replay_history", history, is_number, "0 or a positive number")
+    period = bound(f"{agent_class}.epsilon_decay_period", 1)
+    is_positive = 0 < as_number(period) < math.inf
+    check("epsilon_decay_period", period, is_positive, "a positive number")
+    loss = bound(f"{agent_class}.loss_type", "mse")
+    check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
+    epsilon_fn = bound(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
+    check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
     for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
         for name in ("batch_size", "replay_capacity", "max_capacity"):
             check_counts({name: bound(f"{replay}.{name}", 1)})
@@ -131,7 +145,8 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
-    _check_agent_settings(AGENTS[name].__name__)
+    for cls in AGENTS[name].__mro__[:-1]:
+        _check_agent_settings(cls.__name__)
     settings = {
         "num_actions": int(environment.action_space.n),
         "summary_writer": summary_writer,

@@ -228,7 +228,9 @@ def configure(
 
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
-_SETTING_ERRORS = (ValueError, TypeError, AttributeError, AssertionError, MemoryError)
+_SETTING_ERRORS = (
+    ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,
+)  # fmt: skip
 
 
 def _run_files(folder: pathlib.Path) -> list[pathlib.Path]:

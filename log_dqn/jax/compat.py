@@ -11,7 +11,10 @@ import optax
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.replay_memory import accumulator, elements
 
+from log_dqn.mapping import check
+
 _create_optimizer = dqn_agent.create_optimizer
+_NAMES = ("adam", "rmsprop", "sgd")
 
 
 def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.GradientTransformation:
@@ -20,9 +23,20 @@ def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.Gra
     Reason: Dopamine's JAX agents take an optimizer's name only, and their RMSProp starts its mean
     square at zero, where TensorFlow 1's, with which DQN's baseline was made, starts at one.
     Can go: when they take optax optimizers.
+
+    Args:
+        optimizer: the optimizer, or its name.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        ValueError: if it is neither.
     """
     if isinstance(optimizer, optax.GradientTransformation):
         return optimizer
+    allowed = f"one of {', '.join(map(repr, _NAMES))}, or an optimizer of optax: @rmsprop_tf()"
+    check("optimizer", optimizer, optimizer in _NAMES, allowed)
     return _create_optimizer(optimizer)
 
 

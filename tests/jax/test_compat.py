@@ -89,5 +89,6 @@ def test_an_optimizer_may_be_given_by_itself_or_by_name():
     by_name = dqn_agent.create_optimizer("sgd")
     updates, _ = by_name.update(np.ones(2), by_name.init(np.ones(2)))
     np.testing.assert_allclose(updates, [-6.25e-5] * 2, rtol=1e-6)
-    with pytest.raises(ValueError, match="Unsupported optimizer x"):
-        dqn_agent.create_optimizer("x")
+    for wrong in ("x", None, optax.sgd):
+        with pytest.raises(ValueError, match=r"^optimizer is .*; it must be one of 'adam', 'rms"):
+            dqn_agent.create_optimizer(wrong)

@@ -223,6 +223,11 @@ class _NoDense(nn.Module):
         ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number, at least 1"),
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
+        ({"observation_shape": 4}, "observation_shape is 4; it must be a tuple of whole numbers"),
+        ({"network": "x"}, "network is 'x'; it must be a network class"),
+        ({"epsilon_fn": 1}, "epsilon_fn is 1; it must be a schedule"),
+        ({"preprocess_fn": 1}, "preprocess_fn is 1; it must be a function, or None"),
+        ({"optimizer": "x"}, "optimizer is 'x'; it must be one of 'adam', 'rmsprop', 'sgd', or"),
         ({"network": _NoDense}, "network is _NoDense; its last layer must be a Dense layer"),
     ],
 )

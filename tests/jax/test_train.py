@@ -193,11 +193,45 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
         (["--gin_bindings=JaxLogDQNAgent.loss_type='x'"], "loss_type is 'x'; it must be one of"),
         (["--gin_bindings=JaxLogDQNAgent.gama=1"], "parameter named 'gama'"),
         (["--seed=4294967296"], "seed is 4294967296; it must be a whole number"),
+        *(
+            ([f"--gin_bindings=JaxLogDQNAgent.{name}={value}"], f"{name} is {value}; it must be")
+            for name, value in (
+                ("min_replay_history", "-1"),
+                ("min_replay_history", "'a'"),
+                ("epsilon_decay_period", "0"),
+                ("summary_writing_frequency", "0"),
+                ("stack_size", "0"),
+                ("observation_shape", "84"),
+                ("network", "3"),
+                ("epsilon_fn", "'x'"),
+                ("preprocess_fn", "3"),
+                ("optimizer", "'adagrad'"),
+            )
+        ),
+        *(
+            ([f"--gin_bindings=rmsprop_tf.{name}={value}"], f"{name} is {value}; it must be")
+            for name, value in (
+                ("learning_rate", "-0.1"),
+                ("learning_rate", "'a'"),
+                ("decay", "1"),
+                ("momentum", "2"),
+                ("epsilon", "0"),
+                ("centered", "1"),
+            )
+        ),
+        (
+            ["--agent=full_rainbow", "--gin_bindings=JaxDQNAgent.gamma=3.0"],
+            "gamma is 3.0; it must be between 0 and 1",
+        ),
+        (["--agent=jax_dqn", "--gin_bindings=JaxDQNAgent.loss_type='x'"], "loss_type is 'x'"),
+        (["--agent=jax_rainbow", "--gin_bindings=JaxRainbowAgent.num_atoms=0"], "division by zero"),
     ],
 )
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     base_dir = tmp_path / "run"
-    assert train.main([f"--base_dir={base_dir}", "--agent=jax_log_dqn", *arguments]) == 2
+    if not arguments[0].startswith("--agent"):
+        arguments = ["--agent=jax_log_dqn", *arguments]
+    assert train.main([f"--base_dir={base_dir}", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1 and message in err
