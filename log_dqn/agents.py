@@ -1,6 +1,7 @@
 """The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
 
 import contextlib
+import inspect
 import math
 from typing import Any
 
@@ -62,6 +63,33 @@ def check_counts(settings: dict[str, Any]) -> None:
     for name, value in settings.items():
         is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
         check(name, value, is_count, "a whole number, at least 1")
+
+
+def _parameters(agent_class: type) -> list[str]:
+    return [name for name in inspect.signature(agent_class).parameters if name != "self"]
+
+
+def _check_bindings_are_read(agent: str) -> None:
+    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
+
+    Gin is silent on those, and the run would have the default.
+    """
+    # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
+    read: dict[str, str] = {}
+    for cls in reversed(AGENTS[agent].__mro__[:-1]):
+        read |= {parameter: f"{cls.__name__}.{parameter}" for parameter in _parameters(cls)}
+    for parameter in ("sess", "num_actions", "summary_writer", "seed"):
+        read.pop(parameter, None)  # `create_agent` gives them.
+    for cls in dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]):
+        for parameter in _parameters(cls):
+            binding = f"{cls.__name__}.{parameter}"
+            try:
+                value = gin.query_parameter(binding)
+            except ValueError:  # It isn't bound.
+                continue
+            allowed = f"left out, since {agent} "
+            allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
+            check(binding, value, read.get(parameter) == binding, allowed)
 
 
 def _check_agent_settings(agent_class: str) -> None:
@@ -145,6 +173,7 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
+    _check_bindings_are_read(name)
     for cls in AGENTS[name].__mro__[:-1]:
         _check_agent_settings(cls.__name__)
     settings = {

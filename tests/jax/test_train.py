@@ -220,16 +220,33 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
             )
         ),
         (
+            ["--gin_bindings=LogDQNAgent.gamma=0.5"],
+            "LogDQNAgent.gamma is 0.5; it must be left out, since jax_log_dqn reads "
+            "JaxLogDQNAgent.gamma",
+        ),
+        (
+            ["--gin_bindings=JaxDQNAgent.epsilon_eval=0.5"],
+            "it must be left out, since jax_log_dqn reads JaxLogDQNAgent.epsilon_eval",
+        ),
+        (
+            ["--gin_bindings=JaxLogDQNAgent.seed=1"],
+            "JaxLogDQNAgent.seed is 1; it must be left out, since jax_log_dqn doesn't read it",
+        ),
+        (
             ["--agent=full_rainbow", "--gin_bindings=JaxDQNAgent.gamma=3.0"],
             "gamma is 3.0; it must be between 0 and 1",
         ),
         (["--agent=jax_dqn", "--gin_bindings=JaxDQNAgent.loss_type='x'"], "loss_type is 'x'"),
         (["--agent=jax_rainbow", "--gin_bindings=JaxRainbowAgent.num_atoms=0"], "division by zero"),
+        (
+            ["--gin_files=log_dqn.gin", "--gin_files=jax_log_dqn.gin"],
+            "it must be left out, since jax_log_dqn reads JaxLogDQNAgent.",
+        ),
     ],
 )
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     base_dir = tmp_path / "run"
-    if not arguments[0].startswith("--agent"):
+    if not arguments[0].startswith(("--agent", "--gin_files")):
         arguments = ["--agent=jax_log_dqn", *arguments]
     assert train.main([f"--base_dir={base_dir}", *arguments]) == 2
     out, err = capsys.readouterr()
