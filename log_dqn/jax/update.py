@@ -71,16 +71,17 @@ def batch_loss(
         )
     ]
     log_qs = constants.log_values((plus, minus), jnp)
-    # The gap between the best and the second-best action in the log space (section 4.1), of the
-    # plus head, as the paper's `log plus-only`.
-    best_two = jax.lax.top_k(tqs[0], 2)[0]
     statistics = {
         "Losses/Plus": losses[0],
         "Losses/Minus": losses[1],
         "Values/QPlus": jnp.exp(log_qs[0]).mean(),
         "Values/QMinus": jnp.exp(log_qs[1]).mean(),
-        "Values/LogActionGap": (best_two[:, 0] - best_two[:, 1]).mean(),
     }
+    if tqs[0].shape[-1] > 1:
+        # The gap between the best and the second-best action in the log space (section 4.1), of
+        # the plus head, as the paper's `log plus-only`.
+        best_two = jax.lax.top_k(tqs[0], 2)[0]
+        statistics["Values/LogActionGap"] = (best_two[:, 0] - best_two[:, 1]).mean()
     return losses[0] + losses[1], statistics
 
 

@@ -34,7 +34,7 @@ class _Linear(nn.Module):
         return heads.TwoHeadedOutput(x, None, None)
 
 
-def small_agent(**settings):
+def small_agent(agent_class=JaxLogDQNAgent, num_actions=NUM_ACTIONS, **settings):
     defaults = {
         "observation_shape": (4, 1),
         "stack_size": 1,
@@ -42,7 +42,7 @@ def small_agent(**settings):
         "min_replay_history": 20,
         "seed": 0,
     }
-    return JaxLogDQNAgent(NUM_ACTIONS, **{**defaults, **settings})
+    return agent_class(num_actions, **{**defaults, **settings})
 
 
 def play(agent, steps, seed=0):
@@ -96,6 +96,14 @@ def test_the_schedule_of_updates(monkeypatch, target_update_period, trainings, s
         )
     )
     assert same == synced
+
+
+def test_a_game_with_one_action(tmp_path):
+    agent = small_agent(num_actions=1, summary_writer=str(tmp_path), summary_writing_frequency=4)
+    start = leaves(agent.online_params)
+    assert set(play(agent, 40)) == {0}
+    for old, new in zip(start, leaves(agent.online_params), strict=True):
+        assert np.isfinite(new).all() and (old != new).any()
 
 
 def test_no_gradient_flows_through_the_target():
