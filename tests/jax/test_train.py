@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import safe_pickle, train
+from log_dqn import atari, compressed_array, safe_pickle, train
 from tests.programs import fresh, read_log, run  # noqa: F401
 from tests.programs import tiny as tiny_tf
 
@@ -104,6 +104,25 @@ def test_the_seed_decides_returns_and_weights(tmp_path):
     assert_same_run(tmp_path / "a", tmp_path / "b", 1)
     first, other = (checkpoint(tmp_path / name, 1)["online_params"] for name in ("a", "c"))
     assert any((value != different).any() for value, different in zip(first, other, strict=True))
+
+
+def terminals(base_dir, iteration):
+    path = base_dir / "checkpoints" / str(iteration) / "replay_is_terminal.npy.zst"
+    return compressed_array.load(path)
+
+
+def test_an_episode_cut_off_bootstraps_if_only_the_runner_cut_it(tmp_path, monkeypatch):
+    # CartPole's pole stands for longer than 5 steps; each episode loses the step it was cut at.
+    cut = "--gin_bindings=Runner.max_steps_per_episode=5"
+    assert run(tmp_path / "cartpole", *CARTPOLE, "--seed=4", iterations(1), cut) == 0
+    np.testing.assert_array_equal(terminals(tmp_path / "cartpole", 0), np.zeros(80))
+    # The emulator's own limit, which ends at the same step, ends the game.
+    monkeypatch.setattr(atari, "MAX_FRAMES_PER_EPISODE", 80)
+    arguments = ["--agent=jax_log_dqn", *tiny("JaxLogDQNAgent"), "--seed=4", iterations(1)]
+    assert run(tmp_path / "atari", *arguments) == 0
+    np.testing.assert_array_equal(
+        terminals(tmp_path / "atari", 0), [step % 20 == 19 for step in range(60)]
+    )
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path, capsys):
