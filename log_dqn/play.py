@@ -60,7 +60,7 @@ def newest_weights(run_dir: pathlib.Path) -> tuple[str, int]:
         if (match := _CHECKPOINT.fullmatch(path.relative_to(root).as_posix()))
     ]
     if not found:
-        raise ValueError(f"--run={run_dir}: no checkpoint in {root}")
+        raise ValueError(f"--run={run_dir}: no checkpoint of a TensorFlow agent in {root}")
     iteration, prefix = max(found)
     return prefix, iteration
 
