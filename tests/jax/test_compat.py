@@ -59,6 +59,7 @@ def test_transitions_are_those_of_the_tensorflow_replay_memory(update_horizon):
     for i, element in enumerate(of_jax):
         np.testing.assert_array_equal(element.state, states[i])
         assert (element.action, element.is_terminal) == (actions[i], bool(terminals[i]))
+        assert element.episode_end == element.is_terminal
         assert element.reward == pytest.approx(rewards[i], rel=1e-6)
         if not element.is_terminal:
             np.testing.assert_array_equal(element.next_state, next_states[i])
@@ -76,6 +77,18 @@ def test_an_episode_that_is_cut_off_bootstraps(update_horizon):
     np.testing.assert_array_equal(result[-1].next_state, [[3, 4, 5, 6]])
     # r_2 + 0.5 r_3 + 0.25 r_4, or r_4.
     assert result[-1].reward == {1: 10_000, 3: 100 + 500 + 2500}[update_horizon]
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_nothing_of_an_episode_gets_into_the_next(cut_off):
+    rng = np.random.default_rng(1)
+    episodes = [episode(rng, length) for length in (5, 4)]
+    together = accumulated(episodes, 2, 0.5, cut_off)
+    alone = [element for steps in episodes for element in accumulated([steps], 2, 0.5, cut_off)]
+    assert len(together) == len(alone) == (5 if cut_off else 9)
+    for one, other in zip(together, alone, strict=True):
+        for name in ("state", "next_state", "action", "reward", "is_terminal", "episode_end"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_agents_use_it():
