@@ -16,6 +16,8 @@ _MAY_CHANGE = re.compile(
     r"|checkpoint_duration|keep_every|allow_partial_reload)"
 )
 
+_AGENT = "create_agent.agent_name"
+
 
 def operative() -> str:
     """Returns the parameters of all that gin has configured so far, one a line."""
@@ -50,12 +52,16 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         now: the present ones.
 
     Returns:
-        A phrase for each parameter that should be the same and isn't.
+        A phrase for each parameter that should be the same and isn't; only one where the agent is
+        another, with which nearly everything differs.
     """
+    names = sorted(then.keys() | now.keys())
+    if then.get(_AGENT) != now.get(_AGENT):
+        names = [_AGENT]
     return [
         f"{name} was {then[name]!r} and is {now[name]!r}"
         if name in then and name in now
         else f"{name} {'is not set' if name in then else 'was not set'}"
-        for name in sorted(then.keys() | now.keys())
+        for name in names
         if then.get(name) != now.get(name)
     ]
