@@ -1,9 +1,12 @@
 """What Dopamine's JAX agents get, against Dopamine's own TensorFlow side."""
 
+import gin
 import numpy as np
 import optax
 import pytest
 from dopamine.jax.agents.dqn import dqn_agent
+from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements
 from dopamine.tf.replay_memory import circular_replay_buffer
 
@@ -94,6 +97,25 @@ def test_nothing_of_an_episode_gets_into_the_next(cut_off):
 def test_agents_use_it():
     assert accumulator.TransitionAccumulator is compat.TransitionAccumulator
     assert dqn_agent.accumulator is accumulator
+
+
+@pytest.mark.parametrize(
+    "agent_class", [rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent]
+)
+def test_rainbow_keeps_its_replay_scheme(agent_class):
+    gin.clear_config()
+    gin.parse_config(
+        """
+        ReplayBuffer.max_capacity = 100
+        ReplayBuffer.batch_size = 8
+        PrioritizedSamplingDistribution.max_capacity = 128
+        """
+    )
+    for scheme in ("prioritized", "uniform"):
+        assert agent_class(3, seed=0, replay_scheme=scheme)._replay_scheme == scheme
+    with pytest.raises(ValueError, match="Invalid replay scheme: x"):
+        agent_class(3, seed=0, replay_scheme="x")
+    gin.clear_config()
 
 
 def test_an_optimizer_may_be_given_by_itself_or_by_name():

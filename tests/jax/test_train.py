@@ -96,6 +96,11 @@ def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
     for number in (1, 3):
         assert run(pieces, *arguments, "--seed=4", iterations(number)) == 0
     assert_same_run(whole, pieces, 2)
+    tree = checkpoint(whole, 2)["sampling"].get("sum_tree")
+    if tree is not None:
+        # 8 of a batch have got priorities by their losses, so that they differ.
+        assert len(np.unique(tree["nodes"][-128:])) > 8
+        assert checkpoint(whole, 2)["max_recorded_priority"] > 1
 
 
 def test_the_seed_decides_returns_and_weights(tmp_path):
