@@ -121,6 +121,7 @@ def _settings(args: argparse.Namespace) -> list[_Setting]:
                 f"{protocol.agent!r}, which the gin files configure",
             )  # fmt: skip
         agent = agents.AGENTS[protocol.agent]()
+        _check_bindings_are_read(protocol.agent, type(agent).__name__)
         agent.optimizer(agent.constants)  # So that gin notes its settings.
         config = run_config.operative()
         for parameter in setting.bindings:
@@ -140,6 +141,24 @@ def _settings(args: argparse.Namespace) -> list[_Setting]:
             "of VectorizedRunner or of rmsprop_tf",
         )  # fmt: skip
     return settings
+
+
+def _check_bindings_are_read(agent: str, class_name: str) -> None:
+    """Checks that gin binds nothing that isn't read; it is silent on those."""
+    from log_dqn.vectorized import agents
+
+    unread = [
+        (cls.__name__, parameter)
+        for cls in agents.AGENTS.values()
+        if cls.__name__ != class_name
+        for parameter in gin.get_bindings(cls, resolve_references=False)
+    ]
+    if "learning_rate" in gin.get_bindings("rmsprop_tf", resolve_references=False):
+        unread.append(("rmsprop_tf", "learning_rate"))
+    for configurable, parameter in unread:
+        name = f"{configurable}.{parameter}"
+        value = gin.query_parameter(name)
+        check(name, value, False, f"left out, since {agent} reads {class_name}'s settings")
 
 
 def _optimizer_settings(config: str) -> list[str]:

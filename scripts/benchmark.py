@@ -3,6 +3,7 @@
     python scripts/benchmark.py              LogDQN against DQN, interleaved
     python scripts/benchmark.py --framework=jax    the same of the JAX agents
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
+    python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
 
 The first prints, for each figure, both agents' medians and the median of the ratios of

@@ -311,7 +311,9 @@ def clean_gin():
 
 
 def test_every_file_is_covered():
-    assert {path.name for path in train.config_dir().glob("*.gin")} == set(EXPECTED)
+    names = {path.name for path in train.config_dir().glob("*.gin")}
+    # (Those of vectorized training have a test of their own.)
+    assert {name for name in names if not name.startswith("vectorized_")} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)

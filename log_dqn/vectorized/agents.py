@@ -152,7 +152,8 @@ class Agent:
 
     def optimizer(self, constants: Any) -> optax.GradientTransformation:
         """Returns the optimizer."""
-        return rmsprop_tf(learning_rate=constants.learning_rate)
+        # (Its learning rate is an array, where runs differ in it.)
+        return optax.chain(rmsprop_tf(learning_rate=1.0), optax.scale(constants.learning_rate))
 
 
 class DQNConstants(NamedTuple):

@@ -1,12 +1,13 @@
 """Where the replay memories of a job fit."""
 
+import bisect
 import os
 import pathlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 
-from log_dqn.mapping import check
 from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 
@@ -103,37 +104,43 @@ def place(
     )
     # The network, the target network, the optimizer's two means, and gradients.
     per_run = 5 * _bytes(params) + _WORKSPACE
-    replay_bytes = size(problem.capacity, num_runs)
-    device = room.host if room.device is None else room.device
-    device_left = device - _RESERVE - num_runs * per_run
-    if replay_bytes <= device_left:
-        return Place(False, replay_bytes)
-    left = [device_left]
-    if room.device is not None:
-        host_left = room.host - _RESERVE
-        if replay_bytes <= host_left and device_left >= 0:
-            return Place(True, replay_bytes)
-        if device_left >= 0:
-            left.append(host_left)
-    step_bytes = size(1, num_runs) // slots(1)
-    capacity = max(left) // step_bytes - slots(0)
-    fewer = (device - _RESERVE) // (per_run + size(problem.capacity, 1))
-    fits = [f"--capacity={capacity}"] if capacity > problem.batch_size else []
-    fits += [f"{fewer} runs at a time"] if fewer > 0 else []
-    check(
-        "capacity",
-        problem.capacity,
-        False,
-        f"less for {num_runs} runs: they need {_gigabytes(replay_bytes + num_runs * per_run)}, and "
-        f"{_gigabytes(device)} are free; "
-        + (f"{' or '.join(fits)} would fit" if fits else "nothing would fit"),
+    one = size(problem.capacity, 1)
+
+    def fits(capacity: int, runs: int) -> Place | None:
+        needed = size(capacity, runs)
+        device = room.host if room.device is None else room.device
+        on_device = device - _RESERVE - runs * per_run
+        if needed <= on_device:
+            return Place(False, needed)
+        if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
+            return Place(True, needed)
+        return None
+
+    found = fits(problem.capacity, num_runs)
+    if found is not None:
+        return found
+    would = []
+    capacity = _largest(lambda capacity: fits(capacity, num_runs) is not None, problem.capacity)
+    if capacity >= problem.batch_size:
+        would.append(f"--capacity={capacity}")
+    runs = _largest(lambda runs: fits(problem.capacity, runs) is not None, num_runs)
+    if runs:
+        would.append(f"{runs} {'run' if runs == 1 else 'runs'} at a time")
+    places = [(room.device, "device"), (room.host, "host")]
+    free_memory = " and ".join(
+        f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
     )
-    raise AssertionError
+    raise ValueError(
+        f"capacity is {problem.capacity}; it must be less, or {num_runs} runs fewer: a run's "
+        f"replay memory takes {one / 1e9:.2f} GB and its network {per_run / 1e9:.2f} GB, and "
+        f"{free_memory} are free; {' or '.join(would) or 'nothing'} would fit"
+    )
+
+
+def _largest(fits: Callable[[int], bool], bound: int) -> int:
+    """Returns the largest number below a bound that fits, if smaller ones fit too; 0 if none."""
+    return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
 
 
 def _bytes(tree: object) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"

@@ -177,7 +177,7 @@ def test_actions_are_the_agents(agent, create_other):
         their = other.begin_episode(frame) if begins else other.step(0.0, frame)
         assert int(our) == int(their)
         actions.append(int(our))
-    assert len(set(actions)) > 3
+    assert len(set(actions)) > 1
 
 
 def test_exploration_has_the_rate_asked_for():

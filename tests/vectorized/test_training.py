@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -189,6 +190,22 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     alone.train()
     for our, their in zip(toys.weights(job)[1], toys.weights(alone)[0], strict=True):
         np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
+
+
+def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
+    protocol = schedule.Protocol(
+        num_iterations=1, training_steps=700, evaluation_steps=0, replay_capacity=150
+    )
+    job = toys.make_job(
+        tmp_path, toys.Catch, [toys.log_dqn(beta_log=1e38), toys.log_dqn()],
+        protocol=protocol, capacity=150,
+    ).job  # fmt: skip
+    job.train()
+    assert list(job.failures) == [0]
+    error = capsys.readouterr().err
+    assert re.search(r"log_dqn Catch 1: stopped at training step 500: Losses/\w+ is nan; ", error)
+    assert job.schedule.training_steps[0] == 501
+    assert job.schedule.training_steps[1] >= 700
 
 
 def test_what_a_run_writes(tmp_path):

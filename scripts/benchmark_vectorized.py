@@ -1,0 +1,188 @@
+"""Measures vectorized training: agent steps per second of 1, 2, 4, ... runs, and what limits them.
+
+    python scripts/benchmark_vectorized.py --runs 1 2 4 8 16
+
+The columns: agent steps per second of all runs together, and of each; the share of the time that
+the host spends waiting for the environments, on acting (with the wait for the device) and on
+starting updates; the speed of the environments alone, of acting alone and of the updates alone
+(one for every `update_period` steps, on memories already filled), all in agent steps per second;
+and the share that the whole has of the lower ceiling, environments or updates.
+
+Where TensorFlow and Dopamine are installed, one run is then measured against Dopamine's
+TensorFlow DQN, in turn, in the same process.
+"""
+
+import argparse
+import importlib.util
+import pathlib
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import gin
+import jax
+import numpy as np
+
+from log_dqn import compat, scan
+from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
+
+GAME = "Pong"
+# Random play before anything is measured, in agent steps.
+_WARM_UP = 220
+
+
+def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> training.Job:
+    """Creates a job of some runs of one game and plays until they learn."""
+    settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
+    problem = learner.Problem(
+        networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
+    )
+    job_runs = [
+        runs.Run(agent, scan.Setting("", {}), GAME, seed, settings, "", pathlib.Path(folder))
+        for seed in range(1, num_runs + 1)
+    ]
+    job = training.Job(
+        job_runs,
+        schedule.Protocol(training_steps=10**9, replay_capacity=capacity),
+        problem,
+        environments.AtariGames([GAME] * num_runs, 27000),
+        group_size=training.runs_per_call(),
+    )
+    for _ in range(_WARM_UP + 12):
+        job.step()
+    return job
+
+
+def seconds(function: Callable[[], Any], at_least: float) -> float:
+    """Returns the mean time of a call, over calls that take a while together."""
+    count, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < at_least:
+        function()
+        count += 1
+    return passed / count
+
+
+def split(job: training.Job, at_least: float) -> tuple[float, dict[str, float]]:
+    """Returns the mean time of a step, and the shares that its parts have of it."""
+    spent = dict.fromkeys(("receive", "_act", "_learn"), 0.0)
+
+    def timed(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*args: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*args)
+            spent[name] += time.perf_counter() - start
+            return result
+
+        setattr(owner, name, call)
+
+    timed(job._environments, "receive")
+    timed(job, "_act")
+    timed(job, "_learn")
+    steps = 4 * max(1, round(at_least / seconds(job.step, 1.0) / 4))
+    spent.update(dict.fromkeys(spent, 0.0))
+    start = time.perf_counter()
+    for _ in range(steps):
+        job.step()
+    jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+    passed = time.perf_counter() - start
+    return passed / steps, {name: value / passed for name, value in spent.items()}
+
+
+def ceilings(job: training.Job, at_least: float) -> dict[str, float]:
+    """Returns the time of a step of the environments, of acting and of updates, each alone."""
+    num_runs = len(job._runs)
+    rng = np.random.default_rng(0)
+    # (The job has sent actions already.)
+    results = job._environments.receive()
+
+    def step_environments() -> None:
+        job._environments.send(rng.integers(0, 4, num_runs))
+        job._environments.receive()
+
+    def act() -> None:
+        job._act(results.frames, np.zeros(num_runs, np.float32))
+
+    everyone = np.ones(num_runs, bool)
+    number = np.full(num_runs, 4)
+    job.schedule.certain_updates()
+
+    def learn() -> None:
+        job._learn(everyone, number)
+        jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+
+    period = job._runs[0].agent.update_period
+    return {
+        "environments": seconds(step_environments, at_least),
+        "acting": seconds(act, at_least),
+        "updates": seconds(learn, at_least) / period,
+    }
+
+
+def against_dopamine(agent: str, rounds: int, folder: str) -> None:
+    """Measures one run and Dopamine's TensorFlow DQN in turn."""
+    with compat.quiet():
+        import benchmark
+        import tensorflow as tf
+
+        tf.get_logger().setLevel("ERROR")
+        tf.compat.v1.disable_v2_behavior()
+        gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
+        dopamine = benchmark.Learner("DQN", replay_steps=500)
+    job = create_job(agent, 1, 10_000, folder)
+    steps = 40
+
+    def ours() -> None:
+        for _ in range(steps):
+            job.step()
+        jax.block_until_ready(job._learners[0].weights)
+
+    times = benchmark.interleave(
+        {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
+    )
+    print(f"{'':<22}{'one run':>10}{'DQN':>13}")
+    ours_per_second, theirs = (steps / times[name] for name in ("ours", "dopamine"))
+    benchmark.report("whole loop", ours_per_second, theirs, "steps/s")
+
+
+def main() -> None:
+    """Runs the measurements."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, nargs="*", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--agent", choices=list(agents.AGENTS), default="log_dqn")
+    parser.add_argument("--capacity", type=int, default=10_000, help="transitions of a run")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each figure, at least")
+    parser.add_argument("--rounds", type=int, default=40, help="blocks against Dopamine")
+    args = parser.parse_args()
+
+    device = jax.devices()[0]
+    print(f"{GAME}, {args.agent}, batch size 32, JAX {jax.__version__} on {device.device_kind}")
+    names = ("runs", "steps/s", "a run", "env", "act", "learn", "| env", "acting", "updates", "")
+    print(("{:>5}{:>9}{:>8}{:>7}{:>7}{:>7}{:>9}{:>9}{:>9}{:>12}").format(*names))
+    with tempfile.TemporaryDirectory() as folder:
+        for num_runs in args.runs:
+            job = create_job(args.agent, num_runs, args.capacity, folder)
+            step, shares = split(job, args.seconds)
+            alone = ceilings(job, args.seconds / 3)
+            speed = num_runs / step
+            lower = num_runs / max(alone["environments"], alone["updates"])
+            print(
+                f"{num_runs:5}{speed:9.0f}{speed / num_runs:8.0f}"
+                + "".join(f"{shares[name]:7.0%}" for name in ("receive", "_act", "_learn"))
+                + "".join(f"{num_runs / alone[name]:9.0f}" for name in alone)
+                + f"{speed / lower:8.0%} of it",
+                flush=True,
+            )
+            del job
+        if all(importlib.util.find_spec(name) for name in ("tensorflow", "dopamine")):
+            against_dopamine(args.agent, args.rounds, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Every gin file of vectorized training, every hyperparameter."""
+
+import dataclasses
+
+import gin
+import pytest
+
+from log_dqn import train
+from log_dqn.vectorized import agents, schedule
+
+RUNNER = {
+    "num_iterations": 200,
+    "training_steps": 250_000,
+    "evaluation_steps": 125_000,
+    "max_steps_per_episode": 27_000,
+    "replay_capacity": 1_000_000,
+    "batch_size": 32,
+}
+SCHEDULE = {
+    "loss_type": "huber",
+    "update_horizon": 1,
+    "min_replay_history": 20_000,
+    "update_period": 4,
+    "target_update_period": 8_000,
+    "epsilon_train": 0.01,
+    "epsilon_eval": 0.001,
+    "epsilon_decay_period": 250_000,
+}
+OPTIMIZER = {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True}
+LOG_DQN = {
+    "gamma": 0.96,
+    "k": 100,
+    "c": 0.5,
+    "beta_reg": 0.1,
+    "beta_log": 0.0025,
+    "q_init_plus": 1.0,
+    "q_init_minus": 0.0,
+    "clip_bootstrap": True,
+    "clip_inverse": False,
+    "head_init": "asymmetric",
+    **SCHEDULE,
+}
+
+
+def config(agent, class_name, settings, runner):
+    return {
+        "VectorizedRunner": {"agent": agent, **RUNNER, **runner},
+        class_name: settings,
+        "rmsprop_tf": OPTIMIZER,
+    }
+
+
+EXPECTED = {
+    "vectorized_log_dqn.gin": config("log_dqn", "VectorizedLogDQNAgent", LOG_DQN, {}),
+    "vectorized_dqn.gin": config(
+        "dqn", "VectorizedDQNAgent", {"gamma": 0.99, "learning_rate": 0.00025, **SCHEDULE}, {}
+    ),
+    "vectorized_log_dqn_quick.gin": config(
+        "log_dqn",
+        "VectorizedLogDQNAgent",
+        {
+            **LOG_DQN,
+            "min_replay_history": 1000,
+            "target_update_period": 500,
+            "epsilon_decay_period": 5000,
+        },
+        {
+            "num_iterations": 3,
+            "training_steps": 2000,
+            "evaluation_steps": 1000,
+            "replay_capacity": 15_000,
+        },
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def clean_gin():
+    gin.clear_config()
+    yield
+    gin.clear_config()
+
+
+def test_every_file_is_covered():
+    assert {path.name for path in train.config_dir().glob("vectorized_*.gin")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_hyperparameter(name):
+    gin.parse_config_file(train.find_gin_file(name))
+    bound = {
+        selector.rsplit(".", 1)[-1]: parameters
+        for (_, selector), parameters in gin.config._CONFIG.items()
+    }
+    assert bound == EXPECTED[name]
+    # What a file sets is what its objects get, and every field is set.
+    protocol = schedule.Protocol()
+    agent = agents.AGENTS[protocol.agent]()
+    class_name = type(agent).__name__
+    assert dataclasses.asdict(protocol) == EXPECTED[name]["VectorizedRunner"]
+    assert dataclasses.asdict(agent) == EXPECTED[name][class_name]
+
+
+def test_the_files_are_the_defaults():
+    # So that the paper's settings stand in one place more, where they can be compared.
+    assert dataclasses.asdict(agents.VectorizedLogDQNAgent()) == LOG_DQN
+    assert dataclasses.asdict(schedule.Protocol()) == {"agent": "log_dqn", **RUNNER}
+    assert agents.VectorizedDQNAgent().learning_rate == 0.00025
