@@ -56,7 +56,12 @@ def published_games() -> list[str]:
     return list(dict.fromkeys(row["game"] for row in read_table("baseline_final_scores.csv")))
 
 
-_SETS = {"paper55": paper55, "paper6": lambda: list(PAPER6), "atari5": lambda: list(ATARI5)}
+_SETS = {
+    "paper55": paper55,
+    "paper6": lambda: list(PAPER6),
+    "all60": published_games,
+    "atari5": lambda: list(ATARI5),
+}
 
 
 def canonical(name: str) -> str | None:
@@ -78,7 +83,7 @@ def select(names: Iterable[str]) -> list[str]:
     """Resolves names of games and of sets of games.
 
     Args:
-        names: games, or `paper55`, `paper6`, `atari5`.
+        names: games, or `paper55`, `paper6`, `all60`, `atari5`.
 
     Returns:
         Games in Dopamine's spelling, without repetition.
@@ -102,3 +107,19 @@ def select(names: Iterable[str]) -> list[str]:
             )
         chosen[game] = None
     return list(chosen)
+
+
+def select_to_train(names: Iterable[str]) -> list[str]:
+    """Does what `select` does, for the 60 games that can be trained.
+
+    Raises:
+        ValueError: also for the games without baselines, and if no name is given.
+    """
+    chosen = select(names)
+    missing = [game for game in chosen if game in WITHOUT_BASELINES]
+    if missing or not chosen:
+        raise ValueError(
+            f"--games: {listing(missing) or 'no game'}; allowed are the {len(published_games())} "
+            f"games of Dopamine's published baselines, and {', '.join(_SETS)}"
+        )
+    return chosen

@@ -1,0 +1,147 @@
+"""Scans over hyperparameters: the grid of settings, and the folder of each run.
+
+Pure Python, so that whatever starts runs can share it.
+"""
+
+import ast
+import collections
+import itertools
+import pathlib
+import re
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+_NAME = re.compile(r"[\w./]*\w\.\w+")
+
+# A folder's name may have 255 bytes on most file systems; a little is left to whoever copies it.
+_LONGEST_NAME = 200
+
+
+class Scan(NamedTuple):
+    """The values that one hyperparameter takes.
+
+    Attributes:
+        parameter: its name in gin, such as `LogDQNAgent.gamma`.
+        values: its values; numbers, strings, None, or tuples and lists of them.
+    """
+
+    parameter: str
+    values: tuple[Any, ...]
+
+
+class Setting(NamedTuple):
+    """One point of the grid.
+
+    Attributes:
+        name: its folder, such as `gamma=0.84,c=0.5`; empty without a scan.
+        bindings: values by gin parameter.
+    """
+
+    name: str
+    bindings: Mapping[str, Any]
+
+    def gin_bindings(self) -> list[str]:
+        """Returns the bindings as lines of gin."""
+        return [f"{parameter} = {value!r}" for parameter, value in self.bindings.items()]
+
+
+def read(text: str) -> Scan:
+    """Reads a scan.
+
+    Args:
+        text: `parameter=value,value,...`, the values as gin literals: `LogDQNAgent.c=0.1,0.5,1`.
+
+    Returns:
+        The scan.
+
+    Raises:
+        ValueError: if it is not of this form, or has a value twice.
+    """
+    parameter, _, values = (part.strip() for part in text.partition("="))
+
+    def refused(allowed: str) -> ValueError:
+        return ValueError(f"scan is {text!r}; it must be {allowed}")
+
+    if not _NAME.fullmatch(parameter):
+        raise refused("PARAMETER=VALUE,VALUE,... with a gin parameter such as LogDQNAgent.gamma")
+    try:
+        parsed = ast.literal_eval(f"[{values}]")
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, list):
+        raise refused(
+            "PARAMETER=VALUE,VALUE,... with gin literals: numbers, 'strings', True, None, tuples"
+        )
+    if not parsed:
+        raise refused("PARAMETER=VALUE,VALUE,... with at least one value")
+    names = collections.Counter(_in_folder_name(value) for value in parsed)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise refused(f"values that differ ({', '.join(twice)} is there twice)")
+    return Scan(parameter, tuple(parsed))
+
+
+def _in_folder_name(value: Any) -> str:
+    """Returns a value as it stands in a folder's name: 1.0 as 1, and nothing but safe letters."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return urllib.parse.quote(str(value), safe="+")
+
+
+def product(scans: Sequence[Scan]) -> list[Setting]:
+    """Returns the grid of some scans, the last one varying fastest.
+
+    Args:
+        scans: scans of different parameters; none gives the one setting without a name.
+
+    Returns:
+        The settings. Their names have the parameters in the order of the scans, each by its
+        short name (`gamma`), or in full where two share it.
+
+    Raises:
+        ValueError: if a parameter is scanned twice, or a name is too long for a folder.
+    """
+    parameters = [scan.parameter for scan in scans]
+    for parameter, count in collections.Counter(parameters).items():
+        if count > 1:
+            raise ValueError(f"scan has {parameter} {count} times; it must have it once")
+    short = [parameter.rpartition(".")[2] for parameter in parameters]
+    shown = [
+        name if short.count(name) == 1 else urllib.parse.quote(parameter, safe="")
+        for name, parameter in zip(short, parameters, strict=True)
+    ]
+    settings = []
+    for values in itertools.product(*(scan.values for scan in scans)):
+        parts = zip(shown, map(_in_folder_name, values), strict=True)
+        name = ",".join(f"{parameter}={value}" for parameter, value in parts)
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(
+                f"scan gives the setting {name}; it must have at most {_LONGEST_NAME} characters"
+            )
+        settings.append(Setting(name, dict(zip(parameters, values, strict=True))))
+    return settings
+
+
+def parse(scans: Sequence[str]) -> list[Setting]:
+    """Returns the settings of `--scan` options: `product` of what `read` gives.
+
+    Raises:
+        ValueError: as these two do.
+    """
+    return product([read(text) for text in scans])
+
+
+def run_folder(
+    results_dir: pathlib.Path, agent: str, setting: Setting, game: str, seed: int
+) -> pathlib.Path:
+    """Returns where a run lies: `{results_dir}/{agent}[/{setting}]/{game}/{seed}`.
+
+    Args:
+        results_dir: folder of all results.
+        agent: name of the agent.
+        setting: the setting; one without a name adds no folder.
+        game: game in Dopamine's spelling.
+        seed: seed; the N seeds of a study are 1 to N.
+    """
+    return results_dir / agent / setting.name / game / str(seed)
