@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import math
 import pathlib
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -24,11 +25,15 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     )
     add = parser.add_argument
     add("--out", type=pathlib.Path, required=True, help="folder for the report")
-    add("--results_dir", type=pathlib.Path, help="holds {agent}/{game}/{seed}/logs/log_N")
+    add(
+        "--results_dir",
+        type=pathlib.Path,
+        help="holds {agent}[/{setting}]/{game}/{seed}/logs/log_N",
+    )
     add(
         "--agents",
         nargs="+",
-        type=_names,
+        type=_agents,
         help="agents to show, own or published, in this order; the first is set against the "
         "reference; by default all own ones and "
         f"{', '.join(baselines.DEFAULT_AGENTS)}; also published: "
@@ -77,11 +82,16 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     return request, flags.out
 
 
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+def _names(text: str, comma: str = ",") -> list[str]:
+    names = [name.strip() for name in re.split(comma, text) if name.strip()]
     if not names:
         raise argparse.ArgumentTypeError(f"{text!r} holds no name")
     return names
+
+
+def _agents(text: str) -> list[str]:
+    # A setting of a scan has commas of its own: log_dqn/gamma=0.84,c=0.5.
+    return _names(text, comma=r",(?![^,/]*=)")
 
 
 def _joined(parts: list[list[str]] | None) -> tuple[str, ...] | None:

@@ -1,7 +1,8 @@
 """Reads finished and unfinished runs from Dopamine's logs.
 
-One run is a folder `{results_dir}/{agent}/{game}/{seed}/` with a folder `logs/` in it. Dopamine
-keeps its last four logs; each holds the statistics of all iterations so far.
+One run is a folder `{results_dir}/{agent}[/{setting}]/{game}/{seed}/` with a folder `logs/` in
+it; a setting of a scan, such as `gamma=0.84,c=0.5`, counts as an agent of its own. Dopamine keeps
+its last four logs; each holds the statistics of all iterations so far.
 """
 
 import pathlib
@@ -31,7 +32,8 @@ class Run(NamedTuple):
     """The learning curve of one agent on one game with one seed.
 
     Attributes:
-        agent: name of the agent.
+        agent: name of the agent, with its setting if it is one of a scan
+            (`log_dqn/gamma=0.84,c=0.5`).
         game: Dopamine's spelling of the game.
         seed: name of the run's folder, or index of a published run.
         returns: mean return per episode (unclipped rewards) of each iteration, shape
@@ -171,24 +173,25 @@ def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
-    """Lists (agent, game folder, seed, path) of each run under a results folder.
+    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder.
 
     Raises:
         ValueError: it is not a folder, or holds no run.
     """
     if not results_dir.is_dir():
         raise ValueError(f"--results_dir={results_dir}: not a folder")
-    found = [
-        (*path.parent.relative_to(results_dir).parts, path.parent)
-        for path in sorted(results_dir.glob("*/*/*/logs"))
-        if path.is_dir()
-    ]
+    found = []
+    for pattern in ("*/*/*/logs", "*/*=*/*/*/logs"):
+        for path in sorted(results_dir.glob(pattern)):
+            if path.is_dir():
+                *agent, game, seed = path.parent.relative_to(results_dir).parts
+                found.append(("/".join(agent), game, seed, path.parent))
     if not found:
         raise ValueError(
             f"--results_dir={results_dir}: no runs; they are looked for in "
-            "{agent}/{game}/{seed}/logs/log_N"
+            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N"
         )
-    return found  # type: ignore[return-value]
+    return found
 
 
 def read_runs(
@@ -202,7 +205,7 @@ def read_runs(
     """Reads all runs under a results folder.
 
     Args:
-        results_dir: holds `{agent}/{game}/{seed}/`.
+        results_dir: holds `{agent}[/{setting}]/{game}/{seed}/`.
         metric: `train` or `eval`.
         notify: is told of whatever cannot be read.
         agents: the agents to read; all if None.

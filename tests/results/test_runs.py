@@ -63,6 +63,21 @@ def test_pickles_that_are_no_logs(log):
         runs.returns_of(log, "train")
 
 
+def test_a_setting_of_a_scan_is_an_agent_of_its_own(tmp_path, lines):
+    for agent in ("log_dqn", "log_dqn/gamma=0.84,c=1", "log_dqn/gamma=0.96,c=1"):
+        synthetic.write_log(tmp_path / agent / "Pong/1", [1, 2])
+    synthetic.write_log(tmp_path / "log_dqn/not_a_setting/Pong/1", [1, 2])
+    found = runs.read_runs(tmp_path, "train", lines.append)
+    assert [run[:3] for run in found] == [
+        ("log_dqn", "Pong", "1"),
+        ("log_dqn/gamma=0.84,c=1", "Pong", "1"),
+        ("log_dqn/gamma=0.96,c=1", "Pong", "1"),
+    ]
+    [run] = runs.read_runs(tmp_path, "train", lines.append, agents=["log_dqn/gamma=0.84,c=1"])
+    assert run.agent == "log_dqn/gamma=0.84,c=1"
+    assert not lines
+
+
 def test_a_truncated_log_gives_way_to_the_one_before(tmp_path, lines):
     run_dir = tmp_path / "log_dqn/Pong/3"
     synthetic.write_log(run_dir, [1, 2, 3])

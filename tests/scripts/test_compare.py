@@ -271,6 +271,27 @@ def test_gamma_figure(tmp_path, published, capsys):
     assert (tmp_path / "r/gamma.png").exists() and (tmp_path / "r/gamma.pdf").exists()
 
 
+def test_settings_of_a_scan(tmp_path, published, capsys):
+    for gamma in (0.84, 0.96):
+        for c in (0.5, 1):
+            agent = f"log_dqn/gamma={gamma},c={c}"
+            write_runs(tmp_path / "runs", agent=agent, game_names=["Alien"], level=gamma + c)
+            for seed in range(2):
+                path = tmp_path / "runs" / agent / "Alien" / str(seed)
+                synthetic.write_gin(path, "LogDQNAgent", gamma)
+    out = tmp_path / "r"
+    arguments = [f"--results_dir={tmp_path / 'runs'}", f"--baselines={published}", f"--out={out}"]
+    assert run(capsys, *arguments)[::2] == (0, [])
+    assert (out / "gamma.png").exists()
+    assert {path.parent for path in out.rglob("*")} == {out}
+    assert "<td>log_dqn/gamma=0.84,c=1</td><td>own runs</td>" in (out / "report.html").read_text()
+
+    two = "log_dqn/gamma=0.96,c=1,DQN,log_dqn/gamma=0.84,c=0.5"
+    assert run(capsys, *arguments, f"--agents={two}")[::2] == (0, [])
+    agents = {row["agent"] for row in table(out / "scores.csv")}
+    assert agents == {"log_dqn/gamma=0.96,c=1", "DQN", "log_dqn/gamma=0.84,c=0.5"}
+
+
 def test_the_program_runs_by_itself(tmp_path, published):
     done = subprocess.run(
         [sys.executable, SCRIPT, f"--out={tmp_path / 'r'}", f"--baselines={published}",
