@@ -63,8 +63,15 @@ def check_counts(settings: dict[str, Any]) -> None:
         check(name, value, is_count, "a whole number, at least 1")
 
 
-def _check_agent_settings(agent_class: str) -> None:
-    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
+def check_settings(agent_class: str) -> None:
+    """Checks what Dopamine's agents use unchecked, as far as gin sets it.
+
+    Args:
+        agent_class: name of the agent's class.
+
+    Raises:
+        ValueError: if a setting is outside its range.
+    """
 
     def bound(name: str, default: Any) -> Any:
         try:
@@ -131,7 +138,7 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
-    _check_agent_settings(AGENTS[name].__name__)
+    check_settings(AGENTS[name].__name__)
     settings = {
         "num_actions": int(environment.action_space.n),
         "summary_writer": summary_writer,

@@ -24,7 +24,8 @@ from log_dqn.mapping import check
 from log_dqn.tf import agent_checkpoint, graph_hooks
 
 
-def _schedule() -> str:
+def schedule() -> str:
+    """Returns the configured schedule, `continuous_train_and_eval` unless gin says otherwise."""
     try:
         return gin.query_parameter("create_runner.schedule")
     except ValueError:
@@ -40,7 +41,7 @@ def operative_config() -> str:
         f"# Parameters for create_agent:\n{rule}\n"
         f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
         f"# Parameters for create_runner:\n{rule}\n"
-        f"create_runner.schedule = {_schedule()!r}\n"
+        f"create_runner.schedule = {schedule()!r}\n"
     )
 
 
@@ -423,6 +424,6 @@ def create_runner(base_dir: str) -> ProgressRunner:
         "continuous_train_and_eval": ProgressRunner,
         "continuous_train": ProgressTrainRunner,
     }
-    schedule = _schedule()
-    check("schedule", schedule, schedule in runners, f"one of {', '.join(runners)}")
-    return runners[schedule](base_dir)
+    name = schedule()
+    check("schedule", name, name in runners, f"one of {', '.join(runners)}")
+    return runners[name](base_dir)

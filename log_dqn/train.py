@@ -29,7 +29,7 @@ DEFAULT_AGENT = "log_dqn"
 _GAME_PARAMETERS = ("create_environment.game_name", "atari_lib.create_atari_environment.game_name")
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
@@ -37,7 +37,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m log_dqn.train",
         description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
@@ -124,7 +124,7 @@ def _check_writable(base_dir: str) -> None:
         ) from error
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """Returns an error of gin, or of Dopamine, as one line that says what and where."""
     message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -147,8 +147,13 @@ def _nearest_parameters(message: str) -> str:
 
 
 @contextlib.contextmanager
-def _explained(name: str, value: str) -> Iterator[None]:
-    """Turns what gin raises while it parses into a ValueError that names the culprit."""
+def explained(name: str, value: str) -> Iterator[None]:
+    """Turns what gin raises while it parses into a ValueError that names the culprit.
+
+    Args:
+        name: the option that holds what is parsed.
+        value: its value.
+    """
     # Gin logs every folder in which it does not find an included file.
     logging.disable(logging.ERROR)
     try:
@@ -156,7 +161,7 @@ def _explained(name: str, value: str) -> Iterator[None]:
     except (
         ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
     ) as error:  # fmt: skip
-        message = _explain(error)
+        message = explain(error)
         raise ValueError(
             f"{name} is {value!r}; it must be gin that can be read: "
             f"{message}{_nearest_parameters(message)}"
@@ -193,10 +198,10 @@ def configure(
         atari.check_game(game)
     for name in gin_files or [f"{agent or DEFAULT_AGENT}.gin"]:
         path = find_gin_file(name)
-        with _explained("gin_files", name):
+        with explained("gin_files", name):
             gin.parse_config_file(path)
     for binding in gin_bindings:
-        with _explained("gin_bindings", binding):
+        with explained("gin_bindings", binding):
             gin.parse_config(binding)
     if agent is not None:
         try:
@@ -325,7 +330,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             device = "a GPU" if agents.has_gpu() else "the CPU"
             experiment = _create_runner(args.base_dir, args.restart, stack)
         except (checkpoints.CheckpointError, OSError, *_SETTING_ERRORS) as error:
-            print(f"log_dqn.train: error: {_explain(error)}", file=sys.stderr)
+            print(f"log_dqn.train: error: {explain(error)}", file=sys.stderr)
             return 2
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, _: experiment.stop(number))
