@@ -33,6 +33,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
+        """Ends the program with one line and status 2."""
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
