@@ -1,5 +1,6 @@
 """The Ray Tune trainable that runs one job at a time in a process of its own."""
 
+import contextlib
 import os
 import pathlib
 import shlex
@@ -41,7 +42,7 @@ class Worker(tune.Trainable):
     """
 
     def setup(self, config: dict[str, Any], jobs: Sequence[plan.Job] = (), gpus: float = 0) -> None:
-        """Starts the first job.
+        """Takes the first job.
 
         Args:
             config: `job`, an index into jobs.
@@ -51,19 +52,24 @@ class Worker(tune.Trainable):
         self._jobs = jobs
         self._gpus = gpus
         self._process: subprocess.Popen | None = None
-        self._start(jobs[config["job"]])
+        self._take(jobs[config["job"]])
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Starts the next job in the same worker."""
+        """Takes the next job in the same worker."""
         self.cleanup()
-        self._start(self._jobs[new_config["job"]])
+        self._take(self._jobs[new_config["job"]])
         return True
 
-    def _start(self, job: plan.Job) -> None:
+    def _take(self, job: plan.Job) -> None:
+        # Started with the first step: Tune may set two workers up for a job, and use one.
+        self._process = None
         self._job = job
         self._death: str | None = None
         self._logs_seen: dict[pathlib.Path, Any] = {}
         self._progress = [plan.progress(run.folder) for run in job.runs]
+
+    def _start(self) -> subprocess.Popen:
+        job = self._job
         for run in job.runs:
             _wait_until_free(run.folder)
         command = [sys.executable, *job.arguments]
@@ -73,7 +79,7 @@ class Worker(tune.Trainable):
             output.write(f"# on {socket.gethostname()} (Ray node {node}): {shlex.join(command)}\n")
             output.flush()
             self._printed = output.tell()
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [sys.executable, tethered.__file__, str(os.getpid()), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -82,14 +88,16 @@ class Worker(tune.Trainable):
             )
 
     def step(self) -> dict[str, Any]:
-        """Waits a little, or until the process ends, and returns the job's state."""
-        assert self._process is not None
+        """Starts the process, or waits a little for its end, and returns the job's state."""
         if self._death is not None:
             raise JobDied(self._death)
-        try:
-            status = self._process.wait(_PERIOD)
-        except subprocess.TimeoutExpired:
+        if self._process is None:
+            self._process = self._start()
             status = None
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PERIOD)
+            status = self._process.returncode
         self._read_logs()
         lines = self._lines()
         fraction, steps_per_second = next(
