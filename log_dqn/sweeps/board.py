@@ -10,6 +10,7 @@ from typing import TextIO
 import rich.console
 import rich.live
 import rich.table
+import rich.text
 
 from log_dqn.sweeps import plan
 
@@ -182,8 +183,8 @@ class Board:
         left = "unknown" if seconds is None else datetime.timedelta(seconds=round(seconds))
         return f"{len(states) + self._skipped} runs: {', '.join(parts)}; time left: {left}"
 
-    def _table(self) -> rich.table.Table:
-        table = rich.table.Table(title=self.headline(), title_justify="left", box=None)
+    def _table(self) -> rich.console.Group:
+        table = rich.table.Table(box=None, header_style="bold", pad_edge=False)
         for title in _TITLES:
             numeric = title not in ("run", "state")
             table.add_column(title, justify="right" if numeric else "left", no_wrap=True)
@@ -191,10 +192,10 @@ class Board:
         rows = sorted(self._all(), key=lambda row: order.index(row.state))
         room = max(1, self._console.height - 4)
         for row in rows[: room if len(rows) <= room else room - 1]:
-            table.add_row(*map(str, row.cells()))
+            table.add_row(*map(rich.text.Text, row.cells()))
         if len(rows) > room:
             table.add_row(f"and {len(rows) - room + 1} more")
-        return table
+        return rich.console.Group(rich.text.Text(self.headline()), table)
 
     def failures(self) -> list[tuple[str, str]]:
         """Returns name and reason of each run that failed."""
