@@ -107,16 +107,18 @@ class Board:
             elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
             print(f"[{elapsed}] {line}", file=self._file, flush=True)
 
-    def started(self, job: int, host: str) -> None:
+    def started(self, job: int, host: str, progress: Sequence[plan.Progress]) -> None:
         """Notes that a job was started.
 
         Args:
             job: its index.
             host: where.
+            progress: how far each of its runs had come then.
         """
         self._deaths[job] = None
-        for row in self._rows[job]:
+        for row, its in zip(self._rows[job], progress, strict=True):
             row.attempt += 1
+            row.progress = its
             row.state, row.steps_per_second = RUNNING, None
             again = f" again, from iteration {row.progress.iterations}," if row.attempt > 1 else ""
             self._print(f"{row.run.name}: started{again} on {host}")

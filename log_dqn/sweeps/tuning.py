@@ -23,7 +23,7 @@ class _ToBoard(tune.Callback):
     ) -> None:
         job = trial.config["job"]
         if result["training_iteration"] == 1:
-            self._board.started(job, result["hostname"])
+            self._board.started(job, result["hostname"], result["progress"])
         self._board.reported(
             job,
             result["progress"],

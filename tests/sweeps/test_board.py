@@ -28,16 +28,16 @@ def jobs(tmp_path):
 def test_changes_are_lines_where_there_is_no_terminal(jobs):
     file = io.StringIO()
     with board.Board(jobs, 5, file) as shown:
-        shown.started(0, "here")
+        shown.started(0, "here", [plan.Progress()])
         shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, None)
         shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, "ended by SIGKILL")
         shown.died(0, is_last=False)
-        shown.started(0, "there")
+        shown.started(0, "there", [plan.Progress(1, -20.5)])
         shown.ended(0, None)
-        shown.started(1, "here")
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
         shown.reported(1, [plan.Progress(1, -20.0)], 0.3, None, None)
         shown.died(1, is_last=True)
-        shown.started(2, "here")
+        shown.started(2, "here", [plan.Progress()])
         shown.ended(2, "c is 0; it must be a positive number")
     lines = [re.sub(r"^\[0:00:\d\d\] ", "", line) for line in file.getvalue().splitlines()]
     assert lines == [
@@ -67,7 +67,7 @@ def test_time_left_is_that_of_the_steps_left_at_the_speed_so_far(jobs, monkeypat
     shown = board.Board(jobs, 0, io.StringIO())
     # 3 runs of 4 x 100 steps, of which 100 are done.
     assert shown.seconds_left() is None
-    shown.started(0, "here")
+    shown.started(0, "here", [plan.Progress()])
     now[0] += 10
     shown.reported(0, [plan.Progress(1, 0.0)], 0.5, 20.0, None)
     # 200 steps in 10 s, and 900 to go.
@@ -83,10 +83,10 @@ def test_a_table_on_a_terminal(jobs, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     file = Terminal()
     with board.Board(jobs, 0, file) as shown:
-        shown.started(1, "here")
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
         shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
         shown.died(1, is_last=False)
-        shown.started(1, "here")
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
         shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
     text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", file.getvalue())
     assert re.search(r"dqn/Pong/2 +running, retry 1 +2/4 +-19.00 +75", text)
