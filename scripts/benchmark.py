@@ -4,6 +4,7 @@
     python scripts/benchmark.py --framework=jax    the same of the JAX agents
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
+    python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
 The first prints, for each figure, both agents' medians and the median of the ratios of
 neighbouring blocks, with its range. A ratio is LogDQN's over DQN's.
@@ -32,6 +33,7 @@ with compat.quiet():
 
     from log_dqn import atari, seeding
     from log_dqn.linear import benchmark as linear_benchmark
+    from log_dqn.sweeps import benchmark as sweep_benchmark
     from log_dqn.tf import agent_checkpoint, log_dqn_agent
 
     DEVICES = tf.config.list_physical_devices("GPU")
@@ -280,10 +282,10 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", nargs="?", choices=("agents", "checkpoint", "linear"), default="agents"
+        "what", nargs="?", choices=("agents", "checkpoint", "linear", "sweep"), default="agents"
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
-    parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure of agents")
+    parser.add_argument("--rounds", type=int, default=60, help="blocks of agents' figures, sweeps")
     parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -300,6 +302,8 @@ def main() -> None:
         benchmark_checkpoint(args.game)
     elif args.what == "linear":
         linear_benchmark.run()
+    elif args.what == "sweep":
+        sweep_benchmark.run(args.rounds)
     else:
         benchmark_agents(args.rounds)
 

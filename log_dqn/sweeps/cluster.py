@@ -9,7 +9,7 @@ import threading
 from log_dqn import compat
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
-# tables of its own, and no paragraph on each worker that died.
+# tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.
 os.environ.update(
     RAY_USAGE_STATS_ENABLED="0",
     TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1",
@@ -17,6 +17,7 @@ os.environ.update(
     TUNE_DISABLE_SIGINT_HANDLER="1",
     RAY_AIR_NEW_OUTPUT="0",
     RAY_DEDUP_LOGS_SKIP_REGEX=".",
+    RAY_worker_niceness="0",
 )
 # GPUs are hidden from what asks for none.
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
