@@ -293,8 +293,8 @@ def main() -> None:
         # In a process of its own: TensorFlow 1's graphs are not for JAX's agents.
         script = pathlib.Path(__file__).with_name("benchmark_jax.py")
         sys.exit(subprocess.call([sys.executable, str(script), f"--rounds={args.rounds}"]))
-    tf.compat.v1.disable_v2_behavior()
     tf.get_logger().setLevel("ERROR")
+    tf.compat.v1.disable_v2_behavior()
     if args.measure_memory_of:
         Learner(args.measure_memory_of, replay_steps=1000).loop(1000)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
