@@ -32,6 +32,7 @@ setuptools.setup(
         "log_dqn.results",
         "log_dqn.sweeps",
         "log_dqn.tf",
+        "log_dqn.vectorized",
     ],
     package_dir={"log_dqn.configs": "configs"},
     package_data={"log_dqn.configs": ["*.gin"], "log_dqn.results": ["data/*.csv"]},

@@ -1,6 +1,8 @@
 """The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
 
 import contextlib
+import inspect
+import math
 from typing import Any
 
 import gin
@@ -16,7 +18,7 @@ from dopamine.tf.agents.dqn import dqn_agent
 from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
-from log_dqn import compat
+from log_dqn import compat, log_space
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.mapping import as_number, check
 from log_dqn.tf import graph_hooks, log_dqn_agent
@@ -63,15 +65,46 @@ def check_counts(settings: dict[str, Any]) -> None:
         check(name, value, is_count, "a whole number, at least 1")
 
 
-def check_settings(agent_class: str) -> None:
-    """Checks what Dopamine's agents use unchecked, as far as gin sets it.
+def _parameters(agent_class: type) -> list[str]:
+    return [name for name in inspect.signature(agent_class).parameters if name != "self"]
 
-    Args:
-        agent_class: name of the agent's class.
 
-    Raises:
-        ValueError: if a setting is outside its range.
+def agent_classes() -> list[type]:
+    """Returns the classes of all agents, with those that they extend."""
+    return list(dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]))
+
+
+def parameters_read(agent: str) -> dict[str, str]:
+    """Returns an agent's parameters, each with where gin binds it: {'gamma': 'DQNAgent.gamma'}."""
+    # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
+    read: dict[str, str] = {}
+    for cls in reversed(AGENTS[agent].__mro__[:-1]):
+        read |= {parameter: f"{cls.__name__}.{parameter}" for parameter in _parameters(cls)}
+    for parameter in ("sess", "num_actions", "summary_writer", "seed"):
+        read.pop(parameter, None)  # `create_agent` gives them.
+    return read
+
+
+def _check_bindings_are_read(agent: str) -> None:
+    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
+
+    Gin is silent on those, and the run would have the default.
     """
+    read = parameters_read(agent)
+    for cls in agent_classes():
+        for parameter in _parameters(cls):
+            binding = f"{cls.__name__}.{parameter}"
+            try:
+                value = gin.query_parameter(binding)
+            except ValueError:  # It isn't bound.
+                continue
+            allowed = f"left out, since {agent} "
+            allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
+            check(binding, value, read.get(parameter) == binding, allowed)
+
+
+def _check_agent_settings(agent_class: str) -> None:
+    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
 
     def bound(name: str, default: Any) -> Any:
         try:
@@ -81,16 +114,43 @@ def check_settings(agent_class: str) -> None:
         # References (@...) and macros (%...) are checked by what they name.
         return value if isinstance(value, (int, float, str, tuple, type(None))) else default
 
-    for name in ("update_period", "target_update_period", "update_horizon"):
+    for name in (
+        "update_period", "target_update_period", "update_horizon", "stack_size",
+        "summary_writing_frequency",
+    ):  # fmt: skip
         check_counts({name: bound(f"{agent_class}.{name}", 1)})
     for name in ("epsilon_train", "epsilon_eval"):
         epsilon = bound(f"{agent_class}.{name}", 0)
         check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
     gamma = bound(f"{agent_class}.gamma", 0.5)
     check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    history = bound(f"{agent_class}.min_replay_history", 0)
+    is_number = 0 <= as_number(history) < math.inf
+    check("min_replay_history", history, is_number, "0 or a positive number")
+    period = bound(f"{agent_class}.epsilon_decay_period", 1)
+    is_positive = 0 < as_number(period) < math.inf
+    check("epsilon_decay_period", period, is_positive, "a positive number")
+    loss = bound(f"{agent_class}.loss_type", "mse")
+    check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
+    epsilon_fn = bound(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
+    check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
     for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
         for name in ("batch_size", "replay_capacity", "max_capacity"):
             check_counts({name: bound(f"{replay}.{name}", 1)})
+
+
+def check_settings(agent: str) -> None:
+    """Checks what gin sets of an agent and would be used, or passed over, unchecked.
+
+    Args:
+        agent: name of the agent.
+
+    Raises:
+        ValueError: if a setting is outside its range, or of another agent.
+    """
+    _check_bindings_are_read(agent)
+    for cls in AGENTS[agent].__mro__[:-1]:
+        _check_agent_settings(cls.__name__)
 
 
 def uses_jax() -> bool:
@@ -138,7 +198,7 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
-    check_settings(AGENTS[name].__name__)
+    check_settings(name)
     settings = {
         "num_actions": int(environment.action_space.n),
         "summary_writer": summary_writer,

@@ -17,13 +17,15 @@ the chosen action's output (no gradient flows through the target y_h).
 """
 
 import dataclasses
+import functools
 import math
 import numbers
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from log_dqn.mapping import Array, LogMapping, as_number, check
+from log_dqn import mapping
+from log_dqn.mapping import Array, LogMapping, Scalar, as_number, check
 
 LOSSES = ("huber", "mse")
 
@@ -49,39 +51,55 @@ def log_target(
     log_r: Array,
     next_l: Array,
     terminal: Array,
-    gamma_n: float,
-    k: float,
-    clip_bootstrap: bool = True,
+    log_gamma_n: Scalar,
+    log_floor: Scalar,
+    log_v_max: Scalar,
     xp: Any = np,
 ) -> Array:
     """Returns ln U_h, the update target of one head in the ordinary space (equation 11).
 
-    U_h = max(r_h + gamma_n v_h, gamma_n^k) with v_h = clip(q_h(s', a*), 0, 1 / (1 - gamma_n)),
-    and v_h = 0 after a terminal transition. The floor replaces the additive gamma^k
-    (Appendix C.1).
+    U_h = max(r_h + gamma^n v_h, gamma^(n k)) with v_h = clip(q_h(s', a*), 0, v_max), and v_h = 0
+    after a terminal transition. The floor replaces the additive gamma^k (Appendix C.1).
 
     Args:
         log_r: ln r_h, shape [...].
         next_l: ln q_h(s', a*) of the target network, shape [...].
         terminal: whether s' is terminal, bool, shape [...].
-        gamma_n: gamma^n for an n-step update.
-        k: the mapping's k.
-        clip_bootstrap: whether v_h is bounded by 1 / (1 - gamma_n), the largest return that
-            rewards in [-1, 1] allow.
+        log_gamma_n: ln(gamma^n) for an n-step update.
+        log_floor: ln(gamma^(n k)), of the mapping's k.
+        log_v_max: ln of the largest value that v_h may have; inf for no bound.
         xp: the array namespace.
 
     Returns:
-        ln U_h, shape [...], at least k ln(gamma_n).
+        ln U_h, shape [...], at least `log_floor`.
     """
-    log_gamma_n = math.log(gamma_n)
-    if clip_bootstrap:
-        next_l = xp.minimum(next_l, xp.full_like(next_l, -math.log1p(-gamma_n)))
+    next_l = xp.minimum(next_l, xp.full_like(next_l, log_v_max))
     log_v = xp.where(terminal, -math.inf, next_l + log_gamma_n)
     log_u = xp.logaddexp(log_r, log_v)
-    return xp.maximum(log_u, xp.full_like(log_u, k * log_gamma_n))
+    return xp.maximum(log_u, xp.full_like(log_u, log_floor))
 
 
-def td_error(l: Array, log_u: Array, c: float, beta_reg: float, xp: Any = np) -> Array:  # noqa: E741
+class StepSize(NamedTuple):
+    """A step-size in the ordinary space, with its logarithms.
+
+    Attributes:
+        beta_reg: the step-size, in (0, 1].
+        log_beta_reg: ln(beta_reg).
+        log_keep: ln(1 - beta_reg).
+    """
+
+    beta_reg: Scalar
+    log_beta_reg: Scalar
+    log_keep: Scalar
+
+
+def step_size(beta_reg: float) -> StepSize:
+    """Returns a step-size in (0, 1] with its logarithms, worked out in double precision."""
+    log_keep = math.log1p(-beta_reg) if beta_reg < 1 else -math.inf
+    return StepSize(beta_reg, math.log(beta_reg), log_keep)
+
+
+def td_error(l: Array, log_u: Array, c: Scalar, step: StepSize, xp: Any = np) -> Array:  # noqa: E741
     """y_h - tq_h, the temporal difference of one head in the log space (equations 8 and 9).
 
     y_h = c ln(U^_h) + d_h with U^_h = q_h + beta_reg (U_h - q_h), the average in the ordinary
@@ -91,17 +109,16 @@ def td_error(l: Array, log_u: Array, c: float, beta_reg: float, xp: Any = np) ->
         l: ln q_h(s, a), shape [...].
         log_u: ln U_h, shape [...].
         c: the mapping's c.
-        beta_reg: step-size of the averaging in the ordinary space, in (0, 1].
+        step: step-size beta_reg of the averaging in the ordinary space.
         xp: the array namespace.
 
     Returns:
         y_h - tq_h, shape [...].
     """
     x = log_u - l
-    near = c * xp.log1p(beta_reg * xp.expm1(xp.clip(x, -1.0, 1.0)))
+    near = c * xp.log1p(step.beta_reg * xp.expm1(xp.clip(x, -1.0, 1.0)))
     # Further away expm1 overflows (x >> 0), or loses its digits (x << 0, beta_reg near 1).
-    log_keep = math.log1p(-beta_reg) if beta_reg < 1 else -math.inf
-    far = c * xp.logaddexp(xp.full_like(x, log_keep), x + math.log(beta_reg))
+    far = c * xp.logaddexp(xp.full_like(x, step.log_keep), x + step.log_beta_reg)
     return xp.where(xp.abs(x) <= 1, near, far)
 
 
@@ -180,11 +197,100 @@ def loss(td: Array, kind: str, xp: Any = np) -> Array:
     return 0.5 * quadratic * quadratic + (size - quadratic)
 
 
+class UpdateConstants(NamedTuple):
+    """The numbers of a `LogUpdate`, and the functions above put together with them.
+
+    A pair is (plus head, minus head). Under `jax.vmap` the numbers may be arrays, so that runs
+    with different settings share one program.
+
+    Attributes:
+        c: scale of the log space.
+        ds: pair of the mappings' offsets d.
+        step: step-size of the averaging in the ordinary space.
+        log_gamma_n: ln(gamma^n).
+        log_floor: ln(gamma^(n k)), the floor of targets.
+        log_v_max: ln of the bound on bootstrapped values; inf for none.
+        log_q_min: ln of the floor of the network's own values; -inf for none.
+    """
+
+    c: Scalar
+    ds: tuple[Scalar, Scalar]
+    step: StepSize
+    log_gamma_n: Scalar
+    log_floor: Scalar
+    log_v_max: Scalar
+    log_q_min: Scalar
+
+    def log_values(self, tqs: tuple[Array, Array], xp: Any = np) -> tuple[Array, Array]:
+        """Returns the pair ln q_h of a pair of outputs of any shape."""
+        plus, minus = (mapping.log_value(tq, self.c, d) for tq, d in zip(tqs, self.ds, strict=True))
+        return (
+            xp.maximum(plus, xp.full_like(plus, self.log_q_min)),
+            xp.maximum(minus, xp.full_like(minus, self.log_q_min)),
+        )
+
+    def greedy_actions(self, tqs: tuple[Array, Array], xp: Any = np) -> Array:
+        """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
+        return xp.argmax(action_keys(*self.log_values(tqs, xp), xp=xp), axis=-1)
+
+    def log_targets(
+        self, next_tqs: tuple[Array, Array], reward: Array, terminal: Array, xp: Any = np
+    ) -> tuple[Array, Array]:
+        """Returns the pair ln U_h (equation 11).
+
+        Args:
+            next_tqs: pair of the target network's outputs in s', shape [..., num_actions].
+            reward: n-step rewards, shape [...].
+            terminal: whether s' is terminal, bool, shape [...].
+            xp: the array namespace.
+
+        Returns:
+            Pair of shape [...].
+        """
+        best = self.greedy_actions(next_tqs, xp)
+        plus, minus = (
+            log_target(
+                log_r,
+                select(next_l, best, xp),
+                terminal,
+                self.log_gamma_n,
+                self.log_floor,
+                self.log_v_max,
+                xp,
+            )
+            for log_r, next_l in zip(
+                log_reward(reward, xp), self.log_values(next_tqs, xp), strict=True
+            )
+        )
+        return plus, minus
+
+    def td_errors(
+        self, tqs: tuple[Array, Array], log_targets: tuple[Array, Array], xp: Any = np
+    ) -> tuple[Array, Array]:
+        """Returns the pair y_h - tq_h (equations 8 and 9).
+
+        Args:
+            tqs: pair of the chosen action's outputs, shape [...].
+            log_targets: pair ln U_h, shape [...].
+            xp: the array namespace.
+
+        Returns:
+            Pair of shape [...].
+        """
+        plus, minus = (
+            # The last term is not 0 only where the floor has raised l.
+            td_error(l, log_u, self.c, self.step, xp)
+            + self.c * (l - mapping.log_value(tq, self.c, d))
+            for l, log_u, d, tq in zip(  # noqa: E741
+                self.log_values(tqs, xp), log_targets, self.ds, tqs, strict=True
+            )
+        )
+        return plus, minus
+
+
 @dataclasses.dataclass(frozen=True)
 class LogUpdate:
-    """The settings of the two-headed update, and the functions above put together with them.
-
-    A pair is (plus head, minus head).
+    """The settings of the two-headed update, checked.
 
     Attributes:
         gamma: discount factor, in (0, 1).
@@ -236,70 +342,17 @@ class LogUpdate:
             LogMapping(self.gamma, self.k, self.c, self.q_init_minus),
         )
 
-    def log_values(self, tqs: tuple[Array, Array], xp: Any = np) -> tuple[Array, Array]:
-        """Returns the pair ln q_h of a pair of outputs of any shape."""
-        plus, minus = (
-            mapping.log_value(tq) for mapping, tq in zip(self.mappings, tqs, strict=True)
+    @functools.cached_property
+    def constants(self) -> UpdateConstants:
+        """The numbers to compute with, worked out in double precision."""
+        n = self.update_horizon
+        plus, minus = self.mappings
+        return UpdateConstants(
+            c=self.c,
+            ds=(plus.d, minus.d),
+            step=step_size(self.beta_reg),
+            log_gamma_n=n * math.log(self.gamma),
+            log_floor=n * plus.log_floor,
+            log_v_max=-math.log1p(-(self.gamma**n)) if self.clip_bootstrap else math.inf,
+            log_q_min=plus.log_floor if self.clip_inverse else -math.inf,
         )
-        if self.clip_inverse:
-            log_floor = self.mappings[0].log_floor
-            plus = xp.maximum(plus, xp.full_like(plus, log_floor))
-            minus = xp.maximum(minus, xp.full_like(minus, log_floor))
-        return plus, minus
-
-    def greedy_actions(self, tqs: tuple[Array, Array], xp: Any = np) -> Array:
-        """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
-        return xp.argmax(action_keys(*self.log_values(tqs, xp), xp=xp), axis=-1)
-
-    def log_targets(
-        self, next_tqs: tuple[Array, Array], reward: Array, terminal: Array, xp: Any = np
-    ) -> tuple[Array, Array]:
-        """Returns the pair ln U_h (equation 11).
-
-        Args:
-            next_tqs: pair of the target network's outputs in s', shape [..., num_actions].
-            reward: n-step rewards, shape [...].
-            terminal: whether s' is terminal, bool, shape [...].
-            xp: the array namespace.
-
-        Returns:
-            Pair of shape [...].
-        """
-        best = self.greedy_actions(next_tqs, xp)
-        plus, minus = (
-            log_target(
-                log_r,
-                select(next_l, best, xp),
-                terminal,
-                self.gamma**self.update_horizon,
-                self.k,
-                self.clip_bootstrap,
-                xp,
-            )
-            for log_r, next_l in zip(
-                log_reward(reward, xp), self.log_values(next_tqs, xp), strict=True
-            )
-        )
-        return plus, minus
-
-    def td_errors(
-        self, tqs: tuple[Array, Array], log_targets: tuple[Array, Array], xp: Any = np
-    ) -> tuple[Array, Array]:
-        """Returns the pair y_h - tq_h (equations 8 and 9).
-
-        Args:
-            tqs: pair of the chosen action's outputs, shape [...].
-            log_targets: pair ln U_h, shape [...].
-            xp: the array namespace.
-
-        Returns:
-            Pair of shape [...].
-        """
-        plus, minus = (
-            # The last term is not 0 only where clip_inverse has raised l.
-            td_error(l, log_u, self.c, self.beta_reg, xp) + self.c * (l - mapping.log_value(tq))
-            for l, log_u, mapping, tq in zip(  # noqa: E741
-                self.log_values(tqs, xp), log_targets, self.mappings, tqs, strict=True
-            )
-        )
-        return plus, minus

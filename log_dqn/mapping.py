@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 Array = Any  # An array or scalar of the namespace `xp`.
+Scalar = Any  # A float, or a scalar of the namespace `xp`.
 
 
 def as_number(value: Any) -> float:
@@ -34,6 +35,11 @@ def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
     """
     if not is_allowed:
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+
+
+def log_value(tq: Array, c: Scalar, d: Scalar) -> Array:
+    """Returns ln of the value that a log-space value `tq` stands for: (tq - d) / c."""
+    return (tq - d) / c
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +91,8 @@ class LogMapping:
         return -self.c * float(combine(log_q_init, self.log_floor))
 
     def log_value(self, tq: Array) -> Array:
-        """Returns ln of the value that a log-space value `tq` stands for: (tq - d) / c.
-
-        In the additive form this is ln(x + gamma^k), in the clipped form ln(x).
-        """
-        return (tq - self.d) / self.c
+        """Returns ln of the value that `tq` stands for, in the additive form of it plus gamma^k."""
+        return log_value(tq, self.c, self.d)
 
     def f(self, x: Array, xp: Any = np) -> Array:
         """Maps ordinary values x >= 0 of any shape to the log space (equation 6)."""

@@ -60,7 +60,7 @@ def newest_weights(run_dir: pathlib.Path) -> tuple[str, int]:
         if (match := _CHECKPOINT.fullmatch(path.relative_to(root).as_posix()))
     ]
     if not found:
-        raise ValueError(f"--run={run_dir}: no checkpoint in {root}")
+        raise ValueError(f"--run={run_dir}: no checkpoint of a TensorFlow agent in {root}")
     iteration, prefix = max(found)
     return prefix, iteration
 
@@ -118,7 +118,7 @@ def action_values(agent: Any) -> np.ndarray:
             raise ValueError(f"agent {type(agent).__name__} has no values of actions to show")
         return agent._sess.run(outputs, {agent.state_ph: agent.state})
     plus, minus = agent._sess.run(outputs, {agent.state_ph: agent.state})
-    log_plus, log_minus = agent._update.log_values((plus[0], minus[0]))
+    log_plus, log_minus = agent._update.constants.log_values((plus[0], minus[0]))
     q_plus, q_minus = np.exp(log_plus, dtype=float), np.exp(log_minus, dtype=float)
     return np.stack([q_plus, q_minus, q_plus - q_minus])
 

@@ -1,6 +1,5 @@
 """Dopamine's training loop with seeds, safe checkpoints and one line of progress."""
 
-import ast
 import contextlib
 import errno
 import functools
@@ -18,7 +17,15 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 from dopamine.metrics import pickle_collector
 
-from log_dqn import agents, checkpoints, progress, random_state, safe_pickle, seeding
+from log_dqn import (
+    agents,
+    checkpoints,
+    progress,
+    random_state,
+    run_config,
+    safe_pickle,
+    seeding,
+)
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
 from log_dqn.mapping import check
 from log_dqn.tf import agent_checkpoint, graph_hooks
@@ -35,12 +42,11 @@ def schedule() -> str:
 def operative_config() -> str:
     """Returns the gin configuration in force, in gin's language, a parameter a line."""
     # Dopamine's create_agent and create_runner are configured, but not called.
-    rule = "# " + "=" * 78
     return (
-        f"{gin.operative_config_str(max_line_length=10_000)}\n"
-        f"# Parameters for create_agent:\n{rule}\n"
+        f"{run_config.operative()}\n"
+        f"# Parameters for create_agent:\n{run_config.RULE}\n"
         f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
-        f"# Parameters for create_runner:\n{rule}\n"
+        f"# Parameters for create_runner:\n{run_config.RULE}\n"
         f"create_runner.schedule = {schedule()!r}\n"
     )
 
@@ -57,32 +63,6 @@ class RunStopped(Exception):
         """
         super().__init__(message)
         self.status = status
-
-
-# Parameters that may change from one start of a run to the next.
-_MAY_CHANGE = re.compile(
-    r"Runner\.num_iterations|Runner\.log_every_n|Logger\..*|Checkpointer\..*"
-    r"|get_latest_checkpoint_number\..*|.*\.(tf_device|max_tf_checkpoints_to_keep"
-    r"|checkpoint_duration|keep_every|allow_partial_reload)"
-)
-
-
-def _parameters(config: str) -> dict[str, Any]:
-    """Returns the parameters of `operative_config` that must be the same when a run goes on."""
-    bindings = dict(re.findall(r"^([\w./]+) = (.*)$", config, re.MULTILINE))
-
-    def value(text: str) -> Any:
-        text = bindings.get(text.removeprefix("%"), text)  # a macro, or a value
-        try:
-            return ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            return text
-
-    return {
-        name: value(text)
-        for name, text in bindings.items()
-        if "." in name and not _MAY_CHANGE.fullmatch(name)
-    }
 
 
 def _full_disk(error: Exception) -> str | None:
@@ -260,18 +240,13 @@ class ProgressRunner(run_experiment.Runner):
             ) from error
 
     def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
-        then, now = _parameters(manifest["config"]), _parameters(self._config)
+        then = run_config.parameters(manifest["config"])
+        now = run_config.parameters(self._config)
         # A seed that wasn't given was drawn; not given again, it is kept.
         then["seed_everything.seed"] = manifest["seed"]
         if now["seed_everything.seed"] is None:
             now["seed_everything.seed"] = manifest["seed"]
-        differences = [
-            f"{name} was {then[name]!r} and is {now[name]!r}"
-            if name in then and name in now
-            else f"{name} {'is not set' if name in then else 'was not set'}"
-            for name in sorted(then.keys() | now.keys())
-            if then.get(name) != now.get(name)
-        ]
+        differences = run_config.differences(then, now)
         if differences:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"

@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Ends the program with one line and status 2."""
+        """Exits with status 2 and the message."""
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
@@ -228,7 +228,9 @@ def configure(
 
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
-_SETTING_ERRORS = (ValueError, TypeError, AttributeError, AssertionError, MemoryError)
+_SETTING_ERRORS = (
+    ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,
+)  # fmt: skip
 
 
 def _run_files(folder: pathlib.Path) -> list[pathlib.Path]:

@@ -280,12 +280,11 @@ EXPECTED |= {
     },
 }
 
-# For two agents, and so without an agent of its own. The paper's earlier LogDQN did not average.
+# The paper's earlier LogDQN did not average.
 EXPECTED["paper_scan.gin"] = {
     **LOG_DQN,
-    **EXPECTED["dqn.gin"],
-    "create_agent.agent_name": "log_dqn",
     "LogDQNAgent.beta_reg": 1.0,
+    **optimizer("RMSPropOptimizer", 0.00025),
 }
 
 # Bindings to other configurables, by their gin names.
@@ -324,7 +323,7 @@ def test_every_file_is_covered():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    train.configure([name], [], agent="log_dqn" if name == "paper_scan.gin" else None)
+    train.configure([name], [])
     for parameter, value in EXPECTED[name].items():
         assert gin.query_parameter(parameter) == value, parameter
     # And no other parameter is bound.
@@ -341,6 +340,7 @@ def test_every_hyperparameter(name):
     ("name", "parameter", "reference"),
     [
         ("log_dqn.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
+        ("paper_scan.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
         ("log_dqn_quick.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
         ("log_dqn_cartpole.gin", "LogDQNAgent.optimizer", "@tf.train.AdamOptimizer()"),
         *[
@@ -403,24 +403,13 @@ def test_every_hyperparameter(name):
         *[
             (name, "Runner.create_environment_fn", "@atari.create_environment")
             for name in EXPECTED
-            if "cartpole" not in name and name != "paper_scan.gin"
+            if "cartpole" not in name
         ],
     ],
 )
 def test_every_reference(name, parameter, reference):
     train.configure([name], [])
     assert str(gin.query_parameter(parameter)) == reference
-
-
-@pytest.mark.parametrize(
-    ("agent", "agent_class"), [("log_dqn", "LogDQNAgent"), ("dqn", "DQNAgent")]
-)
-def test_the_paper_s_scan_is_for_two_agents(agent, agent_class):
-    train.configure(["paper_scan.gin"], [], agent=agent)
-    assert gin.query_parameter("create_agent.agent_name") == agent
-    reference = gin.query_parameter(f"{agent_class}.optimizer")
-    assert str(reference) == "@tf.train.RMSPropOptimizer()"
-    assert reference.scoped_configurable_fn()._learning_rate == 0.00025
 
 
 def test_the_optimizer_is_the_paper_s():

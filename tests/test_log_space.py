@@ -44,9 +44,9 @@ def update(tq, next_tq, reward, terminal, xp, settings):
     """Both heads' y_h - tq_h, and the greedy action in s'."""
     rule = log_space.LogUpdate(**settings)
     next_tqs = (next_tq[..., 0, :], next_tq[..., 1, :])
-    log_targets = rule.log_targets(next_tqs, reward, terminal, xp)
-    tds = rule.td_errors((tq[..., 0], tq[..., 1]), log_targets, xp)
-    return *tds, rule.greedy_actions(next_tqs, xp)
+    log_targets = rule.constants.log_targets(next_tqs, reward, terminal, xp)
+    tds = rule.constants.td_errors((tq[..., 0], tq[..., 1]), log_targets, xp)
+    return *tds, rule.constants.greedy_actions(next_tqs, xp)
 
 
 def batch(settings, seed, size=24, num_actions=4):
@@ -158,17 +158,23 @@ def test_keys_order_actions_as_q_does(run):
 
 def test_td_error_worked_by_hand():
     # q = 1, U = 2, beta_reg = 0.5: U^ = 1.5, so y - tq = c ln(1.5 / 1).
-    assert log_space.td_error(np.log(1.0), np.log(2.0), 2.0, 0.5) == pytest.approx(
-        2 * math.log(1.5)
-    )
+    assert log_space.td_error(
+        np.log(1.0), np.log(2.0), 2.0, log_space.step_size(0.5)
+    ) == pytest.approx(2 * math.log(1.5))
     # q = 1, U = e^-3: U^ = 0.9 + 0.1 e^-3.
     expected = 0.5 * math.log(0.9 + 0.1 * math.exp(-3))
-    assert log_space.td_error(np.float64(0), np.float64(-3), 0.5, 0.1) == pytest.approx(expected)
+    assert log_space.td_error(
+        np.float64(0), np.float64(-3), 0.5, log_space.step_size(0.1)
+    ) == pytest.approx(expected)
     # beta_reg = 1: U^ = U.
-    assert log_space.td_error(np.float64(0), np.float64(-3), 0.5, 1.0) == pytest.approx(-1.5)
+    assert log_space.td_error(
+        np.float64(0), np.float64(-3), 0.5, log_space.step_size(1.0)
+    ) == pytest.approx(-1.5)
     # q = e^-400, U = 1: U^ is 0.1 to 170 digits.
     expected = math.log(0.1) + 400
-    assert log_space.td_error(np.float32(-400), np.float32(0), 1.0, 0.1) == pytest.approx(expected)
+    assert log_space.td_error(
+        np.float32(-400), np.float32(0), 1.0, log_space.step_size(0.1)
+    ) == pytest.approx(expected)
 
 
 @NAMESPACES
@@ -180,7 +186,7 @@ def test_td_error_keeps_the_digits_of_small_differences(run, beta_reg):
 
     def fn(log_u, xp):
         ell = xp.zeros_like(log_u)
-        return (log_space.td_error(ell, log_u, 0.5, beta_reg, xp),)
+        return (log_space.td_error(ell, log_u, 0.5, log_space.step_size(beta_reg), xp),)
 
     (td,) = run(fn, x)
     expected = [0.5 * math.log1p(beta_reg * math.expm1(float(v))) for v in x]
@@ -188,23 +194,24 @@ def test_td_error_keeps_the_digits_of_small_differences(run, beta_reg):
 
 
 def test_target_worked_by_hand():
-    args = {"gamma_n": 0.5, "k": 4}
+    # gamma^n = 0.5, k = 4, and the largest value 1 / (1 - 0.5) = 2.
+    args = {"log_gamma_n": math.log(0.5), "log_floor": 4 * math.log(0.5)}
+    clipped = {**args, "log_v_max": math.log(2)}
+    unclipped = {**args, "log_v_max": math.inf}
     # r = 1, v = 0.25: 1 + 0.5 * 0.25 = 1.125.
-    u = log_space.log_target(np.float64(0), np.log(0.25), np.bool_(False), **args)
+    u = log_space.log_target(np.float64(0), np.log(0.25), np.bool_(False), **clipped)
     assert math.exp(u) == pytest.approx(1.125)
     # The clip: v = 5 counts as 1 / (1 - 0.5) = 2, so 1 + 0.5 * 2 = 2; without it 3.5.
     assert math.exp(
-        log_space.log_target(np.float64(0), np.log(5.0), np.bool_(False), **args)
+        log_space.log_target(np.float64(0), np.log(5.0), np.bool_(False), **clipped)
     ) == pytest.approx(2.0)
     assert math.exp(
-        log_space.log_target(
-            np.float64(0), np.log(5.0), np.bool_(False), clip_bootstrap=False, **args
-        )
+        log_space.log_target(np.float64(0), np.log(5.0), np.bool_(False), **unclipped)
     ) == pytest.approx(3.5)
     # Terminal: only the reward; and the floor 0.5^4 = 0.0625 where there is none.
-    assert log_space.log_target(np.float64(0), np.log(5.0), np.bool_(True), **args) == 0
+    assert log_space.log_target(np.float64(0), np.log(5.0), np.bool_(True), **clipped) == 0
     assert math.exp(
-        log_space.log_target(np.float64(-np.inf), np.log(5.0), np.bool_(True), **args)
+        log_space.log_target(np.float64(-np.inf), np.log(5.0), np.bool_(True), **clipped)
     ) == pytest.approx(0.0625)
 
 

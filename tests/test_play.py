@@ -187,7 +187,7 @@ def test_film(log_dqn, tmp_path, capsys, suffix, size):
     ("damage", "message"),
     [
         ("no run", "not a run; it has no operative_config.gin"),
-        ("no checkpoint", "no checkpoint in"),
+        ("no checkpoint", "no checkpoint of a TensorFlow agent in"),
         ("truncated", "cannot be read"),
         ("no folder", "cannot be written"),
     ],

@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 import optax
 from dopamine.jax.agents.dqn import dqn_agent
+from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements
 
+from log_dqn.mapping import check
+
 _create_optimizer = dqn_agent.create_optimizer
+_NAMES = ("adam", "rmsprop", "sgd")
 
 
 def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.GradientTransformation:
@@ -20,9 +25,20 @@ def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.Gra
     Reason: Dopamine's JAX agents take an optimizer's name only, and their RMSProp starts its mean
     square at zero, where TensorFlow 1's, with which DQN's baseline was made, starts at one.
     Can go: when they take optax optimizers.
+
+    Args:
+        optimizer: the optimizer, or its name.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        ValueError: if it is neither.
     """
     if isinstance(optimizer, optax.GradientTransformation):
         return optimizer
+    allowed = f"one of {', '.join(map(repr, _NAMES))}, or an optimizer of optax: @rmsprop_tf()"
+    check("optimizer", optimizer, optimizer in _NAMES, allowed)
     return _create_optimizer(optimizer)
 
 
@@ -83,5 +99,28 @@ class TransitionAccumulator(accumulator.TransitionAccumulator):
         return stack
 
 
+class FirstValue:
+    """An attribute that keeps the first value that it is given.
+
+    Reason: JaxRainbowAgent and JaxFullRainbowAgent note their `replay_scheme`, and JaxDQNAgent's
+    constructor, which they call then, sets it to 'uniform': they never sample by priority.
+    Can go: when it doesn't.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Initializes it; `name` is the attribute's."""
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Returns the value."""
+        return instance.__dict__[self._name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """Sets the value, if there is none yet."""
+        instance.__dict__.setdefault(self._name, value)
+
+
+for rainbow in (rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent):
+    rainbow._replay_scheme = FirstValue("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer
 accumulator.TransitionAccumulator = TransitionAccumulator

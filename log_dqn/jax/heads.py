@@ -94,7 +94,7 @@ class TwoHeadedNetwork:
         """Returns the outputs in one state."""
         outputs: Any = self.network.apply(params, x)
         plus, minus = jnp.split(outputs.q_values, 2, axis=-1)
-        keys = log_space.action_keys(*self.update.log_values((plus, minus), jnp), xp=jnp)
+        keys = log_space.action_keys(*self.update.constants.log_values((plus, minus), jnp), xp=jnp)
         return TwoHeadedOutput(keys, plus, minus)
 
     def batch_outputs(self, params: Any, states: Any) -> tuple[jax.Array, jax.Array]:

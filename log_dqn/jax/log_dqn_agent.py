@@ -126,6 +126,12 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
             ("loss_type", loss_type, log_space.LOSSES),
         ):
             check(name, value, value in allowed, f"one of {', '.join(allowed)}")
+        is_shape = isinstance(observation_shape, tuple)
+        check("observation_shape", observation_shape, is_shape, "a tuple of whole numbers")
+        check("network", network, callable(network), "a network class")
+        check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule: a function")
+        is_function = preprocess_fn is None or callable(preprocess_fn)
+        check("preprocess_fn", preprocess_fn, is_function, "a function, or None")
 
         def two_headed(num_actions: int, **settings: Any) -> heads.TwoHeadedNetwork:
             return heads.TwoHeadedNetwork(
@@ -166,8 +172,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         self._train = jax.jit(
             functools.partial(
                 update.train_step,
-                self._update,
-                self._loss_type,
+                functools.partial(update.batch_loss, self._update.constants, self._loss_type),
                 self.network_def.batch_outputs,
                 self.optimizer,
             ),

@@ -1,7 +1,11 @@
 """TensorFlow 1's RMSProp in optax, with which the paper and the published DQN train."""
 
+import math
+
 import gin
 import optax
+
+from log_dqn.mapping import as_number, check
 
 
 @gin.configurable
@@ -32,7 +36,18 @@ def rmsprop_tf(
 
     Returns:
         The optimizer.
+
+    Raises:
+        ValueError: if a parameter is outside its range.
     """
+    for name, value, is_allowed, allowed in (
+        ("learning_rate", learning_rate, 0 < as_number(learning_rate) < math.inf, "positive"),
+        ("decay", decay, 0 <= as_number(decay) < 1, "from 0 to 1, 1 excluded"),
+        ("momentum", momentum, 0 <= as_number(momentum) < 1, "from 0 to 1, 1 excluded"),
+        ("epsilon", epsilon, 0 < as_number(epsilon) < math.inf, "positive"),
+        ("centered", centered, isinstance(centered, bool), "True or False"),
+    ):
+        check(name, value, is_allowed, allowed)
     return optax.rmsprop(
         learning_rate,
         decay=decay,

@@ -1,6 +1,6 @@
-"""LogDQN's training step in JAX: pure functions of float32 arrays, without TensorFlow or Dopamine.
+"""Training steps in JAX: pure functions of float32 arrays, without TensorFlow or Dopamine.
 
-The formulas are `log_dqn.log_space`'s. A pair is (plus head, minus head).
+LogDQN's formulas are `log_dqn.log_space`'s. A pair is (plus head, minus head).
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
 
 
 def batch_loss(
-    update: log_space.LogUpdate,
+    constants: log_space.UpdateConstants,
     loss: str,
     tqs: Pair,
     next_tqs: Pair,
@@ -47,7 +47,7 @@ def batch_loss(
     The targets y_h are constants of the loss (equations 8, 9 and 11).
 
     Args:
-        update: settings of the update.
+        constants: the update's numbers.
         loss: 'huber' or 'mse'.
         tqs: pair of the online network's outputs in s, shape [batch_size, num_actions].
         next_tqs: pair of the target network's outputs in s', likewise.
@@ -58,7 +58,7 @@ def batch_loss(
     Returns:
         The loss, a scalar, and scalars by their TensorBoard tags, means over the batch.
     """
-    log_targets = update.log_targets(next_tqs, rewards, terminals, jnp)
+    log_targets = constants.log_targets(next_tqs, rewards, terminals, jnp)
     plus, minus = (log_space.select(tq, actions, jnp) for tq in tqs)
     losses = [
         # The value is y - tq, of which only -tq carries a gradient. (y itself is never computed:
@@ -67,57 +67,83 @@ def batch_loss(
             jax.lax.stop_gradient(td) - (tq - jax.lax.stop_gradient(tq)), loss, jnp
         ).mean()
         for td, tq in zip(
-            update.td_errors((plus, minus), log_targets, jnp), (plus, minus), strict=True
+            constants.td_errors((plus, minus), log_targets, jnp), (plus, minus), strict=True
         )
     ]
-    log_qs = update.log_values((plus, minus), jnp)
-    # The gap between the best and the second-best action in the log space (section 4.1), of the
-    # plus head, as the paper's `log plus-only`.
-    best_two = jax.lax.top_k(tqs[0], 2)[0]
+    log_qs = constants.log_values((plus, minus), jnp)
     statistics = {
         "Losses/Plus": losses[0],
         "Losses/Minus": losses[1],
         "Values/QPlus": jnp.exp(log_qs[0]).mean(),
         "Values/QMinus": jnp.exp(log_qs[1]).mean(),
-        "Values/LogActionGap": (best_two[:, 0] - best_two[:, 1]).mean(),
     }
+    if tqs[0].shape[-1] > 1:
+        # The gap between the best and the second-best action in the log space (section 4.1), of
+        # the plus head, as the paper's `log plus-only`.
+        best_two = jax.lax.top_k(tqs[0], 2)[0]
+        statistics["Values/LogActionGap"] = (best_two[:, 0] - best_two[:, 1]).mean()
     return losses[0] + losses[1], statistics
 
 
-def train_step(
-    update: log_space.LogUpdate,
+def dqn_batch_loss(
+    gamma_n: log_space.Scalar,
     loss: str,
-    network: Callable[[Any, Any], Pair],
+    qs: jax.Array,
+    next_qs: jax.Array,
+    actions: jax.Array,
+    rewards: jax.Array,
+    terminals: jax.Array,
+) -> tuple[jax.Array, dict[str, jax.Array]]:
+    """Returns DQN's loss (Mnih et al., 2015), the mean over a batch, and statistics.
+
+    Args:
+        gamma_n: gamma^n for an n-step update.
+        loss: 'huber' or 'mse'.
+        qs: the online network's outputs in s, shape [batch_size, num_actions].
+        next_qs: the target network's outputs in s', likewise.
+        actions: the actions taken in s, shape [batch_size].
+        rewards: n-step rewards, shape [batch_size].
+        terminals: whether s' is terminal, bool, shape [batch_size].
+
+    Returns:
+        The loss, a scalar, and scalars by their TensorBoard tags, means over the batch.
+    """
+    targets = rewards + gamma_n * jnp.where(terminals, 0.0, next_qs.max(axis=-1))
+    chosen = log_space.select(qs, actions, jnp)
+    mean_loss = log_space.loss(jax.lax.stop_gradient(targets) - chosen, loss, jnp).mean()
+    return mean_loss, {"Losses/Loss": mean_loss, "Values/Q": chosen.mean()}
+
+
+def train_step(
+    batch_loss: Callable[..., tuple[jax.Array, dict[str, jax.Array]]],
+    network: Callable[[Any, Any], Any],
     optimizer: optax.GradientTransformation,
     params: Any,
     target_params: Any,
     optimizer_state: Any,
     batch: Batch,
 ) -> tuple[Any, Any, dict[str, jax.Array]]:
-    """Runs an update from one batch; to be compiled with its first four arguments bound.
+    """Runs an update from one batch; to be compiled with its first three arguments bound.
 
     Args:
-        update: settings of the update.
-        loss: 'huber' or 'mse'.
-        network: maps parameters and states of shape [batch_size, ...] to the pair of outputs, of
-            shape [batch_size, num_actions].
-        optimizer: its learning rate is beta_log.
+        batch_loss: `batch_loss` or `dqn_batch_loss` with its first two arguments bound.
+        network: maps parameters and states of shape [batch_size, ...] to the outputs that
+            `batch_loss` takes.
+        optimizer: LogDQN's learning rate is beta_log.
         params: parameters of the online network.
         target_params: parameters of the target network.
         optimizer_state: state of the optimizer.
         batch: the transitions.
 
     Returns:
-        New parameters, new state of the optimizer, and `batch_loss`'s statistics.
+        New parameters, new state of the optimizer, and the loss's statistics.
     """
-    next_tqs = network(target_params, batch.next_states)
+    next_outputs = network(target_params, batch.next_states)
 
     def loss_fn(params: Any) -> tuple[jax.Array, dict[str, jax.Array]]:
         return batch_loss(
-            update,
-            loss,
             network(params, batch.states),
-            next_tqs,
+            next_outputs,
             batch.actions,
             batch.rewards,
             batch.terminals,

@@ -28,27 +28,19 @@ def _check_update(agent_class: type) -> None:
     log_space.LogUpdate(**settings | {n: v for n, v in bindings.items() if n in names})
 
 
-def _uses(agent_class: type, configurable: str, parameter: str) -> bool:
+def _uses(agent: str, configurable: str, parameter: str) -> bool:
     """Returns whether a scan of a gin parameter concerns the configured agent.
 
-    An agent's parameter concerns the agents that take it from there: `DQNAgent.gamma` not
-    LogDQN, which extends DQNAgent and has a gamma of its own. What is no agent's concerns the
-    agents whose configuration sets anything of it, such as their optimizer.
+    An agent's parameter concerns the agents that read it there: `DQNAgent.gamma` not LogDQN,
+    which extends DQNAgent and has a gamma of its own. What is no agent's concerns the agents
+    whose configuration sets anything of it, such as their optimizer.
     """
-    target = gin.get_configurable(configurable)
-    if not any(target.__name__ == cls.__name__ for cls in _agent_classes()):
-        return bool(gin.get_bindings(configurable, resolve_references=False))
-    for cls in agent_class.__mro__:
-        if "__init__" in vars(cls) and parameter in inspect.signature(cls.__init__).parameters:  # type: ignore[misc]
-            return cls.__name__ == target.__name__
-    return False
-
-
-def _agent_classes() -> set[type]:
     from log_dqn import agents
 
-    classes = {cls for agent in agents.AGENTS.values() for cls in agent.__mro__}
-    return {cls for cls in classes if cls.__name__.endswith("Agent")}
+    name = gin.get_configurable(configurable).__name__
+    if any(cls.__name__ == name for cls in agents.agent_classes()):
+        return f"{name}.{parameter}" in agents.parameters_read(agent).values()
+    return bool(gin.get_bindings(configurable, resolve_references=False))
 
 
 def _length() -> tuple[int, int]:
@@ -106,13 +98,13 @@ def check(request: dict[str, Any]) -> list[dict[str, Any]]:
                 gin.parse_config(f"{parameter} = {values[0]!r}")
             configure(agent, [])
             configurable, _, name = parameter.rpartition(".")
-            if _uses(agents.AGENTS[agent], configurable, name):
+            if _uses(agent, configurable, name):
                 used.append(text)
         lengths = []
         for setting in scan.parse(used):
             configure(agent, setting.gin_bindings())
             try:
-                agents.check_settings(agents.AGENTS[agent].__name__)
+                agents.check_settings(agent)
                 _check_update(agents.AGENTS[agent])
                 lengths.append(_length())
             except (ValueError, TypeError) as error:

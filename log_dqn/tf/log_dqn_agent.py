@@ -159,7 +159,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         self.online_convnet = self._create_network(name="Online")
         self.target_convnet = self._create_network(name="Target")
         self._net_outputs = heads.split_heads(self.online_convnet(self.state_ph).q_values)
-        self._q_argmax = self._update.greedy_actions(self._net_outputs, xp)[0]
+        self._q_argmax = self._update.constants.greedy_actions(self._net_outputs, xp)[0]
         self._replay_net_outputs = heads.split_heads(
             self.online_convnet(self._replay.states).q_values
         )
@@ -169,7 +169,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
 
     def _build_target_q_op(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Builds ln U_+ and ln U_-, each of shape [batch_size] (equation 11)."""
-        return self._update.log_targets(
+        return self._update.constants.log_targets(
             self._replay_next_target_net_outputs,
             tf.cast(self._replay.rewards, self._dtype),
             tf.cast(self._replay.terminals, tf.bool),
@@ -182,7 +182,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             log_space.select(tq, tf.cast(self._replay.actions, tf.int64), xp)
             for tq in self._replay_net_outputs
         )
-        td_errors = self._update.td_errors((plus, minus), self._build_target_q_op(), xp)
+        td_errors = self._update.constants.td_errors((plus, minus), self._build_target_q_op(), xp)
         losses = [
             # The value is y - tq, of which only -tq carries a gradient. (y itself is never
             # computed: y - tq would lose the digits of a small difference.)
@@ -201,7 +201,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             losses: loss of each head, shape [batch_size].
             tqs: the chosen action's output of each head, shape [batch_size].
         """
-        log_qs = self._update.log_values(tqs, xp)
+        log_qs = self._update.constants.log_values(tqs, xp)
         for name, loss, log_q in zip(("Plus", "Minus"), losses, log_qs, strict=True):
             tf.compat.v1.summary.scalar(f"Losses/{name}", tf.reduce_mean(loss))
             tf.compat.v1.summary.scalar(f"Values/Q{name}", tf.reduce_mean(tf.exp(log_q)))

@@ -1,9 +1,12 @@
 """What Dopamine's JAX agents get, against Dopamine's own TensorFlow side."""
 
+import gin
 import numpy as np
 import optax
 import pytest
 from dopamine.jax.agents.dqn import dqn_agent
+from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements
 from dopamine.tf.replay_memory import circular_replay_buffer
 
@@ -59,6 +62,7 @@ def test_transitions_are_those_of_the_tensorflow_replay_memory(update_horizon):
     for i, element in enumerate(of_jax):
         np.testing.assert_array_equal(element.state, states[i])
         assert (element.action, element.is_terminal) == (actions[i], bool(terminals[i]))
+        assert element.episode_end == element.is_terminal
         assert element.reward == pytest.approx(rewards[i], rel=1e-6)
         if not element.is_terminal:
             np.testing.assert_array_equal(element.next_state, next_states[i])
@@ -78,9 +82,40 @@ def test_an_episode_that_is_cut_off_bootstraps(update_horizon):
     assert result[-1].reward == {1: 10_000, 3: 100 + 500 + 2500}[update_horizon]
 
 
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_nothing_of_an_episode_gets_into_the_next(cut_off):
+    rng = np.random.default_rng(1)
+    episodes = [episode(rng, length) for length in (5, 4)]
+    together = accumulated(episodes, 2, 0.5, cut_off)
+    alone = [element for steps in episodes for element in accumulated([steps], 2, 0.5, cut_off)]
+    assert len(together) == len(alone) == (5 if cut_off else 9)
+    for one, other in zip(together, alone, strict=True):
+        for name in ("state", "next_state", "action", "reward", "is_terminal", "episode_end"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
 def test_agents_use_it():
     assert accumulator.TransitionAccumulator is compat.TransitionAccumulator
     assert dqn_agent.accumulator is accumulator
+
+
+@pytest.mark.parametrize(
+    "agent_class", [rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent]
+)
+def test_rainbow_keeps_its_replay_scheme(agent_class):
+    gin.clear_config()
+    gin.parse_config(
+        """
+        ReplayBuffer.max_capacity = 100
+        ReplayBuffer.batch_size = 8
+        PrioritizedSamplingDistribution.max_capacity = 128
+        """
+    )
+    for scheme in ("prioritized", "uniform"):
+        assert agent_class(3, seed=0, replay_scheme=scheme)._replay_scheme == scheme
+    with pytest.raises(ValueError, match="Invalid replay scheme: x"):
+        agent_class(3, seed=0, replay_scheme="x")
+    gin.clear_config()
 
 
 def test_an_optimizer_may_be_given_by_itself_or_by_name():
@@ -89,5 +124,6 @@ def test_an_optimizer_may_be_given_by_itself_or_by_name():
     by_name = dqn_agent.create_optimizer("sgd")
     updates, _ = by_name.update(np.ones(2), by_name.init(np.ones(2)))
     np.testing.assert_allclose(updates, [-6.25e-5] * 2, rtol=1e-6)
-    with pytest.raises(ValueError, match="Unsupported optimizer x"):
-        dqn_agent.create_optimizer("x")
+    for wrong in ("x", None, optax.sgd):
+        with pytest.raises(ValueError, match=r"^optimizer is .*; it must be one of 'adam', 'rms"):
+            dqn_agent.create_optimizer(wrong)

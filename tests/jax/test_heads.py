@@ -103,6 +103,23 @@ def test_the_greedy_action_is_that_of_q_plus_less_q_minus():
     np.testing.assert_array_equal(np.argsort(keys), [4, 2, 3, 0, 1])
 
 
+class _AsWideInside(nn.Module):
+    """A network with a hidden layer as wide as its output."""
+
+    num_actions: int
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.num_actions, name="hidden")(x)
+        return heads.TwoHeadedOutput(nn.Dense(self.num_actions, name="output")(x), None, None)
+
+
+def test_the_heads_are_the_last_layer():
+    params = create(_AsWideInside).init(jax.random.PRNGKey(0), np.ones(3, np.float32))["params"]
+    assert (params["output"]["kernel"][:, NUM_ACTIONS:] == 0).all()
+    assert (params["hidden"]["kernel"] != 0).all()
+
+
 class _NoDense(nn.Module):
     num_actions: int
 

@@ -56,6 +56,10 @@ def test_a_step_worked_by_hand():
     optimizer = optimizers.rmsprop_tf(learning_rate=0.1, decay=0.75, epsilon=0.75)
     updates, _ = optimizer.update(jnp.array([2.0]), optimizer.init(jnp.zeros(1)))
     np.testing.assert_allclose(updates, [-0.2 / 1.5], rtol=1e-6)
+    # The defaults: ms = 0.95 + 0.05 * 4 = 1.15 and mg = 0.1.
+    optimizer = optimizers.rmsprop_tf()
+    updates, _ = optimizer.update(jnp.array([2.0]), optimizer.init(jnp.zeros(1)))
+    np.testing.assert_allclose(updates, [-0.0005 / np.sqrt(1.15 - 0.01 + 1e-5)], rtol=1e-6)
 
 
 def test_gin_configures_it():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import safe_pickle, train
+from log_dqn import atari, compressed_array, safe_pickle, train
 from tests.programs import fresh, read_log, run  # noqa: F401
 from tests.programs import tiny as tiny_tf
 
@@ -96,6 +96,11 @@ def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
     for number in (1, 3):
         assert run(pieces, *arguments, "--seed=4", iterations(number)) == 0
     assert_same_run(whole, pieces, 2)
+    tree = checkpoint(whole, 2)["sampling"].get("sum_tree")
+    if tree is not None:
+        # 8 of a batch have got priorities by their losses, so that they differ.
+        assert len(np.unique(tree["nodes"][-128:])) > 8
+        assert checkpoint(whole, 2)["max_recorded_priority"] > 1
 
 
 def test_the_seed_decides_returns_and_weights(tmp_path):
@@ -104,6 +109,25 @@ def test_the_seed_decides_returns_and_weights(tmp_path):
     assert_same_run(tmp_path / "a", tmp_path / "b", 1)
     first, other = (checkpoint(tmp_path / name, 1)["online_params"] for name in ("a", "c"))
     assert any((value != different).any() for value, different in zip(first, other, strict=True))
+
+
+def terminals(base_dir, iteration):
+    path = base_dir / "checkpoints" / str(iteration) / "replay_is_terminal.npy.zst"
+    return compressed_array.load(path)
+
+
+def test_an_episode_cut_off_bootstraps_if_only_the_runner_cut_it(tmp_path, monkeypatch):
+    # CartPole's pole stands for longer than 5 steps; each episode loses the step it was cut at.
+    cut = "--gin_bindings=Runner.max_steps_per_episode=5"
+    assert run(tmp_path / "cartpole", *CARTPOLE, "--seed=4", iterations(1), cut) == 0
+    np.testing.assert_array_equal(terminals(tmp_path / "cartpole", 0), np.zeros(80))
+    # The emulator's own limit, which ends at the same step, ends the game.
+    monkeypatch.setattr(atari, "MAX_FRAMES_PER_EPISODE", 80)
+    arguments = ["--agent=jax_log_dqn", *tiny("JaxLogDQNAgent"), "--seed=4", iterations(1)]
+    assert run(tmp_path / "atari", *arguments) == 0
+    np.testing.assert_array_equal(
+        terminals(tmp_path / "atari", 0), [step % 20 == 19 for step in range(60)]
+    )
 
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path, capsys):
@@ -193,11 +217,62 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
         (["--gin_bindings=JaxLogDQNAgent.loss_type='x'"], "loss_type is 'x'; it must be one of"),
         (["--gin_bindings=JaxLogDQNAgent.gama=1"], "parameter named 'gama'"),
         (["--seed=4294967296"], "seed is 4294967296; it must be a whole number"),
+        *(
+            ([f"--gin_bindings=JaxLogDQNAgent.{name}={value}"], f"{name} is {value}; it must be")
+            for name, value in (
+                ("min_replay_history", "-1"),
+                ("min_replay_history", "'a'"),
+                ("epsilon_decay_period", "0"),
+                ("summary_writing_frequency", "0"),
+                ("stack_size", "0"),
+                ("observation_shape", "84"),
+                ("network", "3"),
+                ("epsilon_fn", "'x'"),
+                ("preprocess_fn", "3"),
+                ("optimizer", "'adagrad'"),
+            )
+        ),
+        *(
+            ([f"--gin_bindings=rmsprop_tf.{name}={value}"], f"{name} is {value}; it must be")
+            for name, value in (
+                ("learning_rate", "-0.1"),
+                ("learning_rate", "'a'"),
+                ("decay", "1"),
+                ("momentum", "2"),
+                ("epsilon", "0"),
+                ("centered", "1"),
+            )
+        ),
+        (
+            ["--gin_bindings=LogDQNAgent.gamma=0.5"],
+            "LogDQNAgent.gamma is 0.5; it must be left out, since jax_log_dqn reads "
+            "JaxLogDQNAgent.gamma",
+        ),
+        (
+            ["--gin_bindings=JaxDQNAgent.epsilon_eval=0.5"],
+            "it must be left out, since jax_log_dqn reads JaxLogDQNAgent.epsilon_eval",
+        ),
+        (
+            ["--gin_bindings=JaxLogDQNAgent.seed=1"],
+            "JaxLogDQNAgent.seed is 1; it must be left out, since jax_log_dqn doesn't read it",
+        ),
+        (
+            ["--agent=full_rainbow", "--gin_bindings=JaxDQNAgent.gamma=3.0"],
+            "gamma is 3.0; it must be between 0 and 1",
+        ),
+        (["--agent=jax_dqn", "--gin_bindings=JaxDQNAgent.loss_type='x'"], "loss_type is 'x'"),
+        (["--agent=jax_rainbow", "--gin_bindings=JaxRainbowAgent.num_atoms=0"], "division by zero"),
+        (
+            ["--gin_files=log_dqn.gin", "--gin_files=jax_log_dqn.gin"],
+            "it must be left out, since jax_log_dqn reads JaxLogDQNAgent.",
+        ),
     ],
 )
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     base_dir = tmp_path / "run"
-    assert train.main([f"--base_dir={base_dir}", "--agent=jax_log_dqn", *arguments]) == 2
+    if not arguments[0].startswith(("--agent", "--gin_files")):
+        arguments = ["--agent=jax_log_dqn", *arguments]
+    assert train.main([f"--base_dir={base_dir}", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1 and message in err

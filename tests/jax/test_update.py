@@ -1,3 +1,4 @@
+import functools
 import subprocess
 import sys
 
@@ -69,11 +70,17 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
 
     def loss_fn(tqs):
         return update.batch_loss(
-            rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), actions, rewards, terminals
+            rule.constants,
+            "huber",
+            tqs,
+            tuple(map(jnp.asarray, next_tqs)),
+            actions,
+            rewards,
+            terminals,
         )[0]
 
     loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
-    greedy = np.asarray(rule.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
+    greedy = np.asarray(rule.constants.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
     assert loss.dtype == gradients[0].dtype == jnp.float32
     rows = np.arange(BATCH_SIZE)
     chosen = np.stack([np.asarray(gradient)[rows, actions] for gradient in gradients])
@@ -115,7 +122,8 @@ def test_train_step_worked_by_hand():
 
     optimizer = optax.sgd(0.1)
     new_params, _, statistics = update.train_step(
-        rule, "huber", network, optimizer, params, target_params, optimizer.init(params),
+        functools.partial(update.batch_loss, rule.constants, "huber"),
+        network, optimizer, params, target_params, optimizer.init(params),
         update.Batch(np.zeros(1), np.array([1]), np.zeros(1), np.array([1.0]), np.array([False])),
     )  # fmt: skip
     assert statistics["Losses/Plus"] == pytest.approx(np.log(2) ** 2 / 2)
@@ -128,6 +136,20 @@ def test_train_step_worked_by_hand():
         new_params["plus"], [np.log(4), np.log(0.5) + 0.1 * np.log(2)], rtol=1e-6
     )
     np.testing.assert_allclose(new_params["minus"], params["minus"], rtol=1e-6)
+
+
+def test_dqn_loss_worked_by_hand():
+    # gamma^n = 0.5. Targets 1 + 0.5 * 4 = 3 and, after the end, -1; differences 3 - 0.5 = 2.5 and
+    # -1 - (-0.5) = -0.5; Huber losses 2 and 0.125, squares 6.25 and 0.25.
+    qs = jnp.array([[0.5, 9.0], [7.0, -0.5]])
+    next_qs = jnp.array([[4.0, -1.0], [5.0, 6.0]])
+    batch = (qs, next_qs, np.array([0, 1]), np.array([1.0, -1.0]), np.array([False, True]))
+    for loss, expected in (("huber", 2.125 / 2), ("mse", 6.5 / 2)):
+        value, statistics = update.dqn_batch_loss(0.5, loss, *batch)
+        assert value == statistics["Losses/Loss"] == pytest.approx(expected)
+        assert statistics["Values/Q"] == pytest.approx(0)
+    gradient = jax.grad(lambda qs: update.dqn_batch_loss(0.5, "huber", qs, *batch[1:])[0])(qs)
+    np.testing.assert_allclose(gradient, [[-0.5, 0], [0, 0.25]])
 
 
 def test_update_heads_and_optimizers_need_neither_tensorflow_nor_dopamine():

@@ -183,7 +183,7 @@ def test_no_gradient_flows_into_the_target_network():
 def test_the_values_at_the_start():
     gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
     agent = LogDQNAgent(None, 6)
-    log_qs = agent._update.log_values(agent._net_outputs, xp)
+    log_qs = agent._update.constants.log_values(agent._net_outputs, xp)
     blank = np.zeros(agent.state.shape)
     noise = np.random.default_rng(0).integers(256, size=agent.state.shape)
     for state in (blank, noise):

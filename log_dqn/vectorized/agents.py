@@ -1,0 +1,290 @@
+"""LogDQN and DQN as settings and pure functions, for the lockstep of many runs."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from log_dqn import log_space
+from log_dqn.jax import update
+from log_dqn.jax.optimizers import rmsprop_tf
+from log_dqn.mapping import as_number, check
+from log_dqn.vectorized import networks
+
+HEAD_INITS = ("asymmetric", "symmetric")
+
+# Output of an action that the game doesn't have: one that is never greedy.
+_NEVER = 1e9
+
+
+def linearly_decaying_epsilon(
+    decay_period: np.ndarray, step: np.ndarray, warmup_steps: np.ndarray, epsilon: np.ndarray
+) -> np.ndarray:
+    """Returns DQN's exploration rate (Mnih et al., 2015), elementwise.
+
+    Args:
+        decay_period: agent steps over which it falls.
+        step: agent steps of training so far.
+        warmup_steps: agent steps for which it stays 1.
+        epsilon: what it falls to.
+    """
+    left = (1 - epsilon) * (decay_period + warmup_steps - step) / decay_period
+    return epsilon + np.clip(left, 0, 1 - epsilon)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Agent:
+    """What the agents have in common. Periods are in agent steps.
+
+    Attributes:
+        gamma: discount factor, in (0, 1).
+        update_horizon: n of the n-step update.
+        loss_type: 'huber' (delta 1) or 'mse'.
+        min_replay_history: transitions stored before training starts.
+        update_period: steps between updates.
+        target_update_period: steps between syncs of the target network.
+        epsilon_train: exploration rate at the end of its schedule.
+        epsilon_eval: exploration rate in evaluation.
+        epsilon_decay_period: length of the schedule.
+
+    Raises:
+        ValueError: if an attribute is outside its range.
+    """
+
+    gamma: float
+    update_horizon: int = 1
+    loss_type: str = "huber"
+    min_replay_history: int = 20000
+    update_period: int = 4
+    target_update_period: int = 8000
+    epsilon_train: float = 0.01
+    epsilon_eval: float = 0.001
+    epsilon_decay_period: int = 250000
+
+    num_heads: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        check("gamma", self.gamma, 0 < as_number(self.gamma) < 1, "between 0 and 1, both excluded")
+        for name in (
+            "update_horizon", "update_period", "target_update_period", "epsilon_decay_period"
+        ):  # fmt: skip
+            value = getattr(self, name)
+            check(name, value, _is_count(value) and value >= 1, "a whole number, at least 1")
+        value = self.min_replay_history
+        check("min_replay_history", value, _is_count(value), "a whole number, at least 0")
+        for name in ("epsilon_train", "epsilon_eval"):
+            value = getattr(self, name)
+            check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
+        losses = log_space.LOSSES
+        check("loss_type", self.loss_type, self.loss_type in losses, f"one of {', '.join(losses)}")
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Settings in which all runs of a job must be alike: one program is compiled for them."""
+        return {
+            name: getattr(self, name) for name in ("update_horizon", "loss_type", "update_period")
+        }
+
+    @property
+    def constants(self) -> Any:
+        """The numbers of the update, which may differ between the runs of a job."""
+        raise NotImplementedError
+
+    def init(
+        self,
+        network: networks.Network,
+        key: jax.Array,
+        state_shape: tuple[int, ...],
+        num_actions: int,
+        columns: int,
+    ) -> dict[str, Any]:
+        """Returns the initial parameters.
+
+        Args:
+            network: the network.
+            key: random key.
+            state_shape: shape of a state, without the batch.
+            num_actions: actions of the game.
+            columns: outputs of a head; those beyond `num_actions` are never used.
+
+        Returns:
+            Parameters by layer; the output layer has the heads side by side.
+        """
+        key, *head_keys = jax.random.split(key, 1 + self.num_heads)
+        params, inputs = network.init(key, state_shape)
+        heads = []
+        for number, head_key in enumerate(head_keys):
+            kernel = self._head_kernel(number, head_key, (inputs, num_actions))
+            heads.append(jnp.pad(kernel, ((0, 0), (0, columns - num_actions))))
+        kernel = jnp.concatenate(heads, axis=-1)
+        return {**params, "Output": {"kernel": kernel, "bias": jnp.zeros(kernel.shape[-1])}}
+
+    def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
+        return networks.glorot_uniform(key, shape)
+
+    def outputs(
+        self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
+    ) -> tuple[jax.Array, ...]:
+        """Returns each head's outputs, shape [batch_size, columns]; see `init`."""
+        outputs = networks.dense(params["Output"], network.apply(params, states))
+        heads = jnp.split(outputs, self.num_heads, axis=-1)
+        exists = jnp.arange(heads[0].shape[-1]) < num_actions
+        # The first head adds to an action's value, the second takes from it.
+        return tuple(
+            jnp.where(exists, head, never)
+            for head, never in zip(heads, (-_NEVER, _NEVER), strict=False)
+        )
+
+    def action_keys(self, constants: Any, outputs: tuple[jax.Array, ...]) -> jax.Array:
+        """Returns numbers that order actions as their values do, shape [..., columns]."""
+        raise NotImplementedError
+
+    def batch_loss(self, constants: Any) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
+        """Returns the loss that `update.train_step` takes."""
+        raise NotImplementedError
+
+    def optimizer(self, constants: Any) -> optax.GradientTransformation:
+        """Returns the optimizer."""
+        return rmsprop_tf(learning_rate=constants.learning_rate)
+
+
+class DQNConstants(NamedTuple):
+    """DQN's numbers."""
+
+    gamma: log_space.Scalar
+    learning_rate: log_space.Scalar
+    gamma_n: log_space.Scalar
+
+
+@gin.configurable
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorizedDQNAgent(Agent):
+    """DQN (Mnih et al., 2015) with the settings of Dopamine's TensorFlow baseline.
+
+    Attributes:
+        learning_rate: of RMSProp; positive.
+    """
+
+    gamma: float = 0.99
+    learning_rate: float = 0.00025
+
+    num_heads: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_step_size("learning_rate", self.learning_rate)
+
+    @property
+    def constants(self) -> DQNConstants:
+        """The numbers of the update, which may differ between the runs of a job."""
+        return DQNConstants(self.gamma, self.learning_rate, self.gamma**self.update_horizon)
+
+    def action_keys(self, constants: DQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
+        """Returns the action values, shape [..., columns]."""
+        del constants
+        return outputs[0]
+
+    def batch_loss(
+        self, constants: DQNConstants
+    ) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
+        """Returns the loss that `update.train_step` takes."""
+
+        def loss(outputs: Any, next_outputs: Any, *batch: Any) -> Any:
+            return update.dqn_batch_loss(
+                constants.gamma_n, self.loss_type, outputs[0], next_outputs[0], *batch
+            )
+
+        return loss
+
+
+class LogDQNConstants(NamedTuple):
+    """LogDQN's numbers."""
+
+    gamma: log_space.Scalar
+    learning_rate: log_space.Scalar
+    update: log_space.UpdateConstants
+
+
+@gin.configurable
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorizedLogDQNAgent(Agent):
+    """LogDQN (paper, section 5); see `log_space.LogUpdate` for the update's settings.
+
+    Attributes:
+        k: gamma^k is about the smallest value that can be represented.
+        c: scale of the log space.
+        beta_reg: step-size in the ordinary space, in (0, 1].
+        beta_log: step-size in the log space, the learning rate of RMSProp; positive.
+        q_init_plus: ordinary value that an output of 0 stands for in the plus head.
+        q_init_minus: the same in the minus head.
+        clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
+        clip_inverse: whether outputs below the floor gamma^k count as the floor.
+        head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
+    """
+
+    gamma: float = 0.96
+    k: float = 100
+    c: float = 0.5
+    beta_reg: float = 0.1
+    beta_log: float = 0.0025
+    q_init_plus: float = 1.0
+    q_init_minus: float = 0.0
+    clip_bootstrap: bool = True
+    clip_inverse: bool = False
+    head_init: str = "asymmetric"
+
+    num_heads: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.constants  # Checks the update's settings.
+        _check_step_size("beta_log", self.beta_log)
+        check(
+            "head_init", self.head_init, self.head_init in HEAD_INITS,
+            f"one of {', '.join(HEAD_INITS)}",
+        )  # fmt: skip
+
+    @functools.cached_property
+    def constants(self) -> LogDQNConstants:
+        """The numbers of the update, which may differ between the runs of a job."""
+        names = {field.name for field in dataclasses.fields(log_space.LogUpdate)}
+        settings = {name: getattr(self, name) for name in names}
+        log_update = log_space.LogUpdate(**settings)
+        return LogDQNConstants(self.gamma, self.beta_log, log_update.constants)
+
+    def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
+        if number == 1 and self.head_init == "asymmetric":
+            return jnp.zeros(shape)
+        return super()._head_kernel(number, key, shape)
+
+    def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
+        """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
+        plus, minus = constants.update.log_values((outputs[0], outputs[1]), jnp)
+        return log_space.action_keys(plus, minus, jnp)
+
+    def batch_loss(
+        self, constants: LogDQNConstants
+    ) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
+        """Returns the loss that `update.train_step` takes."""
+        return functools.partial(update.batch_loss, constants.update, self.loss_type)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _check_step_size(name: str, value: Any) -> None:
+    check(name, value, 0 < as_number(value) < math.inf, "a positive number")
+
+
+AGENTS: dict[str, Callable[[], Agent]] = {
+    "log_dqn": VectorizedLogDQNAgent,
+    "dqn": VectorizedDQNAgent,
+}

@@ -1,0 +1,135 @@
+"""Sticky-action Atari for many runs: `ale_py`'s vector environment, as Dopamine preprocesses."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import ale_py
+import numpy as np
+from ale_py.vector_env import AtariVectorEnv
+
+FRAME_SHAPE = (84, 84)
+STACK_SIZE = 4
+FRAMES_PER_STEP = 4
+
+
+class Results(NamedTuple):
+    """What a step led to.
+
+    Attributes:
+        frames: observations, of the next episode where one has ended, shape [num_runs, ...].
+        rewards: rewards as the game gives them, shape [num_runs].
+        ended: whether the episode has ended, bool, shape [num_runs].
+    """
+
+    frames: np.ndarray
+    rewards: np.ndarray
+    ended: np.ndarray
+
+
+class Environments(Protocol):
+    """One environment a run, stepped together."""
+
+    num_actions: list[int]
+
+    def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """Begins new episodes in some environments, as new ones with these seeds would.
+
+        Args:
+            runs: which, bool, shape [num_runs].
+            seeds: seeds, from 0 to 2^31 - 1, shape [num_runs]; those of other runs are not used.
+
+        Returns:
+            Observations, shape [num_runs, ...]; those of other runs are of no meaning.
+        """
+        ...
+
+    def send(self, actions: np.ndarray) -> None:
+        """Starts a step with the runs' actions, shape [num_runs], and returns at once."""
+        ...
+
+    def receive(self) -> Results:
+        """Waits for the step. Where an episode has ended, the next has begun."""
+        ...
+
+
+def rom_name(game: str) -> str:
+    """Returns ale_py's name of a game in Dopamine's spelling: space_invaders, SpaceInvaders."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", game).lower()
+
+
+class AtariGames:
+    """One Atari game a run.
+
+    Minimal action set, frame skip 4, maximum of the last two frames, 84 x 84 grey levels; the last
+    action is repeated with probability 0.25 in each frame; an episode ends when the game is over
+    or at its longest. The frames are `log_dqn.atari.create_environment`'s.
+    """
+
+    def __init__(self, games: Sequence[str], max_steps_per_episode: int) -> None:
+        """Creates the games.
+
+        Args:
+            games: each run's game, in Dopamine's spelling.
+            max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
+        """
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+        self._num_runs = len(games)
+        self._runs = {
+            game: np.array([i for i, other in enumerate(games) if other == game])
+            for game in dict.fromkeys(games)
+        }
+        self._environments = {
+            game: AtariVectorEnv(
+                rom_name(game),
+                len(runs),
+                autoreset_mode="SameStep",
+                stack_num=1,
+                img_height=FRAME_SHAPE[0],
+                img_width=FRAME_SHAPE[1],
+                frameskip=FRAMES_PER_STEP,
+                repeat_action_probability=0.25,
+                max_num_frames_per_episode=FRAMES_PER_STEP * max_steps_per_episode,
+                # What `AtariVectorEnv` does otherwise, and Dopamine doesn't.
+                noop_max=0,
+                use_fire_reset=False,
+                episodic_life=False,
+                reward_clipping=False,
+            )
+            for game, runs in self._runs.items()
+        }
+        self.num_actions = [len(self._environments[game].ale.get_action_set()) for game in games]
+        for environment in self._environments.values():
+            # (It lets none be reset alone before all have been.)
+            environment.reset(seed=0)
+
+    def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """See `Environments`."""
+        frames = np.zeros((self._num_runs, *FRAME_SHAPE), np.uint8)
+        for game, environment in self._environments.items():
+            mine = self._runs[game]
+            if runs[mine].any():
+                frames[mine] = environment.reset(
+                    seed=seeds[mine][runs[mine]], options={"reset_mask": runs[mine]}
+                )[0][:, 0]
+        return frames
+
+    def send(self, actions: np.ndarray) -> None:
+        """See `Environments`."""
+        for game, environment in self._environments.items():
+            environment.send(actions[self._runs[game]])
+
+    def receive(self) -> Results:
+        """See `Environments`."""
+        results = Results(
+            np.empty((self._num_runs, *FRAME_SHAPE), np.uint8),
+            np.empty(self._num_runs, np.float64),
+            np.empty(self._num_runs, bool),
+        )
+        for game, environment in self._environments.items():
+            mine = self._runs[game]
+            frames, rewards, terminations, truncations, _ = environment.recv()
+            results.frames[mine] = frames[:, 0]
+            results.rewards[mine] = rewards
+            results.ended[mine] = terminations | truncations
+        return results

@@ -1,0 +1,393 @@
+"""Acting and learning of some runs in one call each, on a device."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from log_dqn.jax import update
+from log_dqn.vectorized import agents, networks, replay
+
+
+class Problem(NamedTuple):
+    """What the runs of a job learn from, and with.
+
+    Attributes:
+        network: the network.
+        frame_shape: shape of an observation.
+        frame_dtype: its dtype.
+        stack_size: observations in a state.
+        batch_size: transitions of an update.
+        capacity: transitions that a run remembers.
+    """
+
+    network: networks.Network
+    frame_shape: tuple[int, ...]
+    frame_dtype: Any
+    stack_size: int
+    batch_size: int
+    capacity: int
+
+    @property
+    def state_shape(self) -> tuple[int, ...]:
+        """Shape of a state."""
+        return (*self.frame_shape, self.stack_size)
+
+
+class Weights(NamedTuple):
+    """What a run learns."""
+
+    params: Any
+    target_params: Any
+    optimizer_state: Any
+
+
+class Steps(NamedTuple):
+    """What the host tells of the runs at a step; integer arrays of shape [num_runs].
+
+    Attributes:
+        number: of this step among the run's, training and evaluation together.
+        begins: whether the observation is the first of its episode.
+        slot: slot in which the step is stored, or one beyond the last.
+        age: steps of this episode before it, at most stack_size - 1.
+        result_slot: slot of the step that led here, or one beyond the last.
+        terminal: whether that ended its episode.
+    """
+
+    number: np.ndarray
+    begins: np.ndarray
+    slot: np.ndarray
+    age: np.ndarray
+    result_slot: np.ndarray
+    terminal: np.ndarray
+
+
+class Draws(NamedTuple):
+    """From what the runs sample in an update; integer arrays of shape [num_runs].
+
+    Attributes:
+        number: of the update, in training steps.
+        oldest: slot at which the oldest transition begins.
+        available: number of transitions.
+        learns: whether the run has an update now.
+    """
+
+    number: np.ndarray
+    oldest: np.ndarray
+    available: np.ndarray
+    learns: np.ndarray
+
+
+class _Programs:
+    """What is compiled for runs whose agents are alike.
+
+    Arrays have the run as first axis if there are several runs. A single run's have not: a first
+    axis of one makes the CPU's updates a third slower.
+    """
+
+    def __init__(
+        self, agent: agents.Agent, problem: Problem, slots: int, several: bool, on_host: bool
+    ) -> None:
+        """Prepares the programs; they are compiled when they are first called.
+
+        Args:
+            agent: any of the runs'; its numbers aren't used.
+            problem: what the runs learn from.
+            slots: slots of a run's memory.
+            several: whether there are several runs.
+            on_host: whether the replay memory is kept in the host's memory.
+        """
+        self._agent = agent
+        self._problem = problem
+        self._slots = slots
+        self._several = several
+        self._each: Callable[..., Any] = jax.vmap if several else lambda function: function
+        self.draw = jax.jit(self._each(self._draw_one))
+        self.initial_weights = jax.jit(self._each(self._initial_weights))
+        self.learn = jax.jit(
+            self._learn_from_steps if on_host else self._learn_from_memory, donate_argnums=0
+        )
+        self.sync = jax.jit(self._synced)
+        self.act = jax.jit(
+            self._act_only if on_host else self._act_and_store, donate_argnums=(0, 1)
+        )
+
+    def _initial_weights(self, constants: Any, params: Any) -> Weights:
+        # (Buffers of their own: training goes on in the old weights' memory.)
+        target_params = jax.tree.map(jnp.copy, params)
+        return Weights(params, target_params, self._agent.optimizer(constants).init(params))
+
+    def _draw_one(self, key: jax.Array, draws: Draws) -> jax.Array:
+        return replay.draw(
+            jax.random.fold_in(key, draws.number),
+            draws.oldest,
+            draws.available,
+            self._slots,
+            self._problem.batch_size,
+            self._problem.stack_size,
+            self._agent.update_horizon,
+        )
+
+    def _learn_from_memory(
+        self, weights: Weights, constants: Any, num_actions: Any, memory: Any, keys: Any, draws: Any
+    ) -> Any:
+        steps = self._each(replay.read)(memory, self.draw(keys, draws))
+        return self._learn_from_steps(weights, constants, num_actions, steps, draws)
+
+    def _learn_from_steps(
+        self, weights: Weights, constants: Any, num_actions: Any, steps: Any, draws: Any
+    ) -> Any:
+        return self._each(self._learn_one)(weights, constants, num_actions, steps, draws.learns)
+
+    def _learn_one(
+        self, weights: Weights, constants: Any, num_actions: Any, steps: Any, learns: Any
+    ) -> tuple[Weights, dict[str, jax.Array]]:
+        params, optimizer_state, statistics = update.train_step(
+            self._agent.batch_loss(constants),
+            lambda params, states: self._agent.outputs(
+                self._problem.network, params, states, num_actions
+            ),
+            self._agent.optimizer(constants),
+            weights.params,
+            weights.target_params,
+            weights.optimizer_state,
+            replay.transitions(steps, self._problem.stack_size, constants.gamma),
+        )
+        new = Weights(params, weights.target_params, optimizer_state)
+        if self._several:
+            new = jax.tree.map(lambda new, old: jnp.where(learns, new, old), new, weights)
+        return new, statistics
+
+    def _synced(self, params: Any, target_params: Any, runs: jax.Array) -> Any:
+        return self._each(
+            lambda new, old, run: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old)
+        )(params, target_params, runs)
+
+    def _act_only(self, stacks: Any, memory: None, *inputs: Any) -> Any:
+        stacks, actions = self._each(self._act_one)(stacks, *inputs)
+        return stacks, memory, actions
+
+    def _act_and_store(self, stacks: Any, memory: Any, *inputs: Any) -> Any:
+        *_, frames, rewards, _, steps = inputs
+        stacks, actions = self._each(self._act_one)(stacks, *inputs)
+        memory = self._each(replay.add_result)(memory, steps.result_slot, rewards, steps.terminal)
+        memory = self._each(replay.add_step)(memory, steps.slot, frames, steps.age, actions)
+        return stacks, memory, actions
+
+    def _act_one(
+        self, stack: Any, params: Any, constants: Any, num_actions: Any, key: Any,
+        frame: Any, reward: Any, epsilon: Any, steps: Steps,
+    ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
+        del reward
+        stack = jnp.where(steps.begins, jnp.zeros_like(stack), stack)
+        stack = jnp.concatenate([stack[..., 1:], frame[..., None]], axis=-1)
+        outputs = self._agent.outputs(self._problem.network, params, stack[None], num_actions)
+        greedy = self._agent.action_keys(constants, outputs)[0].argmax().astype(jnp.int32)
+        explore_key, action_key = jax.random.split(jax.random.fold_in(key, steps.number))
+        explores = jax.random.uniform(explore_key) <= epsilon
+        return stack, jnp.where(
+            explores, jax.random.randint(action_key, (), 0, num_actions), greedy
+        )
+
+
+@functools.lru_cache(maxsize=16)
+def _programs(
+    agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...], *args: Any
+) -> _Programs:
+    """Returns the programs of runs that are alike, the same for all groups of such runs."""
+    return _Programs(agent_class(**dict(shared)), *args)
+
+
+class Learner:
+    """Some runs that act and learn together.
+
+    The runs never mix: each has its own network, optimizer, memory and random numbers. The
+    methods return before the device has finished; only reading a result waits for it.
+
+    Attributes:
+        num_runs: number of runs.
+        slots: slots of a run's replay memory.
+        weights: what the runs have learned; arrays have the run as first axis.
+        memory: their replay memories.
+    """
+
+    def __init__(
+        self,
+        run_agents: Sequence[agents.Agent],
+        problem: Problem,
+        num_actions: Sequence[int],
+        seeds: Sequence[int],
+        on_host: bool = False,
+    ) -> None:
+        """Initializes the runs.
+
+        Args:
+            run_agents: each run's agent; all alike in `Agent.shared`.
+            problem: what they learn from.
+            num_actions: each run's number of actions.
+            seeds: each run's seed.
+            on_host: whether the replay memory is kept in the host's memory.
+        """
+        agent = run_agents[0]
+        self.num_runs = len(seeds)
+        self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
+        self._several = self.num_runs > 1
+        self._on_host = on_host
+        agent_class: Any = type(agent)
+        self._programs = _programs(
+            agent_class,
+            tuple(agent.shared.items()),
+            problem,
+            self.slots,
+            self._several,
+            on_host,
+        )
+        self._num_actions = self._of_runs(np.asarray(num_actions, np.int32))
+        self._constants = self._stack(
+            [jax.tree.map(jnp.float32, agent.constants) for agent in run_agents]
+        )
+        keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
+        self._act_keys = self._stack([act_key for _, act_key, _ in keys])
+        self._draw_keys = self._stack([draw_key for *_, draw_key in keys])
+        params = [
+            agent.init(problem.network, init_key, problem.state_shape, number, max(num_actions))
+            for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
+        ]
+        self.weights = self._programs.initial_weights(self._constants, self._stack(params))
+        runs = (self.num_runs,) if self._several else ()
+        self.memory = replay.create(
+            (*runs, self.slots), problem.frame_shape, problem.frame_dtype, np if on_host else jnp
+        )
+        self._stacks = jnp.zeros((*runs, *problem.state_shape), problem.frame_dtype)
+
+    def _stack(self, trees: Sequence[Any]) -> Any:
+        """Puts the runs' arrays together."""
+        return (
+            jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees) if self._several else trees[0]
+        )
+
+    def _of_runs(self, tree: Any) -> Any:
+        """Takes the first axis from arrays of shape [num_runs, ...] if there is a single run."""
+        return tree if self._several else jax.tree.map(lambda leaf: leaf[0], tree)
+
+    def _of_run(self, array: Any, run: int) -> Any:
+        """Returns one run's part of an array."""
+        return array[run] if self._several else array
+
+    # Updates.
+
+    def learn(self, draws: Draws) -> dict[str, jax.Array]:
+        """Runs an update of some of the runs.
+
+        Args:
+            draws: from what they sample.
+
+        Returns:
+            The loss's statistics by their TensorBoard tags, of shape [num_runs] each, or scalars
+            of a single run; of no meaning for a run that has no update.
+        """
+        source: tuple[Any, ...] = (self._draw_keys, self._of_runs(draws))
+        if self._on_host:
+            slots = np.asarray(self._programs.draw(*source))
+            runs = (np.arange(self.num_runs)[:, None, None],) if self._several else ()
+            steps = replay.Memory(*(values[(*runs, slots)] for values in self.memory))
+            source = (steps, source[1])
+        else:
+            source = (self.memory, *source)
+        self.weights, statistics = self._programs.learn(
+            self.weights, self._constants, self._num_actions, *source
+        )
+        return statistics
+
+    def sync(self, runs: np.ndarray) -> None:
+        """Copies the online network to the target network of some runs, bools [num_runs]."""
+        self.weights = self.weights._replace(
+            target_params=self._programs.sync(
+                self.weights.params, self.weights.target_params, self._of_runs(runs)
+            )
+        )
+
+    # Acting.
+
+    def act(
+        self, frames: np.ndarray, rewards: np.ndarray, epsilons: np.ndarray, steps: Steps
+    ) -> jax.Array:
+        """Chooses each run's action, and stores what is to be stored.
+
+        Args:
+            frames: observations, shape [num_runs, ...].
+            rewards: clipped rewards that led here, float32, shape [num_runs].
+            epsilons: exploration rates, float32, shape [num_runs].
+            steps: what else the host knows.
+
+        Returns:
+            Actions, int32, shape [num_runs], or a scalar of a single run.
+        """
+        inputs = (
+            self.weights.params, self._constants, self._num_actions, self._act_keys,
+            *self._of_runs((frames, rewards, epsilons, steps)),
+        )  # fmt: skip
+        memory = None if self._on_host else self.memory
+        self._stacks, memory, actions = self._programs.act(self._stacks, memory, *inputs)
+        if not self._on_host:
+            self.memory = memory
+            return actions
+        chosen = np.asarray(actions).reshape(self.num_runs)
+        for run in range(self.num_runs):
+            memory = replay.Memory(*(self._of_run(values, run) for values in self.memory))
+            if (slot := steps.result_slot[run]) < self.slots:
+                memory.rewards[slot] = rewards[run]
+                memory.terminals[slot] = steps.terminal[run]
+            if (slot := steps.slot[run]) < self.slots:
+                memory.frames[slot] = frames[run]
+                memory.ages[slot] = steps.age[run]
+                memory.actions[slot] = chosen[run]
+        return actions
+
+    # One run's state, for checkpoints.
+
+    def run_weights(self, run: int) -> list[np.ndarray]:
+        """Returns a run's weights as arrays in a fixed order."""
+        return [np.asarray(self._of_run(leaf, run)) for leaf in jax.tree.leaves(self.weights)]
+
+    def set_run_weights(self, run: int, leaves: Sequence[np.ndarray]) -> None:
+        """Sets a run's weights to what `run_weights` returned.
+
+        Raises:
+            ValueError: if they are of another network.
+        """
+        old, structure = jax.tree.flatten(self.weights)
+        if [leaf.shape for leaf in leaves] != [self._of_run(leaf, run).shape for leaf in old]:
+            raise ValueError("its weights are those of another network")
+        new = [
+            leaf.at[run].set(value) if self._several else jnp.asarray(value)
+            for leaf, value in zip(old, leaves, strict=True)
+        ]
+        self.weights = jax.tree.unflatten(structure, new)
+
+    def step_shape(self, name: str) -> tuple[int, ...]:
+        """Returns the shape that a field of the memory has for a single step."""
+        return getattr(self.memory, name).shape[1 + self._several :]
+
+    def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
+        """Returns some slots of a field of a run's memory."""
+        return np.asarray(self._of_run(getattr(self.memory, name), run)[start:stop])
+
+    def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:
+        """Sets some slots of a field of a run's memory."""
+        field = getattr(self.memory, name)
+        if self._on_host:
+            self._of_run(field, run)[start : start + len(values)] = values
+            return
+        at = (run, start) if self._several else (start,)
+        values = values[None] if self._several else values
+        self.memory = self.memory._replace(**{name: _set_slots(field, at, values)})
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _set_slots(field: jax.Array, at: tuple[Any, ...], values: jax.Array) -> jax.Array:
+    rest = (0,) * (field.ndim - len(at))
+    return jax.lax.dynamic_update_slice(field, values, (*at, *rest))

@@ -1,0 +1,110 @@
+"""The network of Mnih et al. (2015) as pure functions of its parameters.
+
+Parameters have the names and shapes of Dopamine's `NatureDQNNetwork` in flax.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+# Features, size and stride of the convolutions, and units of the hidden layer.
+_CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
+_HIDDEN_UNITS = 512
+
+glorot_uniform = jax.nn.initializers.glorot_uniform()
+
+
+class Network(NamedTuple):
+    """A network that maps states to the outputs of a last, dense layer.
+
+    Attributes:
+        init: takes a random key and the shape of a state, and returns the parameters of all
+            layers but the last, and the number of the last layer's inputs.
+        apply: takes these parameters and states, shape [batch_size, ...], and returns the last
+            layer's inputs, shape [batch_size, num_features].
+    """
+
+    init: Callable[[jax.Array, tuple[int, ...]], tuple[dict[str, Any], int]]
+    apply: Callable[[dict[str, Any], jax.Array], jax.Array]
+
+
+def dense(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    """Applies a dense layer."""
+    return x @ params["kernel"] + params["bias"]
+
+
+def dense_params(key: jax.Array, inputs: int, outputs: int) -> dict[str, jax.Array]:
+    """Returns a dense layer's initial parameters: Glorot uniform, and zeros."""
+    return {"kernel": glorot_uniform(key, (inputs, outputs)), "bias": jnp.zeros(outputs)}
+
+
+def _blocks(x: jax.Array, size: int) -> jax.Array:
+    """Makes the pixels of each block of size x size the channels of one pixel."""
+    *batch, height, width, channels = x.shape
+    x = x.reshape(*batch, height // size, size, width // size, size, channels)
+    x = jnp.moveaxis(x, -4, -3)
+    return x.reshape(*batch, height // size, width // size, size * size * channels)
+
+
+def convolution(params: dict[str, jax.Array], x: jax.Array, stride: int) -> jax.Array:
+    """Applies a convolution with 'SAME' padding.
+
+    A kernel whose size is a multiple of its stride is applied as one of stride 1 to blocks of
+    pixels: the same products, and faster where compilers batch convolutions badly.
+
+    Args:
+        params: `kernel`, shape [size, size, channels, features], and `bias`.
+        x: shape [batch_size, height, width, channels].
+        stride: stride.
+
+    Returns:
+        Shape [batch_size, ceil(height / stride), ceil(width / stride), features].
+    """
+    kernel = params["kernel"]
+    size = kernel.shape[0]
+    outputs = [math.ceil(length / stride) for length in x.shape[1:3]]
+    padding = []
+    for length, output in zip(x.shape[1:3], outputs, strict=True):
+        total = max((output - 1) * stride + size - length, 0)
+        padding.append((total // 2, total - total // 2))
+    if stride > 1 and size % stride == 0:
+        x = jnp.pad(x, [(0, 0), *padding, (0, 0)])
+        # (Without the pixels that no kernel covers.)
+        height, width = ((output - 1) * stride + size for output in outputs)
+        x = _blocks(x[:, :height, :width], stride)
+        kernel = _blocks(jnp.moveaxis(kernel, -1, 0), stride)
+        kernel = jnp.moveaxis(kernel, 0, -1)
+        stride, padding = 1, [(0, 0), (0, 0)]
+    x = jax.lax.conv_general_dilated(
+        x, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    return x + params["bias"]
+
+
+def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+    height, width, channels = state_shape
+    keys = jax.random.split(key, len(_CONVOLUTIONS) + 1)
+    params: dict[str, Any] = {}
+    for i, (features, size, stride) in enumerate(_CONVOLUTIONS):
+        params[f"Conv_{i}"] = {
+            "kernel": glorot_uniform(keys[i], (size, size, channels, features)),
+            "bias": jnp.zeros(features),
+        }
+        height, width = math.ceil(height / stride), math.ceil(width / stride)
+        channels = features
+    params["Dense_0"] = dense_params(keys[-1], height * width * channels, _HIDDEN_UNITS)
+    return params, _HIDDEN_UNITS
+
+
+def _nature_apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
+    x = states.astype(jnp.float32) / 255
+    for i, (_, _, stride) in enumerate(_CONVOLUTIONS):
+        x = jax.nn.relu(convolution(params[f"Conv_{i}"], x, stride))
+    return jax.nn.relu(dense(params["Dense_0"], x.reshape(len(x), -1)))
+
+
+nature = Network(_nature_init, _nature_apply)
+"""States are 84 x 84 x 4 grey levels, uint8."""

@@ -1,0 +1,144 @@
+"""A run's replay memory: a ring of single frames, from which states are put together.
+
+Pure functions on arrays. Steps are numbered from 0 in the order in which they were stored; step j
+lies in slot j modulo the number of slots. An n-step transition of its own begins at every step:
+episodes end as lost games do, so each has its end in the memory.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from log_dqn.jax.update import Batch
+
+
+class Memory(NamedTuple):
+    """The ring.
+
+    Attributes:
+        frames: observation of each step, shape [num_slots, ...].
+        ages: how many steps of its episode came before, at most stack_size - 1, uint8.
+        actions: action taken, int8.
+        rewards: clipped reward that followed, float32.
+        terminals: whether that ended the episode, bool.
+    """
+
+    frames: Any
+    ages: Any
+    actions: Any
+    rewards: Any
+    terminals: Any
+
+
+def num_slots(capacity: int, stack_size: int, update_horizon: int) -> int:
+    """Returns the slots in which `capacity` transitions find all their frames."""
+    return capacity + stack_size - 1 + update_horizon
+
+
+def create(
+    shape: tuple[int, ...], frame_shape: tuple[int, ...], frame_dtype: Any, xp: Any = jnp
+) -> Memory:
+    """Returns an empty memory, arrays of `jax.numpy` or `numpy`.
+
+    Args:
+        shape: number of slots; before it the number of runs, for the memories of several.
+        frame_shape: shape of an observation.
+        frame_dtype: its dtype.
+        xp: the array namespace.
+    """
+    return Memory(
+        frames=xp.zeros((*shape, *frame_shape), frame_dtype),
+        ages=xp.zeros(shape, xp.uint8),
+        actions=xp.zeros(shape, xp.int8),
+        rewards=xp.zeros(shape, xp.float32),
+        terminals=xp.zeros(shape, bool),
+    )
+
+
+def add_step(memory: Memory, slot: Any, frame: Any, age: Any, action: Any) -> Memory:
+    """Stores an observation and the action taken on it; a slot beyond the last stores nothing."""
+    return memory._replace(
+        frames=memory.frames.at[slot].set(frame, mode="drop"),
+        ages=memory.ages.at[slot].set(age.astype(jnp.uint8), mode="drop"),
+        actions=memory.actions.at[slot].set(action.astype(jnp.int8), mode="drop"),
+    )
+
+
+def add_result(memory: Memory, slot: Any, reward: Any, terminal: Any) -> Memory:
+    """Stores what followed a step; a slot beyond the last stores nothing."""
+    return memory._replace(
+        rewards=memory.rewards.at[slot].set(reward, mode="drop"),
+        terminals=memory.terminals.at[slot].set(terminal, mode="drop"),
+    )
+
+
+def draw(
+    key: jax.Array,
+    oldest: Any,
+    available: Any,
+    slots: int,
+    batch_size: int,
+    stack_size: int,
+    update_horizon: int,
+) -> jax.Array:
+    """Draws transitions uniformly, with replacement.
+
+    Args:
+        key: random key.
+        oldest: slot of the oldest transition's first step.
+        available: number of transitions; they begin at the steps that follow `oldest`.
+        slots: number of slots.
+        batch_size: number of transitions to draw.
+        stack_size: frames of a state.
+        update_horizon: n.
+
+    Returns:
+        Slots of the frames of each transition: those of the state, and n more, shape
+        [batch_size, stack_size + update_horizon].
+    """
+    first = oldest + jax.random.randint(key, (batch_size, 1), 0, available)
+    offsets = jnp.arange(1 - stack_size, update_horizon + 1)
+    return (first + offsets) % slots
+
+
+def read(memory: Memory, slots: Any) -> Memory:
+    """Returns the steps in some slots."""
+    return Memory(*(values[slots] for values in memory))
+
+
+def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
+    """Puts n-step transitions together.
+
+    Args:
+        steps: what `draw`'s slots hold, shape [batch_size, stack_size + n, ...].
+        stack_size: frames of a state.
+        gamma: discount factor.
+
+    Returns:
+        Transitions. States have the stack as their last axis, oldest frame first, with zeros
+        before the episode's first. Rewards are summed and discounted until the end of the episode
+        or n. A next state after the end is of no meaning.
+    """
+    n = steps.rewards.shape[1] - stack_size
+    at = stack_size - 1  # where the transition begins
+
+    def stack(end: int) -> jax.Array:
+        frames = steps.frames[:, end - at : end + 1]
+        back = jnp.arange(at, -1, -1)
+        inside = back <= steps.ages[:, end, None]
+        frames = jnp.where(inside.reshape(inside.shape + (1,) * (frames.ndim - 2)), frames, 0)
+        return jnp.moveaxis(frames, 1, -1)
+
+    rewards = jnp.zeros(len(steps.rewards))
+    ended = jnp.zeros(len(steps.rewards), bool)
+    for i in range(n):
+        rewards += jnp.where(ended, 0.0, gamma**i * steps.rewards[:, at + i])
+        ended |= steps.terminals[:, at + i]
+    return Batch(
+        states=stack(at),
+        actions=steps.actions[:, at].astype(jnp.int32),
+        next_states=stack(at + n),
+        rewards=rewards,
+        terminals=ended,
+    )

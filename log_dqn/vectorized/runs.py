@@ -1,0 +1,313 @@
+"""A run's folder: logs, metrics, events and checkpoints, as a single run of Dopamine's has them."""
+
+import io
+import json
+import os
+import pathlib
+import pickle
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from log_dqn import checkpoints, run_config, scan
+from log_dqn.vectorized.agents import Agent
+from log_dqn.vectorized.learner import Learner
+from log_dqn.vectorized.schedule import Iteration, Phase
+
+# Steps of the replay memory that are copied from the device at a time.
+_CHUNK_STEPS = 8192
+_LOGS_KEPT = 4
+_PHASES = {"train": Phase.TRAINING, "eval": Phase.EVALUATION}
+
+Log = dict[str, dict[str, list[Any]]]
+"""Dopamine's: statistics by name by `iteration_N`."""
+
+
+class Run(NamedTuple):
+    """One run of a job.
+
+    Attributes:
+        agent_name: name of the agent, as in `agents.AGENTS`.
+        setting: setting of the scan.
+        game: game in Dopamine's spelling.
+        seed: seed.
+        agent: the agent's settings.
+        config: the gin configuration in force.
+        folder: where it lies.
+    """
+
+    agent_name: str
+    setting: scan.Setting
+    game: str
+    seed: int
+    agent: Agent
+    config: str
+    folder: pathlib.Path
+
+    @property
+    def title(self) -> str:
+        """A short name: `log_dqn gamma=0.84 Pong 1`."""
+        words = (self.agent_name, self.setting.name, self.game, str(self.seed))
+        return " ".join(filter(None, words))
+
+
+class Counters(NamedTuple):
+    """Where a run is at the end of an iteration; see `Schedule`."""
+
+    training_steps: int
+    chosen: int
+    stored: int
+
+
+def statistics(iteration: Iteration, steps_per_second: float) -> dict[str, list[Any]]:
+    """Returns an iteration's entry of Dopamine's log.
+
+    Args:
+        iteration: its episodes.
+        steps_per_second: agent steps per second of the training phase.
+    """
+    entry: dict[str, list[Any]] = {}
+    for name, phase in _PHASES.items():
+        if not iteration.returns[phase]:
+            continue
+        entry[f"{name}_episode_lengths"] = iteration.lengths[phase]
+        entry[f"{name}_episode_returns"] = iteration.returns[phase]
+        entry[f"{name}_average_return"] = [float(np.mean(iteration.returns[phase]))]
+    entry["train_average_steps_per_second"] = [steps_per_second]
+    return entry
+
+
+def scalars(entry: Mapping[str, list[Any]]) -> dict[str, float]:
+    """Returns an iteration's scalars, by the names that Dopamine's metrics and events have."""
+    values: dict[str, float] = {}
+    for name, title in (("train", "Train"), ("eval", "Eval")):
+        if f"{name}_episode_returns" in entry:
+            values[f"{title}/NumEpisodes"] = len(entry[f"{name}_episode_returns"])
+            values[f"{title}/AverageReturns"] = entry[f"{name}_average_return"][0]
+    values["Train/AverageStepsPerSecond"] = entry["train_average_steps_per_second"][0]
+    return values
+
+
+class Events:
+    """TensorBoard's events, where TensorBoard is installed; without it nothing is written."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        """Initializes it; the file is made with the first event."""
+        self._folder = folder
+        self._file: io.BufferedWriter | None = None
+
+    @staticmethod
+    def are_written() -> bool:
+        """Whether TensorBoard is installed."""
+        try:
+            import tensorboard.summary.writer.record_writer  # noqa: F401
+        except ImportError:
+            return False
+        return True
+
+    def write(self, values: Mapping[str, float], step: int) -> None:
+        """Writes scalars.
+
+        Args:
+            values: by tag.
+            step: iteration, or training steps.
+
+        Raises:
+            OSError: if they can't be written.
+        """
+        if not self.are_written():
+            return
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer import record_writer
+
+        events = []
+        if self._file is None:
+            name = f"events.out.tfevents.{int(time.time())}.{os.uname().nodename}.{os.getpid()}"
+            self._file = open(self._folder / name, "ab")  # noqa: SIM115
+            events.append(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
+        summary = [
+            summary_pb2.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()
+        ]
+        events.append(
+            event_pb2.Event(
+                wall_time=time.time(), step=step, summary=summary_pb2.Summary(value=summary)
+            )
+        )
+        writer = record_writer.RecordWriter(self._file)
+        for event in events:
+            writer.write(event.SerializeToString())
+        self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
+    """Writes what others read of a run: `logs/log_N` and `metrics/pickle/pickle_N.pkl`.
+
+    Args:
+        folder: folder of the run.
+        log: statistics of all iterations so far.
+        iteration: the last of them.
+
+    Raises:
+        OSError: if a file can't be written.
+    """
+    metrics = {
+        name: {tag: [value] for tag, value in scalars(entry).items()} for name, entry in log.items()
+    }
+    for path, data in (
+        (folder / "logs" / f"log_{iteration}", log),
+        (folder / "metrics" / "pickle" / f"pickle_{iteration}.pkl", metrics),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        checkpoints.replace_file(path, pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL))
+    (folder / "logs" / f"log_{iteration - _LOGS_KEPT}").unlink(missing_ok=True)
+
+
+def save(
+    run: Run, learner: Learner, index: int, counters: Counters, log: Log, with_replay: bool
+) -> None:
+    """Writes a run's checkpoint after an iteration.
+
+    Args:
+        run: the run.
+        learner: has its weights and its memory.
+        index: its place there.
+        counters: where it is.
+        log: statistics of all iterations so far.
+        with_replay: whether the replay memory is saved too.
+
+    Raises:
+        FloatingPointError: if a weight is NaN or infinite.
+        OSError: if a file can't be written.
+    """
+    weights = learner.run_weights(index)
+    if not all(np.isfinite(leaf).all() for leaf in weights):
+        raise FloatingPointError("the weights are not finite")
+    iteration = len(log) - 1
+
+    def write(folder: pathlib.Path) -> None:
+        np.savez(folder / "weights.npz", *weights)
+        (folder / "log.json").write_text(json.dumps(log), encoding="utf-8")
+        if with_replay:
+            _save_replay(folder, learner, index, min(counters.stored, learner.slots))
+
+    checkpoints.write(
+        run.folder / "checkpoints",
+        iteration,
+        write,
+        {
+            "iteration": iteration,
+            "seed": run.seed,
+            "config": run.config,
+            "counters": counters._asdict(),
+            "replay": with_replay,
+        },
+    )
+
+
+def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
+    from log_dqn import compressed_array
+
+    for name in learner.memory._fields:
+        parts = (
+            learner.read_memory(index, name, start, min(start + _CHUNK_STEPS, steps)).tobytes()
+            for start in range(0, steps, _CHUNK_STEPS)
+        )
+        compressed_array.save_parts(folder / f"replay_{name}.zst", parts)
+
+
+def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
+    from log_dqn import compressed_array
+
+    for name, field in learner.memory._asdict().items():
+        shape, dtype = learner.step_shape(name), field.dtype
+        starts = range(0, steps, _CHUNK_STEPS)
+        counts = [min(_CHUNK_STEPS, steps - start) for start in starts]
+        step_bytes = int(np.prod(shape)) * dtype.itemsize
+        parts = compressed_array.load_parts(
+            folder / f"replay_{name}.zst", [count * step_bytes for count in counts]
+        )
+        for start, count, part in zip(starts, counts, parts, strict=True):
+            learner.write_memory(
+                index, name, start, np.frombuffer(part, dtype).reshape(count, *shape)
+            )
+
+
+class Found(NamedTuple):
+    """A run's newest usable checkpoint."""
+
+    folder: pathlib.Path
+    manifest: Mapping[str, Any]
+    log: Log
+
+    @property
+    def iterations(self) -> int:
+        """Number of finished iterations."""
+        return self.manifest["iteration"] + 1
+
+
+def find(run: Run, report: Any) -> Found | None:
+    """Finds a run's newest usable checkpoint.
+
+    Args:
+        run: the run.
+        report: is told, in one line each, of checkpoints that are passed over.
+
+    Returns:
+        The checkpoint; None if there is none.
+
+    Raises:
+        checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to go on from,
+            or another configuration made them.
+    """
+    root = run.folder / "checkpoints"
+    newest = checkpoints.newest_usable(root, report)
+    if newest is None:
+        if any((run.folder / "logs").glob("log_*")):
+            raise checkpoints.CheckpointError(f"{run.folder} has logs but no checkpoint; remove it")
+        return None
+    folder, manifest = root / str(newest[0]), newest[1]
+    if "counters" not in manifest:
+        raise checkpoints.CheckpointError(
+            f"{folder} is not of vectorized training; log_dqn.train goes on from it"
+        )
+    differences = run_config.differences(
+        run_config.parameters(manifest["config"]), run_config.parameters(run.config)
+    )
+    if differences:
+        raise checkpoints.CheckpointError(
+            f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"
+        )
+    return Found(folder, manifest, json.loads((folder / "log.json").read_text(encoding="utf-8")))
+
+
+def load(found: Found, learner: Learner, index: int) -> Counters:
+    """Puts a checkpoint into a learner.
+
+    Args:
+        found: the checkpoint.
+        learner: where to.
+        index: the run's place there.
+
+    Returns:
+        Where the run is. Without a saved replay memory it starts with an empty one.
+
+    Raises:
+        checkpoints.CheckpointError: if it doesn't fit.
+    """
+    counters = Counters(**found.manifest["counters"])
+    try:
+        with np.load(found.folder / "weights.npz", allow_pickle=False) as file:
+            learner.set_run_weights(index, [file[f"arr_{i}"] for i in range(len(file.files))])
+        if not found.manifest["replay"]:
+            return counters._replace(stored=0)
+        _load_replay(found.folder, learner, index, min(counters.stored, learner.slots))
+    except (ValueError, KeyError, TypeError) as error:
+        raise checkpoints.CheckpointError(f"{found.folder} can't be loaded: {error}") from error
+    return counters

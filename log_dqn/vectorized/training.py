@@ -1,0 +1,328 @@
+"""The loop of a job: many runs, a step of all at a time."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from log_dqn.vectorized import progress
+from log_dqn.vectorized import runs as run_files
+from log_dqn.vectorized.environments import Environments, Results
+from log_dqn.vectorized.learner import Draws, Learner, Problem, Steps
+from log_dqn.vectorized.runs import Counters, Events, Found, Log, Run
+from log_dqn.vectorized.schedule import Phase, Protocol, Schedule
+
+# Training steps between a run's events, as in Dopamine.
+_SUMMARY_PERIOD = 500
+
+
+class Stopped(Exception):
+    """Training has to stop; the message says why, in one line."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        """Initializes it.
+
+        Args:
+            message: one line.
+            status: exit status for the process.
+        """
+        super().__init__(message)
+        self.status = status
+
+
+def runs_per_call() -> int | None:
+    """Returns how many runs act and learn in one call; None for all.
+
+    A CPU computes them one after the other anyway, and each run's arithmetic is then the very
+    same whatever runs beside it.
+    """
+    return 1 if jax.default_backend() == "cpu" else None
+
+
+class _Update(NamedTuple):
+    """An update of a group: its place among the runs, who learned, and statistics."""
+
+    group: slice
+    learns: np.ndarray
+    statistics: dict[str, jax.Array]
+
+
+class Job:
+    """Some runs in lockstep.
+
+    Attributes:
+        schedule: where each run is.
+        failures: why runs were left out, by their index.
+    """
+
+    def __init__(
+        self,
+        job_runs: Sequence[Run],
+        protocol: Protocol,
+        problem: Problem,
+        environments: Environments,
+        found: Sequence[Found | None] | None = None,
+        checkpoint_replay: bool = False,
+        on_host: bool = False,
+        group_size: int | None = None,
+    ) -> None:
+        """Creates networks and memories, and loads checkpoints.
+
+        Args:
+            job_runs: the runs; their agents are alike in `Agent.shared`.
+            protocol: what a run consists of.
+            problem: what the runs learn from.
+            environments: one for each run.
+            found: each run's checkpoint to go on from, or None to start.
+            checkpoint_replay: whether checkpoints hold the replay memory.
+            on_host: whether the replay memories are kept in the host's memory.
+            group_size: how many runs act and learn in one call; None for all.
+
+        Raises:
+            checkpoints.CheckpointError: if a checkpoint doesn't fit.
+        """
+        self._runs = job_runs
+        self._protocol = protocol
+        self._environments = environments
+        self._checkpoint_replay = checkpoint_replay
+        num_runs = len(job_runs)
+        size = group_size or num_runs
+        self._groups = [slice(i, min(i + size, num_runs)) for i in range(0, num_runs, size)]
+        self._learners = [
+            Learner(
+                [run.agent for run in job_runs[group]],
+                problem,
+                environments.num_actions[group],
+                [run.seed for run in job_runs[group]],
+                on_host,
+            )
+            for group in self._groups
+        ]
+        self.schedule = Schedule(
+            [run.agent for run in job_runs], protocol, problem.stack_size, self._learners[0].slots
+        )
+        self._logs: list[Log] = [{} for _ in job_runs]
+        self._events = [Events(run.folder) for run in job_runs]
+        self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
+        self._training_began, self._training_seconds = np.zeros((2, num_runs))
+        self._step = 0
+        self._stop_signal: int | None = None
+        self.failures: dict[int, str] = {}
+        for index, checkpoint in enumerate(found or [None] * num_runs):
+            if checkpoint is not None:
+                self._resume(index, checkpoint)
+        self._progress = progress.Progress(self.schedule, protocol)
+
+    def _resume(self, index: int, found: Found) -> None:
+        schedule = self.schedule
+        self._logs[index] = found.log
+        schedule.iteration[index] = found.iterations
+        if found.iterations >= self._protocol.num_iterations:
+            schedule.stop(index)
+            return
+        counters = run_files.load(found, *self._place(index))
+        for name, value in counters._asdict().items():
+            getattr(schedule, name)[index] = value
+        # The run may have died between its checkpoint and what follows that.
+        run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
+
+    def _place(self, index: int) -> tuple[Learner, int]:
+        """Returns the learner that a run is in, and its place there."""
+        for group, learner in zip(self._groups, self._learners, strict=True):
+            if group.start <= index < group.stop:
+                return learner, index - group.start
+        raise IndexError(index)
+
+    def stop(self, signal_number: int) -> None:
+        """Makes `train` raise Stopped before its next step, for a signal handler."""
+        self._stop_signal = signal_number
+
+    def train(self) -> None:
+        """Runs what is left of the runs.
+
+        A run whose loss or weights are no longer finite is left out from there on; see `failures`.
+
+        Raises:
+            Stopped: if a file can't be written, or `stop` was called. The checkpoints of finished
+                iterations are intact.
+        """
+        try:
+            while not self.schedule.finished:
+                if self._stop_signal is not None:
+                    raise Stopped(
+                        f"stopped by {signal.Signals(self._stop_signal).name}; the same command "
+                        "goes on from the start of each run's iteration",
+                        status=128 + self._stop_signal,
+                    )
+                self.step()
+        except OSError as error:
+            raise Stopped(
+                f"stopped, since results can't be saved: {error}; the checkpoints of finished "
+                "iterations are intact"
+            ) from error
+        finally:
+            self._progress.clear()
+            for events in self._events:
+                events.close()
+
+    def step(self) -> None:
+        """Runs a step of every run."""
+        schedule = self.schedule
+        number = schedule.training_steps.copy()
+        certain = schedule.certain_updates()
+        # (Updates run on the device while the environments step.)
+        updates = self._learn(certain, number)
+        results = self._environments.receive() if self._step else self._before_the_first_step()
+        self._record(results)
+        frames = self._start_iterations(results.frames)
+        learns, syncs = schedule.train()
+        updates += self._learn(learns & ~certain, number)
+        for group, learner in self._grouped(syncs):
+            learner.sync(syncs[group])
+        actions = self._act(frames, np.clip(results.rewards, -1, 1).astype(np.float32))
+        if not schedule.finished:
+            self._environments.send(actions)
+        self._step += 1
+        # (The actions have been waited for, and so the updates are done.)
+        self._summarize(updates, number)
+        self._progress.update()
+
+    def _grouped(self, runs: np.ndarray) -> Iterator[tuple[slice, Learner]]:
+        """Yields the groups that have one of some runs, bools of shape [num_runs]."""
+        for group, learner in zip(self._groups, self._learners, strict=True):
+            if runs[group].any():
+                yield group, learner
+
+    def _before_the_first_step(self) -> Results:
+        num_runs = len(self._runs)
+        frames = np.zeros((num_runs, *self._frame_shape), self._frame_dtype)
+        return Results(frames, np.zeros(num_runs), np.zeros(num_runs, bool))
+
+    def _learn(self, learns: np.ndarray, number: np.ndarray) -> list[_Update]:
+        if not learns.any():
+            return []
+        draws = self.schedule.draws(learns, number)
+        return [
+            _Update(group, learns[group], learner.learn(Draws(*(part[group] for part in draws))))
+            for group, learner in self._grouped(learns)
+        ]
+
+    def _act(self, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+        schedule = self.schedule
+        epsilons, steps = schedule.epsilons(), schedule.steps()
+        actions = np.zeros(len(self._runs), np.int32)
+        chosen = [
+            (
+                group,
+                learner.act(
+                    frames[group],
+                    rewards[group],
+                    epsilons[group],
+                    Steps(*(part[group] for part in steps)),
+                ),
+            )
+            for group, learner in self._grouped(schedule.phase != Phase.FINISHED)
+        ]
+        for group, of_group in chosen:
+            actions[group] = of_group
+        return actions
+
+    def _record(self, results: Results) -> None:
+        schedule = self.schedule
+        trained = schedule.phase == Phase.TRAINING
+        over = schedule.record(results.rewards, results.ended)
+        trained &= schedule.phase != Phase.TRAINING
+        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
+        for index in over:
+            self._end_iteration(index)
+
+    def _start_iterations(self, frames: np.ndarray) -> np.ndarray:
+        """Starts the iterations that are due; returns the observations, with the new ones."""
+        starts = self.schedule.start(self._step)
+        if not starts.any():
+            return frames
+        self._training_began[starts] = time.monotonic()
+        seeds = np.zeros(len(starts), np.int64)
+        for index in np.flatnonzero(starts).tolist():
+            seeds[index] = environment_seed(
+                self._runs[index].seed, int(self.schedule.iteration[index])
+            )
+        first = self._environments.reset(starts, seeds)
+        return np.where(starts.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
+
+    def _end_iteration(self, index: int) -> None:
+        """Saves a run after an iteration."""
+        run, schedule, log = self._runs[index], self.schedule, self._logs[index]
+        episodes = schedule.iterations[index]
+        steps = sum(episodes.lengths[Phase.TRAINING])
+        entry = run_files.statistics(episodes, steps / self._training_seconds[index])
+        iteration = len(log)
+        log[f"iteration_{iteration}"] = entry
+        counters = Counters(
+            **{name: int(getattr(schedule, name)[index]) for name in Counters._fields}
+        )
+        try:
+            run_files.save(run, *self._place(index), counters, log, self._checkpoint_replay)
+        except FloatingPointError as error:
+            self._fail(
+                index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
+            )
+            return
+        run_files.write_results(run.folder, log, iteration)
+        self._events[index].write(run_files.scalars(entry), iteration)
+        results = [
+            f"{name} return {entry[f'{name}_average_return'][0]:.2f} "
+            f"({len(entry[f'{name}_episode_returns'])} episodes)"
+            for name in ("train", "eval")
+            if f"{name}_average_return" in entry
+        ]
+        self._progress.print_line(
+            f"{run.title}: iteration {iteration + 1}/{self._protocol.num_iterations}: "
+            f"{', '.join(results)}"
+        )
+
+    def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
+        """Writes the events that are due, and stops runs that have diverged."""
+        due = (number % _SUMMARY_PERIOD == 0) & (number > 0)
+        for update in updates:
+            indices = np.arange(update.group.start, update.group.stop)
+            chosen = np.flatnonzero(update.learns & due[update.group])
+            if not chosen.size:
+                continue
+            statistics = {tag: np.atleast_1d(values) for tag, values in update.statistics.items()}
+            for i in chosen:
+                index, values = int(indices[i]), {tag: float(v[i]) for tag, v in statistics.items()}
+                self._events[index].write(values, int(number[index]))
+                bad = [tag for tag, value in values.items() if not np.isfinite(value)]
+                if bad:
+                    self._fail(
+                        index,
+                        f"stopped at training step {number[index]}: {bad[0]} is {values[bad[0]]}",
+                    )
+
+    def _fail(self, index: int, message: str) -> None:
+        self.schedule.stop(index)
+        self.failures[index] = message
+        self._progress.clear()
+        print(
+            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}; the other runs go on",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def environment_seed(seed: int, iteration: int) -> int:
+    """Returns the seed of an environment at the start of an iteration.
+
+    Every iteration begins with an environment as new, so that a run can go on from there without
+    the emulator's state.
+
+    Args:
+        seed: the run's seed.
+        iteration: the iteration.
+    """
+    return int(np.random.SeedSequence([seed, iteration]).generate_state(1)[0] >> 1)

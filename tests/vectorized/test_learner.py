@@ -1,0 +1,269 @@
+"""One run's update and actions are those of Dopamine's JAX agents."""
+
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dopamine.jax.agents.dqn import dqn_agent
+
+from log_dqn.jax import log_dqn_agent, optimizers
+from log_dqn.vectorized import agents, learner, networks, replay
+
+from . import toys
+
+NUM_ACTIONS, BATCH_SIZE, SLOTS = 6, 8, 60
+PROBLEM = learner.Problem(networks.nature, (84, 84), "uint8", 4, BATCH_SIZE, SLOTS - 4)
+ONE = np.ones(1, np.int32)
+
+
+def filled(run_agents, **settings):
+    """A learner whose memory holds random steps."""
+    rng = np.random.default_rng(0)
+    of_runs = learner.Learner(
+        run_agents, PROBLEM, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
+        **settings,
+    )  # fmt: skip
+    for run in range(len(run_agents)):
+        for name, values in (
+            ("frames", rng.integers(0, 256, (of_runs.slots, 84, 84)).astype(np.uint8)),
+            ("ages", rng.integers(0, 4, of_runs.slots).astype(np.uint8)),
+            ("actions", rng.integers(0, NUM_ACTIONS, of_runs.slots).astype(np.int8)),
+            ("rewards", rng.integers(-1, 2, of_runs.slots).astype(np.float32)),
+            ("terminals", rng.random(of_runs.slots) < 0.2),
+        ):
+            of_runs.write_memory(run, name, 0, values)
+    return of_runs
+
+
+def draws(num_runs=1, number=4):
+    ones = np.ones(num_runs, np.int32)
+    return learner.Draws(number * ones, 3 * ones, 40 * ones, ones > 0)
+
+
+def in_flax(params):
+    """Our parameters as those of Dopamine's network."""
+    layers = {("Dense_1" if name == "Output" else name): layer for name, layer in params.items()}
+    return {"params": layers}
+
+
+AGENTS = [
+    (
+        agents.VectorizedLogDQNAgent(gamma=0.9, c=0.7, beta_log=0.001),
+        lambda: log_dqn_agent.JaxLogDQNAgent(
+            NUM_ACTIONS, gamma=0.9, c=0.7, optimizer=optimizers.rmsprop_tf(learning_rate=0.001)
+        ),
+    ),
+    (
+        agents.VectorizedDQNAgent(gamma=0.9, learning_rate=0.001),
+        lambda: dqn_agent.JaxDQNAgent(
+            NUM_ACTIONS, gamma=0.9, loss_type="huber",
+            optimizer=optimizers.rmsprop_tf(learning_rate=0.001),
+        ),
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def small_replay_memory():
+    gin.parse_config("ReplayBuffer.max_capacity = 10\nReplayBuffer.batch_size = 8")
+    yield
+    gin.clear_config()
+
+
+@pytest.mark.parametrize(("agent", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
+@pytest.mark.parametrize("num_runs", [1, 3])
+def test_updates_equal_the_agents(agent, create_other, num_runs):
+    of_runs = filled([agent] * num_runs)
+    run = num_runs - 1
+    other = create_other()
+    params = jax.tree.map(
+        lambda leaf: jnp.array(leaf if num_runs == 1 else leaf[run]), of_runs.weights.params
+    )
+    other.online_params = in_flax(params)
+    # A target network of its own.
+    target = jax.tree.map(lambda leaf: 1.5 * leaf, in_flax(params))
+    other.target_network_params = target
+    other.optimizer_state = other.optimizer.init(other.online_params)
+    of_runs.weights = of_runs.weights._replace(
+        target_params=jax.tree.map(lambda leaf: 1.5 * leaf, of_runs.weights.params)
+    )
+    memory = replay.Memory(*(np.asarray(f if num_runs == 1 else f[run]) for f in of_runs.memory))
+    key = of_runs._draw_keys if num_runs == 1 else of_runs._draw_keys[run]
+    for number in (4, 8, 12):
+        drawn = draws(num_runs, number)
+        slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, 1)
+        batch = replay.transitions(replay.read(memory, np.asarray(slots)), 4, 0.9)
+        statistics = of_runs.learn(drawn)
+        if isinstance(agent, agents.VectorizedLogDQNAgent):
+            other.online_params, other.optimizer_state, theirs = other._train(
+                other.online_params, target, other.optimizer_state, batch
+            )
+        else:
+            other.optimizer_state, other.online_params, loss = dqn_agent.train(
+                other.network_def, other.online_params, target, other.optimizer,
+                other.optimizer_state, batch.states, batch.actions, batch.next_states,
+                batch.rewards, batch.terminals, 0.9, "huber",
+            )  # fmt: skip
+            theirs = {"Losses/Loss": loss}
+        for tag, value in theirs.items():
+            ours = np.atleast_1d(statistics[tag])[run]
+            assert ours == pytest.approx(float(value), rel=1e-6, abs=1e-7), tag
+    ours = in_flax(
+        jax.tree.map(lambda leaf: leaf if num_runs == 1 else leaf[run], of_runs.weights.params)
+    )
+    for name, layer in other.online_params["params"].items():
+        scale = max(float(jnp.abs(leaf).max()) for leaf in layer.values())
+        for leaf in ("kernel", "bias"):
+            our, their = ours["params"][name][leaf], layer[leaf]
+            np.testing.assert_allclose(our, their, rtol=0, atol=1e-6 * scale, err_msg=name)
+            # What three updates have changed is the same too, but for the rounding of a weight.
+            start = in_flax(params)["params"][name][leaf]
+            change = float(jnp.abs(their - start).max())
+            assert change > 0
+            np.testing.assert_allclose(
+                our - start, their - start, rtol=0, atol=1e-3 * change + 1e-7 * scale, err_msg=name
+            )
+
+
+@pytest.mark.parametrize("agent", [pair[0] for pair in AGENTS], ids=["LogDQN", "DQN"])
+def test_a_memory_on_the_host_gives_the_same_updates_and_actions(agent):
+    device, host = (filled([agent] * 2, on_host=on_host) for on_host in (False, True))
+    rng = np.random.default_rng(1)
+    for number in range(3):
+        for of_runs in (device, host):
+            of_runs.learn(draws(2, number))
+        frames = rng.integers(0, 256, (2, 84, 84)).astype(np.uint8)
+        steps = learner.Steps(
+            number=np.full(2, number), begins=np.array([number == 0, False]),
+            slot=np.array([number, of_runs.slots]), age=np.array([number, 0]),
+            result_slot=np.array([of_runs.slots, number]), terminal=np.array([False, True]),
+        )  # fmt: skip
+        chosen = [
+            np.asarray(of_runs.act(frames, np.ones(2, np.float32), np.zeros(2, np.float32), steps))
+            for of_runs in (device, host)
+        ]
+        np.testing.assert_array_equal(*chosen)
+    for ours, theirs in zip(
+        (*jax.tree.leaves(device.weights), *device.memory),
+        (*jax.tree.leaves(host.weights), *host.memory),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("agent", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
+def test_actions_are_the_agents(agent, create_other):
+    # Greedy for epsilon 0, in a stack that forgets at the beginning of an episode.
+    of_runs = learner.Learner([agent], PROBLEM, [NUM_ACTIONS], [1])
+    other = create_other()
+    rng = np.random.default_rng(0)
+    # (A network that tells states apart.)
+    kernel = of_runs.weights.params["Output"]["kernel"]
+    of_runs.weights.params["Output"]["kernel"] = jnp.asarray(
+        rng.normal(size=kernel.shape), jnp.float32
+    )
+    other.online_params = in_flax(of_runs.weights.params)
+    other.eval_mode, other.epsilon_eval = True, 0.0
+    actions = []
+    for number in range(40):
+        frame = np.kron(rng.random((6, 6)) < 0.5, np.full((14, 14), 255)).astype(np.uint8)
+        begins = number in (0, 25)
+        steps = learner.Steps(
+            number=number * ONE, begins=ONE * begins > 0, slot=ONE * of_runs.slots, age=0 * ONE,
+            result_slot=ONE * of_runs.slots, terminal=ONE < 0,
+        )  # fmt: skip
+        our = of_runs.act(frame[None], np.zeros(1, np.float32), np.zeros(1, np.float32), steps)
+        their = other.begin_episode(frame) if begins else other.step(0.0, frame)
+        assert int(our) == int(their)
+        actions.append(int(our))
+    assert len(set(actions)) > 3
+
+
+def test_exploration_has_the_rate_asked_for():
+    agent = AGENTS[0][0]
+    problem = learner.Problem(toys.small_network, (3,), "uint8", 1, 8, 10)
+    of_runs = learner.Learner([agent] * 3, problem, [2, 4, 4], [1, 2, 2])
+    frames = np.zeros((3, 3), np.uint8)
+    out = np.full(3, of_runs.slots)
+    chosen = []
+    for number in range(3000):
+        steps = learner.Steps(
+            np.full(3, number), np.ones(3, bool), out, 0 * out, out, np.zeros(3, bool)
+        )
+        epsilons = np.array([1.0, 0.4, 0.4], np.float32)
+        chosen.append(of_runs.act(frames, np.zeros(3, np.float32), epsilons, steps))
+    first, second, third = np.transpose(chosen)
+    # A game's own actions alone, although the other games have more of them.
+    np.testing.assert_allclose(np.bincount(first) / 3000, [0.5, 0.5], atol=0.04)
+    # 0.6 for the greedy action, and a quarter of 0.4 for each.
+    shares = np.sort(np.bincount(second, minlength=4) / 3000)
+    np.testing.assert_allclose(shares, [0.1, 0.1, 0.1, 0.7], atol=0.03)
+    # The same seed, the same random numbers.
+    np.testing.assert_array_equal(second, third)
+
+
+def test_syncs_only_the_target_networks_that_are_due():
+    of_runs = filled([AGENTS[0][0]] * 2)
+    of_runs.learn(draws(2))
+    start = jax.tree.map(np.asarray, of_runs.weights.target_params)
+    of_runs.sync(np.array([False, True]))
+    for old, new, online in zip(
+        *map(jax.tree.leaves, (start, of_runs.weights.target_params, of_runs.weights.params)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(new[0], old[0])
+        np.testing.assert_array_equal(new[1], online[1])
+        assert (np.asarray(online[1]) != old[1]).any()
+
+
+def test_a_run_without_an_update_keeps_its_weights():
+    of_runs = filled([AGENTS[0][0]] * 2)
+    before = [of_runs.run_weights(run) for run in range(2)]
+    of_runs.learn(draws(2)._replace(learns=np.array([True, False])))
+    changed = [
+        any((old != new).any() for old, new in zip(leaves, of_runs.run_weights(run), strict=True))
+        for run, leaves in enumerate(before)
+    ]
+    assert changed == [True, False]
+
+
+def test_initial_weights():
+    # Uniform in +-sqrt(6 / (inputs + outputs)) with the game's own number of actions, whatever
+    # the other games have; a minus head of zeros; columns that are not used are zero.
+    agent = agents.VectorizedLogDQNAgent()
+    params = agent.init(networks.nature, jax.random.key(0), (84, 84, 4), 4, 6)
+    kernel = np.asarray(params["Output"]["kernel"])
+    assert kernel.shape == (512, 12)
+    bound = np.sqrt(6 / (512 + 4))
+    assert 0.99 * bound < np.abs(kernel[:, :4]).max() <= bound
+    assert (kernel[:, 4:] == 0).all()
+    symmetric = agents.VectorizedLogDQNAgent(head_init="symmetric")
+    kernel = np.asarray(
+        symmetric.init(networks.nature, jax.random.key(0), (84, 84, 4), 4, 6)["Output"]["kernel"]
+    )
+    assert 0.99 * bound < np.abs(kernel[:, 6:10]).max() <= bound
+    assert (kernel[:, 6:10] != kernel[:, :4]).all()
+    bound = np.sqrt(6 / ((4 + 32) * 64))
+    assert 0.99 * bound < np.abs(np.asarray(params["Conv_0"]["kernel"])).max() <= bound
+    assert all((np.asarray(layer["bias"]) == 0).all() for layer in params.values())
+
+
+def test_actions_that_a_game_lacks_are_never_greedy():
+    # Also where all of the game's own actions are bad.
+    for agent in (pair[0] for pair in AGENTS):
+        params = agent.init(networks.nature, jax.random.key(0), (84, 84, 4), 3, 6)
+        bias = np.zeros(6 * agent.num_heads, np.float32)
+        bias[:6] = [-9, -8, -9, 9, 9, 9]
+        if agent.num_heads == 2:
+            bias[6:] = [9, 8, 9, -9, -9, -9]
+        params["Output"]["bias"] = jnp.asarray(bias)
+        outputs = agent.outputs(networks.nature, params, np.zeros((2, 84, 84, 4), np.uint8), 3)
+        keys = agent.action_keys(agent.constants, outputs)
+        np.testing.assert_array_equal(np.argmax(keys, axis=-1), [1, 1])
+        # Nor in targets.
+        batch = (np.array([0, 1]), np.ones(2, np.float32), np.zeros(2, bool))
+        loss, _ = agent.batch_loss(agent.constants)(outputs, outputs, *batch)
+        own = tuple(head[:, :3] for head in outputs)
+        expected, _ = agent.batch_loss(agent.constants)(own, own, *batch)
+        assert float(loss) == pytest.approx(float(expected), rel=1e-6)

@@ -1,0 +1,40 @@
+"""The Nature network against Dopamine's in flax."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dopamine.jax import networks as dopamine_networks
+
+from log_dqn.vectorized import networks
+
+
+@pytest.mark.parametrize(("size", "stride"), [(8, 4), (4, 2), (3, 1), (3, 2), (6, 3), (2, 2)])
+@pytest.mark.parametrize("shape", [(84, 84), (21, 21), (11, 13), (7, 5)])
+def test_convolution_equals_jaxs(size, stride, shape):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, *shape, 3)).astype(np.float32)
+    params = {
+        "kernel": rng.normal(size=(size, size, 3, 5)).astype(np.float32),
+        "bias": rng.normal(size=5).astype(np.float32),
+    }
+    expected = params["bias"] + jax.lax.conv_general_dilated(
+        x, params["kernel"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+    )
+    ours = networks.convolution(params, jnp.asarray(x), stride)
+    assert ours.shape == expected.shape
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_nature_equals_dopamines():
+    key = jax.random.key(0)
+    params, features = networks.nature.init(key, (84, 84, 4))
+    params["Dense_1"] = networks.dense_params(jax.random.key(1), features, 6)
+    theirs = dopamine_networks.NatureDQNNetwork(num_actions=6)
+    state = np.random.default_rng(0).integers(0, 256, (84, 84, 4)).astype(np.uint8)
+    expected_shapes = jax.tree.map(jnp.shape, theirs.init(key, state)["params"])
+    assert jax.tree.map(jnp.shape, params) == expected_shapes
+    hidden = networks.nature.apply(params, state[None])
+    ours = networks.dense(params["Dense_1"], hidden)[0]
+    expected = theirs.apply({"params": params}, state).q_values
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,297 @@
+"""Whole jobs of small environments: independence of runs, checkpoints, failures."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from log_dqn import checkpoints
+from log_dqn.vectorized import agents, learner, runs, schedule, training
+from log_dqn.vectorized.schedule import Phase
+
+from . import toys
+
+
+def steps_of(job, steps):
+    for _ in range(steps):
+        job.step()
+
+
+def equal(ours, theirs):
+    return all((our == their).all() for our, their in zip(ours, theirs, strict=True))
+
+
+RUNS = [toys.log_dqn(gamma=gamma, c=c) for gamma in (0.5, 0.9, 0.96, 0.99) for c in (0.5, 2)]
+
+
+def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
+    # Two wholes: 1,000 steps each, with updates, syncs and evaluation phases.
+    protocol = schedule.Protocol(
+        num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
+    )
+    settings = {"protocol": protocol, "stack_size": 2, "capacity": 300}
+    together = toys.make_job(tmp_path / "together", toys.Catch, RUNS, **settings)
+    batched = toys.make_job(tmp_path / "batched", toys.Catch, RUNS, group_size=None, **settings)
+    for job in (together, batched):
+        steps_of(job.job, 1000)
+    for run in (0, 5):
+        alone = toys.make_job(
+            tmp_path / "alone", toys.Catch, [RUNS[run]], seeds=[run + 1], **settings
+        )
+        steps_of(alone.job, 1000)
+        expected = toys.weights(alone.job)[0]
+        # One call a run, as on a CPU: the very same bits.
+        assert equal(toys.weights(together.job)[run], expected)
+        sent = np.array(alone.environments.sent)[:, 0]
+        np.testing.assert_array_equal(np.array(together.environments.sent)[:, run], sent)
+        # All in one call, as on a GPU: other sums of the same products. The actions are the same
+        # all the same.
+        np.testing.assert_array_equal(np.array(batched.environments.sent)[:, run], sent)
+        for our, their in zip(toys.weights(batched.job)[run], expected, strict=True):
+            np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
+    assert not equal(toys.weights(together.job)[0], toys.weights(together.job)[5])
+
+
+def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
+    jobs = []
+    for name in ("ahead", "after"):
+        job = toys.make_job(tmp_path / name, toys.Catch, RUNS[:2]).job
+        jobs.append(job)
+    certain = jobs[1].schedule.certain_updates
+
+    def none():
+        return certain() & False
+
+    monkeypatch.setattr(jobs[1].schedule, "certain_updates", none)
+    for job in jobs:
+        steps_of(job, 400)
+    for ours, theirs in zip(*map(toys.weights, jobs), strict=True):
+        assert equal(ours, theirs)
+
+
+def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
+    # Each run of a batch of different settings equals the run of a batch of its own setting.
+    settings = {
+        "gamma": 0.7, "c": 1.5, "k": 20, "beta_reg": 0.4, "beta_log": 0.01, "q_init_plus": 0.5,
+        "clip_inverse": True, "head_init": "symmetric", "epsilon_train": 0.3,
+        "target_update_period": 12, "min_replay_history": 30, "epsilon_decay_period": 77,
+    }  # fmt: skip
+    job = toys.make_job(
+        tmp_path, toys.Catch, [toys.log_dqn(), toys.log_dqn(**settings)], group_size=None
+    ).job
+    steps_of(job, 300)
+    expected = []
+    for seed, agent in ((1, toys.log_dqn()), (2, toys.log_dqn(**settings))):
+        alone = toys.make_job(tmp_path, toys.Catch, [agent], seeds=[seed]).job
+        steps_of(alone, 300)
+        expected.append(toys.weights(alone)[0])
+        # A single other setting gives other weights.
+        if seed == 2:
+            for name, value in settings.items():
+                changed = toys.log_dqn(**{**settings, name: getattr(toys.log_dqn(), name)})
+                other = toys.make_job(tmp_path, toys.Catch, [changed], seeds=[seed]).job
+                steps_of(other, 300)
+                assert not equal(toys.weights(other)[0], expected[1]), (name, value)
+    for ours, theirs in zip(toys.weights(job), expected, strict=True):
+        for our, their in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
+
+
+PROTOCOL = schedule.Protocol(
+    num_iterations=3, training_steps=120, evaluation_steps=40, replay_capacity=150
+)
+
+
+@pytest.mark.parametrize("group_size", [1, None])
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_run_goes_on_exactly(tmp_path, group_size, on_host):
+    settings = {
+        "protocol": PROTOCOL, "capacity": 150, "checkpoint_replay": True, "stack_size": 2,
+        "group_size": group_size, "on_host": on_host,
+    }  # fmt: skip
+    run_agents = [toys.log_dqn(), toys.log_dqn(gamma=0.9)]
+    whole = toys.make_job(tmp_path / "whole", toys.Catch, run_agents, **settings).job
+    whole.train()
+
+    stopped = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, **settings).job
+    with pytest.raises(training.Stopped, match="stopped by SIGTERM") as stop:
+        while stopped.schedule.iteration.min() < 2:
+            stopped.step()
+        steps_of(stopped, 33)  # in the third iteration
+        stopped.stop(15)
+        stopped.train()
+    assert stop.value.status == 143
+    rest = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, found=True, **settings).job
+    np.testing.assert_array_equal(rest.schedule.iteration, [2, 2])
+    rest.train()
+    for ours, theirs in zip(toys.weights(rest), toys.weights(whole), strict=True):
+        assert equal(ours, theirs)
+    for seed in ("1", "2"):
+        logs = [
+            pickle.loads((tmp_path / name / seed / "logs" / "log_2").read_bytes())
+            for name in ("whole", "stopped")
+        ]
+        for log in logs:
+            for iteration in log.values():
+                del iteration["train_average_steps_per_second"]
+        assert logs[0] == logs[1]
+        assert list(logs[0]) == ["iteration_0", "iteration_1", "iteration_2"]
+
+
+def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
+    settings = {"protocol": PROTOCOL, "capacity": 150}
+    agent = toys.log_dqn()
+    first = toys.make_job(tmp_path, toys.Catch, [agent], **settings).job
+    while first.schedule.iteration[0] < 1:
+        first.step()
+    rest = toys.make_job(tmp_path, toys.Catch, [agent], found=True, **settings).job
+    assert rest.schedule.stored[0] == 0
+    assert rest.schedule.training_steps[0] == first.schedule.training_steps[0] > 100
+    before = toys.weights(rest)[0]
+    steps_of(rest, 45)
+    assert equal(toys.weights(rest)[0], before)
+    steps_of(rest, 20)
+    assert not equal(toys.weights(rest)[0], before)
+
+
+def test_finished_runs_leave_the_others_room(tmp_path):
+    settings = {"protocol": PROTOCOL, "capacity": 150}
+    run_agents = [toys.log_dqn(), toys.log_dqn()]
+    one = toys.make_job(tmp_path, toys.Catch, run_agents[:1], **settings).job
+    one.train()
+    both = toys.make_job(tmp_path, toys.Catch, run_agents, found=True, **settings).job
+    assert list(both.schedule.phase) == [Phase.FINISHED, Phase.WAITING]
+    both.train()
+    assert both.schedule.finished
+    assert sorted(path.name for path in (tmp_path / "2" / "logs").iterdir()) == [
+        "log_0",
+        "log_1",
+        "log_2",
+    ]
+
+
+def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
+    run_agents = [toys.log_dqn(beta_log=1e38), toys.log_dqn()]
+    job = toys.make_job(
+        tmp_path, toys.Catch, run_agents, protocol=PROTOCOL, capacity=150, group_size=None
+    ).job
+    job.train()
+    assert list(job.failures) == [0]
+    error = capsys.readouterr().err
+    assert "log_dqn Catch 1: stopped after iteration 1, which isn't saved" in error
+    assert error.count("\n") == 1
+    assert not list((tmp_path / "1").glob("checkpoints/*"))
+    assert (tmp_path / "2" / "logs" / "log_2").exists()
+    alone = toys.make_job(
+        tmp_path / "alone", toys.Catch, run_agents[1:], seeds=[2], protocol=PROTOCOL, capacity=150
+    ).job
+    alone.train()
+    for our, their in zip(toys.weights(job)[1], toys.weights(alone)[0], strict=True):
+        np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
+
+
+def test_what_a_run_writes(tmp_path):
+    job = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], protocol=PROTOCOL, capacity=150).job
+    job.train()
+    folder = tmp_path / "1"
+    log = pickle.loads((folder / "logs" / "log_2").read_bytes())
+    # Episodes of Catch take 9 steps: 14 of them are the first that reach 120, 5 reach 40.
+    for iteration in log.values():
+        assert iteration["train_episode_lengths"] == [9] * 14
+        assert iteration["eval_episode_lengths"] == [9] * 5
+        for name in ("train", "eval"):
+            returns = iteration[f"{name}_episode_returns"]
+            assert set(returns) <= {-1.0, 1.0}
+            assert iteration[f"{name}_average_return"] == [pytest.approx(np.mean(returns))]
+        assert iteration["train_average_steps_per_second"][0] > 0
+    metrics = pickle.loads((folder / "metrics" / "pickle" / "pickle_2.pkl").read_bytes())
+    assert metrics["iteration_2"]["Train/NumEpisodes"] == [14]
+    assert (
+        metrics["iteration_2"]["Eval/AverageReturns"] == log["iteration_2"]["eval_average_return"]
+    )
+    manifest = json.loads((folder / "checkpoints" / "2" / "manifest.json").read_text())
+    assert manifest["counters"] == {"training_steps": 378, "chosen": 513, "stored": 378}
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["1", "2"]
+
+
+def test_events_are_readable(tmp_path):
+    from tensorboard.backend.event_processing import event_accumulator
+
+    job = toys.make_job(
+        tmp_path, toys.Catch, [toys.log_dqn(update_period=2)],
+        protocol=schedule.Protocol(
+            num_iterations=2, training_steps=600, evaluation_steps=0, replay_capacity=150
+        ),
+        capacity=150,
+    ).job  # fmt: skip
+    job.train()
+    events = event_accumulator.EventAccumulator(str(tmp_path / "1"))
+    events.Reload()
+    log = pickle.loads((tmp_path / "1" / "logs" / "log_1").read_bytes())
+    points = events.Scalars("Train/AverageReturns")
+    assert [point.step for point in points] == [0, 1]
+    assert points[1].value == pytest.approx(log["iteration_1"]["train_average_return"][0])
+    assert "Eval/AverageReturns" not in events.Tags()["scalars"]
+    assert [point.step for point in events.Scalars("Losses/Plus")] == [500, 1000]
+    assert 0 < events.Scalars("Values/QPlus")[-1].value < 2
+
+
+@pytest.mark.parametrize("name", ["weights.npz", "replay_frames.zst", "log.json"])
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
+    settings = {"protocol": PROTOCOL, "capacity": 150, "checkpoint_replay": True}
+    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    path = tmp_path / "1" / "checkpoints" / "2" / name
+    path.write_bytes(path.read_bytes()[:-1])
+    rest = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **settings).job
+    assert rest.schedule.iteration[0] == 2
+    assert "checkpoint 2" in capsys.readouterr().out
+
+
+def test_checkpoints_that_are_not_ours_are_refused(tmp_path):
+    settings = {"protocol": PROTOCOL, "capacity": 150}
+    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    run = toys.make_runs(tmp_path, [toys.log_dqn(gamma=0.5)], [1])[0]
+    other = run._replace(config="VectorizedLogDQNAgent.gamma = 0.5")
+    with pytest.raises(checkpoints.CheckpointError, match=r"gamma was not set"):
+        runs.find(other, print)
+    for number in ("1", "2"):
+        path = tmp_path / "1" / "checkpoints" / number / "manifest.json"
+        manifest = json.loads(path.read_text())
+        del manifest["counters"]
+        path.write_text(json.dumps(manifest))
+    with pytest.raises(checkpoints.CheckpointError, match=r"not of vectorized training"):
+        runs.find(run, print)
+
+
+def test_environment_seeds_differ():
+    seeds = {training.environment_seed(seed, i) for seed in range(1, 6) for i in range(200)}
+    assert len(seeds) == 1000
+    assert max(seeds) < 2**31
+
+
+def test_reference_to_learner_state_is_checked(tmp_path):
+    of_runs = learner.Learner(
+        [toys.log_dqn()], toys.problem(toys.Catch), [toys.Catch.num_actions], [1]
+    )
+    leaves = of_runs.run_weights(0)
+    with pytest.raises(ValueError, match="another network"):
+        of_runs.set_run_weights(0, [leaf[..., :1] for leaf in leaves])
+
+
+def test_agents_check_their_settings():
+    for settings, message in (
+        ({"gamma": 1.0}, "gamma is 1.0; it must be between 0 and 1, both excluded"),
+        ({"beta_log": 0}, "beta_log is 0; it must be a positive number"),
+        ({"epsilon_train": 1.5}, "epsilon_train is 1.5; it must be a number from 0 to 1"),
+        ({"update_period": 0}, "update_period is 0; it must be a whole number, at least 1"),
+        ({"min_replay_history": -1}, "min_replay_history is -1; it must be a whole number, at"),
+        ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
+        ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
+        ({"beta_reg": 2}, "beta_reg is 2; it must be in"),
+    ):
+        with pytest.raises(ValueError, match=message.split(";")[0]) as error:
+            agents.VectorizedLogDQNAgent(**settings)
+        assert str(error.value).startswith(message)
+    with pytest.raises(ValueError, match="learning_rate is nan"):
+        agents.VectorizedDQNAgent(learning_rate=float("nan"))

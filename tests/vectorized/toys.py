@@ -1,0 +1,171 @@
+"""Small environments and networks for the tests of vectorized training."""
+
+import pathlib
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from log_dqn import scan
+from log_dqn.vectorized import agents, learner, networks, runs, schedule, training
+from log_dqn.vectorized.environments import Results
+
+
+class Catch:
+    """A ball falls down a board of 10 x 5; a paddle in the last row is to catch it."""
+
+    rows, columns, num_actions = 10, 5, 3
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.reset()
+
+    def reset(self):
+        self.ball = [0, int(self.rng.integers(self.columns))]
+        self.paddle = self.columns // 2
+        return self.frame()
+
+    def frame(self):
+        board = np.zeros((self.rows, self.columns), np.uint8)
+        board[self.ball[0], self.ball[1]] = board[-1, self.paddle] = 255
+        return board
+
+    def step(self, action):
+        """Returns frame, reward and whether the episode has ended."""
+        self.paddle = int(np.clip(self.paddle + action - 1, 0, self.columns - 1))
+        self.ball[0] += 1
+        ended = self.ball[0] == self.rows - 1
+        reward = (1.0 if self.ball[1] == self.paddle else -1.0) if ended else 0.0
+        return self.frame(), reward, ended
+
+
+class Noise:
+    """Random frames, rewards and lengths of episodes."""
+
+    num_actions = 4
+
+    def __init__(self, seed, shape=(3,), lengths=(1, 12)):
+        self.rng = np.random.default_rng(seed)
+        self.shape, self.lengths = shape, lengths
+        self.reset()
+
+    def reset(self):
+        self.left = int(self.rng.integers(*self.lengths, endpoint=True))
+        return self.frame()
+
+    def frame(self):
+        return self.rng.integers(0, 256, self.shape).astype(np.uint8)
+
+    def step(self, action):
+        self.left -= 1
+        return self.frame(), float(self.rng.integers(-3, 4)), self.left <= 0
+
+
+class Toys:
+    """One toy a run, as `environments.Environments`."""
+
+    def __init__(self, create, num_runs):
+        self._create = create
+        self._toys = [create(run) for run in range(num_runs)]
+        self.num_actions = [toy.num_actions for toy in self._toys]
+        self.sent = []
+
+    def reset(self, starts, seeds):
+        frames = np.stack([toy.frame() for toy in self._toys])
+        for run in np.flatnonzero(starts):
+            self._toys[run] = self._create(int(seeds[run]))
+            frames[run] = self._toys[run].reset()
+        return frames
+
+    def send(self, actions):
+        self.sent.append(np.array(actions))
+
+    def receive(self):
+        steps = []
+        for toy, action in zip(self._toys, self.sent[-1], strict=True):
+            frame, reward, ended = toy.step(int(action))
+            steps.append((toy.reset() if ended else frame, reward, ended))
+        return Results(*map(np.array, zip(*steps, strict=True)))
+
+
+def _init(key, state_shape):
+    return {"Dense_0": networks.dense_params(key, int(np.prod(state_shape)), 64)}, 64
+
+
+def _apply(params, states):
+    states = states.reshape(len(states), -1).astype(jnp.float32) / 255
+    return jax.nn.relu(networks.dense(params["Dense_0"], states))
+
+
+small_network = networks.Network(_init, _apply)
+
+
+class Job(NamedTuple):
+    job: training.Job
+    environments: Toys
+
+
+def problem(create, stack_size=1, capacity=1000, batch_size=32):
+    return learner.Problem(
+        small_network, create(0).frame().shape, "uint8", stack_size, batch_size, capacity
+    )
+
+
+def make_job(
+    folder,
+    create,
+    run_agents,
+    seeds=None,
+    protocol=None,
+    group_size=1,
+    on_host=False,
+    checkpoint_replay=False,
+    found=None,
+    **problem_settings,
+):
+    """Makes a job of toys; `found` are `runs.find`'s checkpoints, or None."""
+    seeds = seeds or list(range(1, len(run_agents) + 1))
+    environments = Toys(create, len(run_agents))
+    problem_ = problem(create, **problem_settings)
+    protocol = protocol or schedule.Protocol(
+        num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
+    )
+    job_runs = make_runs(folder, run_agents, seeds)
+    job = training.Job(
+        job_runs,
+        protocol,
+        problem_,
+        environments,
+        found and [runs.find(run, print) for run in job_runs],
+        checkpoint_replay,
+        on_host,
+        group_size,
+    )
+    return Job(job, environments)
+
+
+def make_runs(folder, run_agents, seeds):
+    job_runs = []
+    for agent, seed in zip(run_agents, seeds, strict=True):
+        of_run = pathlib.Path(folder) / str(seed)
+        of_run.mkdir(parents=True, exist_ok=True)
+        setting = scan.Setting("", {})
+        job_runs.append(runs.Run("log_dqn", setting, "Catch", seed, agent, repr(agent), of_run))
+    return job_runs
+
+
+def log_dqn(**settings):
+    """A LogDQN agent with periods for short tests."""
+    defaults = {
+        "min_replay_history": 50,
+        "target_update_period": 40,
+        "epsilon_decay_period": 200,
+    }
+    return agents.VectorizedLogDQNAgent(**(defaults | settings))
+
+
+def weights(job):
+    """The weights of each run, as lists of arrays."""
+    places = [job._place(index) for index in range(len(job._runs))]
+    return [learner.run_weights(index) for learner, index in places]
