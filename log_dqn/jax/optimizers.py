@@ -3,6 +3,7 @@
 import math
 
 import gin
+import jax
 import optax
 
 from log_dqn.mapping import as_number, check
@@ -28,7 +29,8 @@ def rmsprop_tf(
     The defaults are the published DQN baseline's; the paper's LogDQN has learning rate 0.0025.
 
     Args:
-        learning_rate: step-size.
+        learning_rate: step-size; in a compiled function it may be an argument, which is not
+            checked.
         decay: decay of the two means.
         momentum: decay of the sum of steps; 0 for none.
         epsilon: added to the variance.
@@ -40,8 +42,9 @@ def rmsprop_tf(
     Raises:
         ValueError: if a parameter is outside its range.
     """
+    is_traced, rate = isinstance(learning_rate, jax.core.Tracer), as_number(learning_rate)
     for name, value, is_allowed, allowed in (
-        ("learning_rate", learning_rate, 0 < as_number(learning_rate) < math.inf, "positive"),
+        ("learning_rate", learning_rate, is_traced or 0 < rate < math.inf, "positive"),
         ("decay", decay, 0 <= as_number(decay) < 1, "from 0 to 1, 1 excluded"),
         ("momentum", momentum, 0 <= as_number(momentum) < 1, "from 0 to 1, 1 excluded"),
         ("epsilon", epsilon, 0 < as_number(epsilon) < math.inf, "positive"),
