@@ -80,6 +80,18 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help="GPUs that a run is given: 0.25 puts four on each (default: 0.25 where there are "
         "any, and else 0)",
     )
+    add(
+        "--vectorized",
+        action="store_true",
+        help="train all seeds and settings of a game in one process of log_dqn.train_vectorized, "
+        "which is given --cpus_per_run and --gpus_per_run (default: 1 where there are any)",
+    )
+    add(
+        "--games_per_job",
+        type=_number_of(int, 1, "a whole number, at least 1"),
+        default=1,
+        help="games that a process trains with --vectorized (default: %(default)s)",
+    )
     add("--ray_address", help="HOST:PORT of a Ray cluster, or auto; default: this machine alone")
     add(
         "--max_failures",
@@ -93,7 +105,8 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 @contextlib.contextmanager
 def _checking(args: argparse.Namespace, game: str) -> Iterator[subprocess.Popen]:
     """Starts the check of all configurations in a process of its own."""
-    request = {name: getattr(args, name) for name in ("agents", "gin_files", "gin_bindings")}
+    names = ("agents", "gin_files", "gin_bindings", "vectorized")
+    request = {name: getattr(args, name) for name in names}
     with tempfile.TemporaryFile("w+") as file:
         json.dump({**request, "scans": args.scan, "game": game}, file)
         file.seek(0)
@@ -110,20 +123,23 @@ def _checking(args: argparse.Namespace, game: str) -> Iterator[subprocess.Popen]
         process.wait()
 
 
-def _checked(process: subprocess.Popen, agents: list[str]) -> list[plan.Settings]:
-    """Waits for the check; returns each agent's settings, or raises ValueError."""
+def _checked(
+    process: subprocess.Popen, agents: list[str]
+) -> tuple[list[plan.Settings], list[list[str]]]:
+    """Waits for the check; returns each agent's settings and scans, or raises ValueError."""
     output, _ = process.communicate()
     if process.returncode:
         raise ValueError(f"the check of the configuration ended with {process.returncode}")
     answer = json.loads(output)
     if "error" in answer:
         raise ValueError(answer["error"])
-    return [
+    settings = [
         plan.Settings(
             agent, scan.parse(its["scans"]), its["num_iterations"], its["steps_per_iteration"]
         )
         for agent, its in zip(agents, answer["agents"], strict=True)
     ]
+    return settings, [its["scans"] for its in answer["agents"]]
 
 
 @contextlib.contextmanager
@@ -186,15 +202,15 @@ def _sweep(args: argparse.Namespace) -> int:
 
         cluster.connect(args.ray_address)
         try:
-            resources = cluster.resources(args.cpus_per_run, args.gpus_per_run)
-            jobs = plan.single_runs(
-                results_dir,
-                _checked(checking, args.agents),
-                its_games,
-                args.seeds,
-                args.gin_files,
-                args.gin_bindings,
+            resources = cluster.resources(
+                args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
             )
+            settings, scans = _checked(checking, args.agents)
+            what = (results_dir, settings, its_games, args.seeds, args.gin_files, args.gin_bindings)
+            if args.vectorized:
+                jobs = plan.vectorized_runs(*what, scans, args.games_per_job)
+            else:
+                jobs = plan.single_runs(*what)
             return _run(jobs, resources, args.max_failures, results_dir)
         finally:
             cluster.disconnect()

@@ -256,6 +256,32 @@ def test_two_nodes_share_the_work(tmp_path):
     assert not (tmp_path / "more").exists()
 
 
+@pytest.mark.slow
+def test_vectorized_jobs(tmp_path):
+    results = tmp_path / "results"
+    sizes = {
+        "num_iterations": 2,
+        "training_steps": 100,
+        "evaluation_steps": 50,
+        "max_steps_per_episode": 50,
+        "replay_capacity": 500,
+        "batch_size": 8,
+    }
+    arguments = [
+        "--vectorized", "--agents=log_dqn,dqn", "--games=Pong", "--seeds=2",
+        "--scan=VectorizedLogDQNAgent.gamma=0.9,0.96",
+        *(f"--gin_bindings=VectorizedRunner.{name}={size}" for name, size in sizes.items()),
+    ]  # fmt: skip
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 runs are complete, 0 failed" in done.stdout
+    for agent in ("log_dqn/gamma=0.9", "log_dqn/gamma=0.96", "dqn"):
+        for seed in "12":
+            assert plan.progress(results / agent / "Pong" / seed).iterations == 2
+    done = run(results, *arguments)
+    assert "6 of 6 runs are complete (6 of them before), 0 failed" in done.stdout
+
+
 BAD = [
     (["--games=Pongg"], "--games: unknown game 'Pongg'"),
     (["--games=Defender"], "--games: Defender; allowed are the 60 games"),

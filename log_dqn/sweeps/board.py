@@ -82,10 +82,17 @@ class Board:
         self._live: rich.live.Live | None = None
         self._console = rich.console.Console(file=file)
         self._start = self._last_line = time.monotonic()
+        for row in self._all():
+            if row.progress.iterations >= row.run.num_iterations:
+                row.state = COMPLETE
+        self._before = skipped + sum(row.state == COMPLETE for row in self._all())
         self._first_steps = sum(row.steps for row in self._all())
 
     def _all(self) -> list[_Row]:
         return [row for rows in self._rows.values() for row in rows]
+
+    def _unfinished(self, job: int) -> list[_Row]:
+        return [row for row in self._rows[job] if row.state != COMPLETE]
 
     def __enter__(self) -> "Board":
         if self._file.isatty():
@@ -117,8 +124,9 @@ class Board:
         """
         self._deaths[job] = None
         for row, its in zip(self._rows[job], progress, strict=True):
-            row.attempt += 1
             row.progress = its
+        for row in self._unfinished(job):
+            row.attempt += 1
             row.state, row.steps_per_second = RUNNING, None
             again = f" again, from iteration {row.progress.iterations}," if row.attempt > 1 else ""
             self._print(f"{row.run.name}: started{again} on {host}")
@@ -155,16 +163,17 @@ class Board:
             is_last: whether it is given up.
         """
         reason = self._deaths.get(job) or "the worker or its node died"
-        for row in self._rows[job]:
+        for row in self._unfinished(job):
             row.state = FAILED if is_last else WAITING
             row.reason = f"{reason} (attempt {row.attempt}, the last)" if is_last else reason
             self._print(f"{row.run.name}: {row.reason}" + ("" if is_last else "; to be retried"))
 
     def ended(self, job: int, failure: str | None) -> None:
         """Notes that a job came to its end, complete or with a failure."""
-        for row in self._rows[job]:
-            row.state, row.reason = (FAILED, failure) if failure else (COMPLETE, "")
-            self._print(f"{row.run.name}: {failure or 'complete'}")
+        for row in self._unfinished(job):
+            its = failure if row.progress.iterations < row.run.num_iterations else None
+            row.state, row.reason = (FAILED, its) if its else (COMPLETE, "")
+            self._print(f"{row.run.name}: {its or 'complete'}")
 
     def seconds_left(self) -> float | None:
         """Returns the time that the rest takes at the mean speed so far, if it is known."""
@@ -210,7 +219,7 @@ class Board:
         failures = self.failures()
         rest = len(states) - complete - len(failures)
         elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
-        before = f" ({self._skipped} of them before)" if self._skipped else ""
+        before = f" ({self._before} of them before)" if self._before else ""
         unfinished = f", {rest} unfinished" if rest else ""
         return [
             f"{complete + self._skipped} of {len(states) + self._skipped} runs are "

@@ -4,6 +4,7 @@ Reads a request from standard input and writes the answer to standard output, bo
 its own process because it imports TensorFlow and fills gin's global configuration.
 """
 
+import argparse
 import dataclasses
 import inspect
 import json
@@ -12,7 +13,7 @@ from typing import Any
 
 import gin
 
-from log_dqn import compat, scan, train
+from log_dqn import compat, scan, train, train_vectorized
 
 
 def _check_update(agent_class: type) -> None:
@@ -117,24 +118,66 @@ def check(request: dict[str, Any]) -> list[dict[str, Any]]:
                 "steps_per_iteration": [steps for _, steps in lengths],
             }
         )
+    _check_all_are_used(request["agents"], scans, answer)
+    return answer
+
+
+def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Does what `check` does, for `log_dqn.train_vectorized`."""
+    scans = {text: scan.read(text) for text in request["scans"]}
+    answer = []
+    for agent in request["agents"]:
+        args = argparse.Namespace(
+            agent=agent,
+            gin_files=request["gin_files"],
+            gin_bindings=request["gin_bindings"],
+            scan=[],
+            capacity=None,
+        )
+        gin.clear_config()
+        train_vectorized.configure(args)
+        for text, (parameter, values) in scans.items():
+            configurable = parameter.rpartition(".")[0]
+            with train.explained("scan", text):
+                uses = bool(gin.get_bindings(configurable, resolve_references=False))
+                gin.parse_config(f"{parameter} = {values[0]!r}")
+            if uses:
+                args.scan.append(text)
+        protocols = [setting.protocol for setting in train_vectorized.read_settings(args)]
+        answer.append(
+            {
+                "scans": args.scan,
+                "num_iterations": [protocol.num_iterations for protocol in protocols],
+                "steps_per_iteration": [
+                    protocol.training_steps + protocol.evaluation_steps for protocol in protocols
+                ],
+            }
+        )
+    _check_all_are_used(request["agents"], scans, answer)
+    return answer
+
+
+def _check_all_are_used(
+    agents: list[str], scans: dict[str, scan.Scan], answer: list[dict[str, Any]]
+) -> None:
     for text, (parameter, _) in scans.items():
         if not any(text in agent["scans"] for agent in answer):
             raise ValueError(
                 f"scan is {text!r}; it must be of a parameter that one of the agents uses, and "
-                f"{', '.join(request['agents'])} {'do' if len(answer) > 1 else 'does'} not use "
-                f"{parameter}"
+                f"{', '.join(agents)} {'do' if len(agents) > 1 else 'does'} not use {parameter}"
             )
-    return answer
 
 
 def main() -> int:
     """Answers one request; returns the exit status."""
     request = json.load(sys.stdin)
-    with compat.quiet():
-        from log_dqn import agents  # noqa: F401
+    if not request["vectorized"]:
+        with compat.quiet():
+            from log_dqn import agents  # noqa: F401
     try:
-        json.dump({"agents": check(request)}, sys.stdout)
-    except (ValueError, OSError) as error:
+        answer = (check_vectorized if request["vectorized"] else check)(request)
+        json.dump({"agents": answer}, sys.stdout)
+    except (ValueError, TypeError, OSError) as error:
         json.dump({"error": train.explain(error)}, sys.stdout)
     return 0
 

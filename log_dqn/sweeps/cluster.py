@@ -97,12 +97,13 @@ def connect(address: str | None) -> None:
         os.close(stderr)
 
 
-def resources(cpus: float, gpus: float | None) -> dict[str, float]:
+def resources(cpus: float, gpus: float | None, default_gpus: float) -> dict[str, float]:
     """Checks what a run asks for against the nodes of the cluster.
 
     Args:
         cpus: CPUs of a run.
-        gpus: GPUs of a run; None for a quarter of one where there are any, and none otherwise.
+        gpus: GPUs of a run; None for the default where there are any, and none otherwise.
+        default_gpus: the default.
 
     Returns:
         `cpu` and `gpu` of a run.
@@ -112,7 +113,7 @@ def resources(cpus: float, gpus: float | None) -> dict[str, float]:
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if gpus is None:
-        gpus = 0.25 if any(node.get("GPU", 0) for node in nodes) else 0
+        gpus = default_gpus if any(node.get("GPU", 0) for node in nodes) else 0
     for node in nodes:
         if node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus:
             return {"cpu": cpus, "gpu": gpus}

@@ -113,6 +113,55 @@ def single_runs(
     return jobs
 
 
+def vectorized_runs(
+    results_dir: pathlib.Path,
+    agents: list[Settings],
+    games: list[str],
+    seeds: int,
+    gin_files: list[str],
+    gin_bindings: list[str],
+    scans: list[list[str]],
+    games_per_job: int,
+) -> list[Job]:
+    """Plans processes of `log_dqn.train_vectorized`, each for all seeds and settings of some games.
+
+    Args:
+        results_dir: see `single_runs`, as all down to gin_bindings.
+        agents: agents and their settings.
+        games: games.
+        seeds: number of seeds.
+        gin_files: gin files.
+        gin_bindings: gin bindings.
+        scans: for each agent, the scans that concern it.
+        games_per_job: number of games that a process trains.
+
+    Returns:
+        The jobs.
+    """
+    jobs = []
+    for start in range(0, len(games), games_per_job):
+        its_games = games[start : start + games_per_job]
+        for (agent, settings, *lengths), its_scans in zip(agents, scans, strict=True):
+            runs_of_job = []
+            for setting, num_iterations, steps in zip(settings, *lengths, strict=True):
+                for game in its_games:
+                    for seed in range(1, seeds + 1):
+                        folder = scan.run_folder(results_dir, agent, setting, game, seed)
+                        name = str(folder.relative_to(results_dir))
+                        runs_of_job.append(Run(name, folder, num_iterations, steps))
+            arguments = (
+                *("-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}"),
+                *(f"--agent={agent}", f"--games={','.join(its_games)}", f"--seeds={seeds}"),
+                *(f"--gin_files={name}" for name in gin_files),
+                *(f"--gin_bindings={line}" for line in gin_bindings),
+                *(f"--scan={text}" for text in its_scans),
+            )
+            name = f"{agent}/{','.join(its_games)}"
+            output = results_dir / agent / f"output_{its_games[0]}.log"
+            jobs.append(Job(name, arguments, tuple(runs_of_job), output))
+    return jobs
+
+
 def progress(folder: pathlib.Path) -> Progress:
     """Reads how far a run has come from its newest readable log.
 

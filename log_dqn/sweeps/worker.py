@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shlex
 import signal
 import socket
@@ -119,8 +120,9 @@ class Worker(tune.Trainable):
             missing = [run.name for run in self._job.runs if not plan.is_complete(run)]
             return f"ended without the iterations of {', '.join(missing)}" if missing else None
         # A bad setting, or a loss that is not finite, or a full disk, would only come again.
-        if status == 2 or (status == 1 and last.startswith("log_dqn.train: stopped")):
-            return last.removeprefix("log_dqn.train: ").removeprefix("error: ")
+        own_words = re.match(r"log_dqn\.\w+: (error: )?", last)
+        if status == 2 or (status == 1 and own_words):
+            return last[own_words.end() :] if own_words else last
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         self._death = f"ended {how}" + (f": {last}" if status > 0 else "")
         with open(self._job.output, "a", encoding="utf-8") as output:

@@ -85,3 +85,30 @@ def test_lengths_of_runs():
 def test_what_is_wrong_is_named(agent, scans, message):
     with pytest.raises(ValueError, match=message):
         check.check(request([agent], scans))
+
+
+def test_vectorized_training_has_settings_of_its_own():
+    scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
+    bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
+    log_dqn, dqn = check.check_vectorized(request(["log_dqn", "dqn"], scans, (), bindings))
+    assert log_dqn == {
+        "scans": scans[:1],
+        "num_iterations": [3, 3],
+        "steps_per_iteration": [250_050, 250_050],
+    }
+    assert dqn["scans"] == scans[1:]
+
+
+@pytest.mark.parametrize(
+    ("scans", "message"),
+    [
+        (["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
+        (["VectorizedLogDQNAgent.cc=1"], "doesn't have a parameter named 'cc'"),
+        (["VectorizedDQNAgent.gamma=0.9"], "log_dqn does not use VectorizedDQNAgent.gamma"),
+        (["VectorizedRunner.batch_size=8,16"], "must be of settings that may differ within a job"),
+        (["LogDQNAgen.c=1"], "Could not find LogDQNAgen"),
+    ],
+)
+def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
+    with pytest.raises(ValueError, match=message):
+        check.check_vectorized(request(["log_dqn"], scans))

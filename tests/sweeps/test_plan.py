@@ -69,3 +69,40 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
         with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
             plan.check_writable(path)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
+    jobs = plan.vectorized_runs(
+        pathlib.Path("/results"),
+        [settings("log_dqn", "A.c=0.5,1"), settings("dqn")],
+        ["Pong", "Alien", "Zaxxon"],
+        2,
+        ["my.gin"],
+        ["A.k=2"],
+        [["A.c=0.5,1"], []],
+        games_per_job=2,
+    )
+    assert [job.name for job in jobs] == [
+        "log_dqn/Pong,Alien",
+        "dqn/Pong,Alien",
+        "log_dqn/Zaxxon",
+        "dqn/Zaxxon",
+    ]
+    assert [run.name for run in jobs[2].runs] == [
+        "log_dqn/c=0.5/Zaxxon/1",
+        "log_dqn/c=0.5/Zaxxon/2",
+        "log_dqn/c=1/Zaxxon/1",
+        "log_dqn/c=1/Zaxxon/2",
+    ]
+    assert jobs[0].arguments == (
+        "-m",
+        "log_dqn.train_vectorized",
+        "--results_dir=/results",
+        "--agent=log_dqn",
+        "--games=Pong,Alien",
+        "--seeds=2",
+        "--gin_files=my.gin",
+        "--gin_bindings=A.k=2",
+        "--scan=A.c=0.5,1",
+    )
+    assert str(jobs[0].output) == "/results/log_dqn/output_Pong.log"
