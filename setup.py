@@ -5,7 +5,15 @@ import pathlib
 import setuptools
 
 PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
-TEST = [*PLAY, "pytest>=8,<10", "hypothesis>=6.100,<7", "mpmath>=1.3,<2", "selenium>=4.20,<5"]
+SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
+TEST = [
+    *PLAY,
+    *SWEEP,
+    "pytest>=8,<10",
+    "hypothesis>=6.100,<7",
+    "mpmath>=1.3,<2",
+    "selenium>=4.20,<5",
+]
 
 setuptools.setup(
     name="log_dqn",
@@ -22,6 +30,7 @@ setuptools.setup(
         "log_dqn.jax",
         "log_dqn.linear",
         "log_dqn.results",
+        "log_dqn.sweeps",
         "log_dqn.tf",
         "log_dqn.vectorized",
     ],
@@ -59,6 +68,7 @@ setuptools.setup(
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],
         "play": PLAY,
+        "sweep": SWEEP,
         "test": TEST,
         "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3"],
     },

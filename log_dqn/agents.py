@@ -69,18 +69,29 @@ def _parameters(agent_class: type) -> list[str]:
     return [name for name in inspect.signature(agent_class).parameters if name != "self"]
 
 
-def _check_bindings_are_read(agent: str) -> None:
-    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
+def agent_classes() -> list[type]:
+    """Returns the classes of all agents, with those that they extend."""
+    return list(dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]))
 
-    Gin is silent on those, and the run would have the default.
-    """
+
+def parameters_read(agent: str) -> dict[str, str]:
+    """Returns an agent's parameters, each with where gin binds it: {'gamma': 'DQNAgent.gamma'}."""
     # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
     read: dict[str, str] = {}
     for cls in reversed(AGENTS[agent].__mro__[:-1]):
         read |= {parameter: f"{cls.__name__}.{parameter}" for parameter in _parameters(cls)}
     for parameter in ("sess", "num_actions", "summary_writer", "seed"):
         read.pop(parameter, None)  # `create_agent` gives them.
-    for cls in dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]):
+    return read
+
+
+def _check_bindings_are_read(agent: str) -> None:
+    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
+
+    Gin is silent on those, and the run would have the default.
+    """
+    read = parameters_read(agent)
+    for cls in agent_classes():
         for parameter in _parameters(cls):
             binding = f"{cls.__name__}.{parameter}"
             try:
@@ -128,6 +139,20 @@ def _check_agent_settings(agent_class: str) -> None:
             check_counts({name: bound(f"{replay}.{name}", 1)})
 
 
+def check_settings(agent: str) -> None:
+    """Checks what gin sets of an agent and would be used, or passed over, unchecked.
+
+    Args:
+        agent: name of the agent.
+
+    Raises:
+        ValueError: if a setting is outside its range, or of another agent.
+    """
+    _check_bindings_are_read(agent)
+    for cls in AGENTS[agent].__mro__[:-1]:
+        _check_agent_settings(cls.__name__)
+
+
 def uses_jax() -> bool:
     """Returns whether the configured agent is one of Dopamine's JAX agents."""
     return issubclass(AGENTS[agent_name()], jax_dqn_agent.JaxDQNAgent)
@@ -173,9 +198,7 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
-    _check_bindings_are_read(name)
-    for cls in AGENTS[name].__mro__[:-1]:
-        _check_agent_settings(cls.__name__)
+    check_settings(name)
     settings = {
         "num_actions": int(environment.action_space.n),
         "summary_writer": summary_writer,

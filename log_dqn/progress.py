@@ -1,6 +1,7 @@
 """Progress of long work, on a terminal and in a log file."""
 
 import datetime
+import re
 import sys
 from typing import Any
 
@@ -60,5 +61,26 @@ def create(initial: int, total: int) -> Any:
         mininterval=0.5 if terminal else 60,
         dynamic_ncols=True,
         leave=False,
-        bar_format="{desc} ({percentage:.0f}% of the run), {rate_fmt}, {remaining} left{postfix}",
+        bar_format="{desc} ({percentage:.1f}% of the run), {rate_fmt}, {remaining} left{postfix}",
     )
+
+
+_LINE = re.compile(r"\((?P<percentage>[\d.]+)% of the run\), (?P<rate>[^,]+),")
+_RATE = re.compile(r" *([\d.]+) steps/s")
+
+
+def read_line(line: str) -> tuple[float, float | None] | None:
+    """Reads a progress line.
+
+    Args:
+        line: what the object of `create` displays.
+
+    Returns:
+        The part of the run that is done, and agent steps per second, None as long as they are
+        unknown or below 1; or None if it is no such line.
+    """
+    match = _LINE.search(line)
+    if match is None:
+        return None
+    rate = _RATE.fullmatch(match["rate"])
+    return float(match["percentage"]) / 100, float(rate[1]) if rate else None

@@ -31,7 +31,8 @@ from log_dqn.mapping import check
 from log_dqn.tf import agent_checkpoint, graph_hooks
 
 
-def _schedule() -> str:
+def schedule() -> str:
+    """Returns the configured schedule, `continuous_train_and_eval` unless gin says otherwise."""
     try:
         return gin.query_parameter("create_runner.schedule")
     except ValueError:
@@ -46,7 +47,7 @@ def operative_config() -> str:
         f"# Parameters for create_agent:\n{run_config.RULE}\n"
         f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
         f"# Parameters for create_runner:\n{run_config.RULE}\n"
-        f"create_runner.schedule = {_schedule()!r}\n"
+        f"create_runner.schedule = {schedule()!r}\n"
     )
 
 
@@ -398,6 +399,6 @@ def create_runner(base_dir: str) -> ProgressRunner:
         "continuous_train_and_eval": ProgressRunner,
         "continuous_train": ProgressTrainRunner,
     }
-    schedule = _schedule()
-    check("schedule", schedule, schedule in runners, f"one of {', '.join(runners)}")
-    return runners[schedule](base_dir)
+    name = schedule()
+    check("schedule", name, name in runners, f"one of {', '.join(runners)}")
+    return runners[name](base_dir)

@@ -82,8 +82,15 @@ class _Setting(NamedTuple):
     config: str
 
 
-def _configure(args: argparse.Namespace) -> None:
-    """Reads the gin files, the bindings and the short forms."""
+def configure(args: argparse.Namespace) -> None:
+    """Reads the gin files, the bindings and the short forms.
+
+    Args:
+        args: `agent`, `gin_files`, `gin_bindings` and `capacity` as on the command line.
+
+    Raises:
+        ValueError: if the agent, a file or a gin name doesn't exist.
+    """
     from log_dqn.vectorized import agents
 
     if args.agent is not None:
@@ -101,8 +108,11 @@ def _configure(args: argparse.Namespace) -> None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {args.capacity}")
 
 
-def _settings(args: argparse.Namespace) -> list[_Setting]:
+def read_settings(args: argparse.Namespace) -> list[_Setting]:
     """Returns the settings of the scan.
+
+    Args:
+        args: `agent` and `scan` as on the command line.
 
     Raises:
         ValueError: if a setting is outside its range, or differs where all runs must be alike.
@@ -217,8 +227,8 @@ def _create_job(args: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
     for game in chosen:
         published = games.published_games()
         check("games", game, game in published, f"one of Dopamine's {len(published)} Atari games")
-    _configure(args)
-    settings = _settings(args)
+    configure(args)
+    settings = read_settings(args)
     protocol, agent = settings[0].protocol, settings[0].agent
     job_runs = [
         runs.Run(

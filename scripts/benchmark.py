@@ -5,6 +5,7 @@
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
+    python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
 The first prints, for each figure, both agents' medians and the median of the ratios of
 neighbouring blocks, with its range. A ratio is LogDQN's over DQN's.
@@ -33,6 +34,7 @@ with compat.quiet():
 
     from log_dqn import atari, seeding
     from log_dqn.linear import benchmark as linear_benchmark
+    from log_dqn.sweeps import benchmark as sweep_benchmark
     from log_dqn.tf import agent_checkpoint, log_dqn_agent
 
     DEVICES = tf.config.list_physical_devices("GPU")
@@ -281,19 +283,23 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "what", nargs="?", choices=("agents", "checkpoint", "linear"), default="agents"
+        "what",
+        nargs="?",
+        choices=("agents", "checkpoint", "vectorized", "linear", "sweep"),
+        default="agents",
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
-    parser.add_argument("--rounds", type=int, default=60, help="blocks of each figure of agents")
+    parser.add_argument("--rounds", type=int, default=60, help="blocks of agents' figures, sweeps")
     parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.framework == "jax":
+    other = "vectorized" if args.what == "vectorized" else args.framework
+    if other != "tf":
         # In a process of its own: TensorFlow 1's graphs are not for JAX's agents.
-        script = pathlib.Path(__file__).with_name("benchmark_jax.py")
+        script = pathlib.Path(__file__).with_name(f"benchmark_{other}.py")
         sys.exit(subprocess.call([sys.executable, str(script), f"--rounds={args.rounds}"]))
-    tf.compat.v1.disable_v2_behavior()
     tf.get_logger().setLevel("ERROR")
+    tf.compat.v1.disable_v2_behavior()
     if args.measure_memory_of:
         Learner(args.measure_memory_of, replay_steps=1000).loop(1000)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -301,6 +307,8 @@ def main() -> None:
         benchmark_checkpoint(args.game)
     elif args.what == "linear":
         linear_benchmark.run()
+    elif args.what == "sweep":
+        sweep_benchmark.run(args.rounds)
     else:
         benchmark_agents(args.rounds)
 

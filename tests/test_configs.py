@@ -280,6 +280,13 @@ EXPECTED |= {
     },
 }
 
+# The paper's earlier LogDQN did not average.
+EXPECTED["paper_scan.gin"] = {
+    **LOG_DQN,
+    "LogDQNAgent.beta_reg": 1.0,
+    **optimizer("RMSPropOptimizer", 0.00025),
+}
+
 # Bindings to other configurables, by their gin names.
 REFERENCES = {
     "JaxLogDQNAgent.optimizer",
@@ -335,6 +342,7 @@ def test_every_hyperparameter(name):
     ("name", "parameter", "reference"),
     [
         ("log_dqn.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
+        ("paper_scan.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
         ("log_dqn_quick.gin", "LogDQNAgent.optimizer", "@tf.train.RMSPropOptimizer()"),
         ("log_dqn_cartpole.gin", "LogDQNAgent.optimizer", "@tf.train.AdamOptimizer()"),
         *[

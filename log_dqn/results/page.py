@@ -10,7 +10,7 @@ import numpy as np
 
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import label
-from log_dqn.results.games import VIDEO_PINBALL_RANDOM
+from log_dqn.results.games import VIDEO_PINBALL_RANDOM, listing
 from log_dqn.results.statistics import AGGREGATES, Interval
 
 HEADINGS = {
@@ -100,7 +100,7 @@ def render(
     """
     images = {picture.name: picture for picture in shown}
     order = ["relative", "mean_median", "aggregates", "profile", "improvement", "gamma"]
-    title = ", ".join(map(label, comparison.own_agents or comparison.agents))
+    title = listing([label(agent) for agent in comparison.own_agents or comparison.agents])
     parts = [
         f"<h1>Results: {_text(title)}</h1>",
         _facts(comparison, command, len(comparison.notices) + len(not_made)),

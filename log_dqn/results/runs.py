@@ -101,6 +101,20 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     return returns
 
 
+def logs(run_dir: pathlib.Path) -> list[pathlib.Path]:
+    """Lists a run's logs, `logs/log_N`, the newest first.
+
+    Raises:
+        OSError: the folder `logs` can't be listed.
+    """
+    numbers = [
+        (int(match[1]), path)
+        for path in (run_dir / "logs").iterdir()
+        if (match := _LOG.fullmatch(path.name))
+    ]
+    return [path for _, path in sorted(numbers, reverse=True)]
+
+
 def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
     """Reads a run's newest readable log.
 
@@ -116,13 +130,12 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
         NoReturnsError: none of its readable logs has returns of this metric.
     """
     try:
-        paths = list((run_dir / "logs").iterdir())
+        found = logs(run_dir)
     except OSError as error:
         notify(f"{run_dir}: {_line(error)}; left out")
         return None
-    logs = [(int(m[1]), path) for path in paths if (m := _LOG.fullmatch(path.name))]
     without_returns: NoReturnsError | None = None
-    for _, path in sorted(logs, reverse=True):
+    for path in found:
         try:
             with path.open("rb") as file:
                 return returns_of(safe_pickle.load(file), metric)
@@ -132,7 +145,7 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
             notify(f"{path}: {_line(error)}; left out")
     if without_returns is not None:
         raise without_returns
-    if not logs:
+    if not found:
         notify(f"{run_dir}: no logs yet; left out")
     return None
 

@@ -1,0 +1,251 @@
+"""Trains many agents on many games with many seeds: `python -m log_dqn.sweep --help`."""
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from log_dqn import lock, scan, train
+from log_dqn.mapping import check
+from log_dqn.results import games
+from log_dqn.sweeps import plan
+
+
+def _number_of(kind: type, least: float, allowed: str) -> Any:
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
+        return value
+
+    return parse
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = train.Parser(
+        prog="python -m log_dqn.sweep",
+        description="Trains every agent on every game with every seed, as many at a time as the "
+        "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--results_dir", required=True, help="runs go to {agent}[/{setting}]/{game}/{seed} in it")
+    add("--agents", required=True, type=_names, help="agents (see log_dqn.train), with commas")
+    add(
+        "--games",
+        required=True,
+        type=_names,
+        help="games with commas, or paper55, paper6, all60, atari5",
+    )
+    add(
+        "--seeds",
+        type=_number_of(int, 1, "a whole number, at least 1"),
+        default=1,
+        help="number of seeds: 1, 2, ... (default: %(default)s)",
+    )
+    add(
+        "--scan",
+        action="append",
+        default=[],
+        help='values of a hyperparameter, such as "LogDQNAgent.gamma=0.84,0.92"; may be repeated, '
+        "for the product; concerns the agents that use it",
+    )
+    add("--gin_files", action="append", default=[], help="as in log_dqn.train; may be repeated")
+    add("--gin_bindings", action="append", default=[], help="as in log_dqn.train; may be repeated")
+    add(
+        "--cpus_per_run",
+        type=_number_of(float, 0.01, "a number of CPUs, at least 0.01"),
+        default=1,
+        help="CPUs that a run is given (default: %(default)s)",
+    )
+    add(
+        "--gpus_per_run",
+        type=_number_of(float, 0, "a number of GPUs, 0 or more"),
+        help="GPUs that a run is given: 0.25 puts four on each (default: 0.25 where there are "
+        "any, and else 0)",
+    )
+    add(
+        "--vectorized",
+        action="store_true",
+        help="train all seeds and settings of a game in one process of log_dqn.train_vectorized, "
+        "which is given --cpus_per_run and --gpus_per_run (default: 1 where there are any)",
+    )
+    add(
+        "--games_per_job",
+        type=_number_of(int, 1, "a whole number, at least 1"),
+        default=1,
+        help="games that a process trains with --vectorized (default: %(default)s)",
+    )
+    add("--ray_address", help="HOST:PORT of a Ray cluster, or auto; default: this machine alone")
+    add(
+        "--max_failures",
+        type=_number_of(int, 0, "a whole number, 0 or more"),
+        default=3,
+        help="how often a run that dies is started again (default: %(default)s)",
+    )
+    return parser.parse_args(argv)
+
+
+@contextlib.contextmanager
+def _checking(args: argparse.Namespace, game: str) -> Iterator[subprocess.Popen]:
+    """Starts the check of all configurations in a process of its own."""
+    names = ("agents", "gin_files", "gin_bindings", "vectorized")
+    request = {name: getattr(args, name) for name in names}
+    with tempfile.TemporaryFile("w+") as file:
+        json.dump({**request, "scans": args.scan, "game": game}, file)
+        file.seek(0)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "log_dqn.sweeps.check"],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _checked(
+    process: subprocess.Popen, agents: list[str]
+) -> tuple[list[plan.Settings], list[list[str]]]:
+    """Waits for the check; returns each agent's settings and scans, or raises ValueError."""
+    output, _ = process.communicate()
+    if process.returncode:
+        raise ValueError(f"the check of the configuration ended with {process.returncode}")
+    answer = json.loads(output)
+    if "error" in answer:
+        raise ValueError(answer["error"])
+    settings = [
+        plan.Settings(
+            agent, scan.parse(its["scans"]), its["num_iterations"], its["steps_per_iteration"]
+        )
+        for agent, its in zip(agents, answer["agents"], strict=True)
+    ]
+    return settings, [its["scans"] for its in answer["agents"]]
+
+
+@contextlib.contextmanager
+def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
+    """Makes a hidden folder for Ray's own files, which all nodes must see, and removes it.
+
+    Folders of sweeps that were killed are removed as well.
+    """
+    results_dir.mkdir(parents=True, exist_ok=True)
+    for left in results_dir.glob(".sweep-*"):
+        with contextlib.suppress(ValueError, OSError), lock.hold(left):
+            shutil.rmtree(left)
+    with (
+        tempfile.TemporaryDirectory(
+            prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True
+        ) as folder,
+        lock.hold(pathlib.Path(folder)),
+    ):
+        yield folder
+
+
+def _exit_at_once(number: int, _: Any) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the program.
+
+    Args:
+        argv: arguments without the program's name; None for the process's.
+
+    Returns:
+        The exit status: 0, 1 if a run failed, 2 for bad input, 128 + n when stopped by signal n.
+    """
+    args = _parse_args(argv)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _exit_at_once)
+    try:
+        return _sweep(args)
+    except (ValueError, OSError) as error:
+        print(f"log_dqn.sweep: error: {train.explain(error)}", file=sys.stderr)
+        return 2
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"{' and '.join(missing)} must be installed: pip install 'log_dqn[sweep]', or "
+            "pip install '.[sweep]' in the source"
+        )
+    check("agents", args.agents, bool(args.agents), "one agent or more")
+    its_games = games.select_to_train(args.games)
+    scan.parse(args.scan)
+    args.gin_files = [_absolute(name) for name in args.gin_files]
+    results_dir = pathlib.Path(os.path.abspath(args.results_dir))
+    plan.check_writable(results_dir)
+    with _checking(args, its_games[0]) as checking:
+        from log_dqn.sweeps import cluster
+
+        cluster.connect(args.ray_address)
+        try:
+            resources = cluster.resources(
+                args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
+            )
+            settings, scans = _checked(checking, args.agents)
+            what = (results_dir, settings, its_games, args.seeds, args.gin_files, args.gin_bindings)
+            if args.vectorized:
+                jobs = plan.vectorized_runs(*what, scans, args.games_per_job)
+            else:
+                jobs = plan.single_runs(*what)
+            return _run(jobs, resources, args.max_failures, results_dir)
+        finally:
+            cluster.disconnect()
+
+
+def _absolute(name: str) -> str:
+    """Returns a user's gin file by its full path, for other working directories."""
+    train.find_gin_file(name)
+    return os.path.abspath(name) if os.path.isfile(name) else name
+
+
+def _run(
+    jobs: list[plan.Job],
+    resources: dict[str, float],
+    max_failures: int,
+    results_dir: pathlib.Path,
+) -> int:
+    """Runs the jobs that are not complete; returns the exit status."""
+    from log_dqn.sweeps import board, tuning
+
+    to_do = [job for job in jobs if not all(map(plan.is_complete, job.runs))]
+    skipped = sum(len(job.runs) for job in jobs) - sum(len(job.runs) for job in to_do)
+    shown = board.Board(to_do, skipped, sys.stderr)
+    signals: list[int] = []
+    if to_do:
+        with _ray_folder(results_dir) as folder, shown:
+            signals = tuning.run(to_do, resources, max_failures, folder, shown)
+    print("\n".join(shown.summary()))
+    if signals:
+        name = signal.Signals(signals[0]).name
+        print(f"log_dqn.sweep: stopped by {name}; the same command goes on", file=sys.stderr)
+        return 128 + signals[0]
+    print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
+    return 1 if shown.failures() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

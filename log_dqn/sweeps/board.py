@@ -1,0 +1,228 @@
+"""What a sweep shows: a table on a terminal, plain lines elsewhere, and the summary."""
+
+import contextlib
+import dataclasses
+import datetime
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+import rich.console
+import rich.live
+import rich.table
+import rich.text
+
+from log_dqn.sweeps import plan
+
+WAITING, RUNNING, COMPLETE, FAILED = "waiting", "running", "complete", "failed"
+
+# Seconds between two lines about the whole sweep, where there is no terminal.
+_PERIOD = 60
+
+_TITLES = ("run", "state", "iteration", "return", "steps/s")
+
+
+@dataclasses.dataclass
+class _Row:
+    """What is known of one run."""
+
+    run: plan.Run
+    progress: plan.Progress
+    state: str = WAITING
+    fraction: float = 0.0
+    steps_per_second: float | None = None
+    attempt: int = 0
+    reason: str = ""
+
+    @property
+    def steps(self) -> float:
+        """Agent steps that are done."""
+        done = self.progress.iterations / self.run.num_iterations
+        return max(min(done, 1), self.fraction) * self.total_steps
+
+    @property
+    def total_steps(self) -> int:
+        return self.run.num_iterations * self.run.steps_per_iteration
+
+    def cells(self) -> tuple[str, ...]:
+        again = self.state in (WAITING, RUNNING) and (self.attempt - (self.state == RUNNING))
+        speed = self.steps_per_second or self.progress.steps_per_second
+        average_return = self.progress.average_return
+        return (
+            self.run.name,
+            f"{self.state}, retry {again}" if again else self.state,
+            f"{self.progress.iterations}/{self.run.num_iterations}",
+            "" if average_return is None else f"{average_return:.2f}",
+            f"{speed:.0f}" if self.state == RUNNING and speed else "",
+        )
+
+
+class Board:
+    """Keeps the states of all runs and shows them while a `with` block runs.
+
+    The table shows what is running or has failed, as far as it fits, and counts the rest. On
+    anything but a terminal each change is a line, and each minute a line sums up.
+    """
+
+    def __init__(self, jobs: Sequence[plan.Job], skipped: int, file: TextIO) -> None:
+        """Initializes it.
+
+        Args:
+            jobs: the jobs to run.
+            skipped: the number of runs that were complete before.
+            file: where to show them; the summary goes to standard output.
+        """
+        self._rows = {
+            index: [_Row(run, plan.progress(run.folder)) for run in job.runs]
+            for index, job in enumerate(jobs)
+        }
+        self._skipped = skipped
+        self._file = file
+        self._deaths: dict[int, str | None] = {}
+        self._live: rich.live.Live | None = None
+        self._console = rich.console.Console(file=file)
+        self._start = self._last_line = time.monotonic()
+        for row in self._all():
+            if row.progress.iterations >= row.run.num_iterations:
+                row.state = COMPLETE
+        self._before = skipped + sum(row.state == COMPLETE for row in self._all())
+        self._first_steps = sum(row.steps for row in self._all())
+
+    def _all(self) -> list[_Row]:
+        return [row for rows in self._rows.values() for row in rows]
+
+    def _unfinished(self, job: int) -> list[_Row]:
+        return [row for row in self._rows[job] if row.state != COMPLETE]
+
+    def __enter__(self) -> "Board":
+        if self._file.isatty():
+            self._live = rich.live.Live(
+                console=self._console, get_renderable=self._table, transient=True
+            )
+            self._live.start()
+        else:
+            self._print(self.headline())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            with contextlib.suppress(OSError):
+                self._live.stop()
+
+    def _print(self, line: str) -> None:
+        if self._live is None:
+            elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
+            print(f"[{elapsed}] {line}", file=self._file, flush=True)
+
+    def started(self, job: int, host: str, progress: Sequence[plan.Progress]) -> None:
+        """Notes that a job was started.
+
+        Args:
+            job: its index.
+            host: where.
+            progress: how far each of its runs had come then.
+        """
+        self._deaths[job] = None
+        for row, its in zip(self._rows[job], progress, strict=True):
+            row.progress = its
+        for row in self._unfinished(job):
+            row.attempt += 1
+            row.state, row.steps_per_second = RUNNING, None
+            again = f" again, from iteration {row.progress.iterations}," if row.attempt > 1 else ""
+            self._print(f"{row.run.name}: started{again} on {host}")
+
+    def reported(
+        self,
+        job: int,
+        progress: Sequence[plan.Progress],
+        fraction: float,
+        steps_per_second: float | None,
+        death: str | None,
+    ) -> None:
+        """Notes what a worker reports of a job; see `worker.Worker`."""
+        self._deaths[job] = death
+        for row, its in zip(self._rows[job], progress, strict=True):
+            if its.iterations != row.progress.iterations:
+                result = "" if its.average_return is None else f", return {its.average_return:.2f}"
+                self._print(
+                    f"{row.run.name}: iteration {its.iterations}/{row.run.num_iterations}{result}"
+                )
+            row.progress = its
+            row.fraction = max(row.fraction, fraction)
+            row.steps_per_second = steps_per_second
+        now = time.monotonic()
+        if now - self._last_line >= _PERIOD:
+            self._last_line = now
+            self._print(self.headline())
+
+    def died(self, job: int, is_last: bool) -> None:
+        """Notes that a job died.
+
+        Args:
+            job: its index.
+            is_last: whether it is given up.
+        """
+        reason = self._deaths.get(job) or "the worker or its node died"
+        for row in self._unfinished(job):
+            row.state = FAILED if is_last else WAITING
+            row.reason = f"{reason} (attempt {row.attempt}, the last)" if is_last else reason
+            self._print(f"{row.run.name}: {row.reason}" + ("" if is_last else "; to be retried"))
+
+    def ended(self, job: int, failure: str | None) -> None:
+        """Notes that a job came to its end, complete or with a failure."""
+        for row in self._unfinished(job):
+            its = failure if row.progress.iterations < row.run.num_iterations else None
+            row.state, row.reason = (FAILED, its) if its else (COMPLETE, "")
+            self._print(f"{row.run.name}: {its or 'complete'}")
+
+    def seconds_left(self) -> float | None:
+        """Returns the time that the rest takes at the mean speed so far, if it is known."""
+        rows = [row for row in self._all() if row.state != FAILED]
+        done = sum(row.steps for row in self._all()) - self._first_steps
+        if done <= 0:
+            return None
+        rest = sum(row.total_steps - row.steps for row in rows)
+        return rest * (time.monotonic() - self._start) / done
+
+    def headline(self) -> str:
+        """Returns the sweep in one line."""
+        states = [row.state for row in self._all()]
+        counts = {state: states.count(state) for state in (COMPLETE, RUNNING, WAITING, FAILED)}
+        counts[COMPLETE] += self._skipped
+        parts = [f"{count} {state}" for state, count in counts.items()]
+        seconds = self.seconds_left()
+        left = "unknown" if seconds is None else datetime.timedelta(seconds=round(seconds))
+        return f"{len(states) + self._skipped} runs: {', '.join(parts)}; time left: {left}"
+
+    def _table(self) -> rich.console.Group:
+        table = rich.table.Table(box=None, header_style="bold", pad_edge=False)
+        for title in _TITLES:
+            numeric = title not in ("run", "state")
+            table.add_column(title, justify="right" if numeric else "left", no_wrap=True)
+        order = (RUNNING, FAILED, WAITING, COMPLETE)
+        rows = sorted(self._all(), key=lambda row: order.index(row.state))
+        room = max(1, self._console.height - 4)
+        for row in rows[: room if len(rows) <= room else room - 1]:
+            table.add_row(*map(rich.text.Text, row.cells()))
+        if len(rows) > room:
+            table.add_row(f"and {len(rows) - room + 1} more")
+        return rich.console.Group(rich.text.Text(self.headline()), table)
+
+    def failures(self) -> list[tuple[str, str]]:
+        """Returns name and reason of each run that failed."""
+        return [(row.run.name, row.reason) for row in self._all() if row.state == FAILED]
+
+    def summary(self) -> list[str]:
+        """Returns the lines that sum a finished or stopped sweep up."""
+        states = [row.state for row in self._all()]
+        complete = states.count(COMPLETE)
+        failures = self.failures()
+        rest = len(states) - complete - len(failures)
+        elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
+        before = f" ({self._before} of them before)" if self._before else ""
+        unfinished = f", {rest} unfinished" if rest else ""
+        return [
+            f"{complete + self._skipped} of {len(states) + self._skipped} runs are "
+            f"complete{before}, {len(failures)} failed{unfinished}; {elapsed}",
+            *(f"failed: {name}: {reason}" for name, reason in failures),
+        ]

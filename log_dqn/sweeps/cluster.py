@@ -1,0 +1,130 @@
+"""The Ray cluster that a sweep runs on: this machine, or the one at an address."""
+
+import logging
+import os
+import socket
+import sys
+import threading
+
+from log_dqn import compat
+
+# Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
+# tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.
+os.environ.update(
+    RAY_USAGE_STATS_ENABLED="0",
+    TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1",
+    TUNE_GLOBAL_CHECKPOINT_S="3600",
+    TUNE_DISABLE_SIGINT_HANDLER="1",
+    RAY_AIR_NEW_OUTPUT="0",
+    RAY_DEDUP_LOGS_SKIP_REGEX=".",
+    RAY_worker_niceness="0",
+)
+# GPUs are hidden from what asks for none.
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
+
+import ray
+
+# Seconds to reach a cluster.
+_PATIENCE = 30
+
+# Nothing large goes through Ray; it would take 30% of the memory.
+_OBJECT_STORE_BYTES = 100 * 2**20
+
+
+def _check_address(address: str) -> None:
+    host, colon, port = address.rpartition(":")
+    if not (colon and host and port.isdecimal() and 0 < int(port) < 65536) or "://" in address:
+        raise ValueError(
+            f"ray_address is {address!r}; it must be auto, or the HOST:PORT of a Ray head node"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except OSError as error:
+        raise ValueError(
+            f"ray_address is {address!r}; it must be the address of a Ray head node that is "
+            f"running ({error.strerror or error})"
+        ) from error
+
+
+def connect(address: str | None) -> None:
+    """Connects to a cluster.
+
+    What does not answer in 30 s ends the process, with one line and status 2: Ray itself cannot
+    be told to give up.
+
+    Args:
+        address: `HOST:PORT` of the head node, `auto` for the cluster that this machine is a node
+            of, or None to use this machine alone.
+
+    Raises:
+        ValueError: if there is no cluster.
+    """
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    if address is None:
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.CRITICAL,
+            object_store_memory=_OBJECT_STORE_BYTES,
+        )
+        return
+    if address != "auto":
+        _check_address(address)
+    stderr = os.dup(2)
+
+    def give_up() -> None:
+        os.write(
+            stderr,
+            f"log_dqn.sweep: error: ray_address is {address!r}; it must be the address of a Ray "
+            f"cluster that this machine is a node of (no answer in {_PATIENCE} s)\n".encode(),
+        )
+        os._exit(2)
+
+    timer = threading.Timer(_PATIENCE, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        with compat.quiet():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"ray_address is {address!r}; it must be the address of a Ray cluster that this "
+            f"machine is a node of ({str(error).splitlines()[0]})"
+        ) from None
+    finally:
+        timer.cancel()
+        os.close(stderr)
+
+
+def resources(cpus: float, gpus: float | None, default_gpus: float) -> dict[str, float]:
+    """Checks what a run asks for against the nodes of the cluster.
+
+    Args:
+        cpus: CPUs of a run.
+        gpus: GPUs of a run; None for the default where there are any, and none otherwise.
+        default_gpus: the default.
+
+    Returns:
+        `cpu` and `gpu` of a run.
+
+    Raises:
+        ValueError: if no node has as much.
+    """
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if gpus is None:
+        gpus = default_gpus if any(node.get("GPU", 0) for node in nodes) else 0
+    for node in nodes:
+        if node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus:
+            return {"cpu": cpus, "gpu": gpus}
+    have = sorted({f"{n.get('CPU', 0):g} CPUs and {n.get('GPU', 0):g} GPUs" for n in nodes})
+    raise ValueError(
+        f"cpus_per_run is {cpus:g} and gpus_per_run is {gpus:g}; a node must have as much, and "
+        f"{'they have' if len(nodes) > 1 else 'this one has'} {'; '.join(have)}"
+    )
+
+
+def disconnect() -> None:
+    """Leaves the cluster; one that is this machine alone ends."""
+    sys.stdout.flush()
+    ray.shutdown()

@@ -1,0 +1,187 @@
+"""The Ray Tune trainable that runs one job at a time in a process of its own."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray import tune
+
+from log_dqn import lock, progress
+from log_dqn.sweeps import plan, tethered
+
+# Seconds between two looks at a process.
+_PERIOD = 2
+
+# Seconds that a process has to stop after SIGTERM. Tune waits five for its workers.
+_STOPPING = 3
+
+# Seconds that a process of a worker that died has to let go of its run.
+_LETTING_GO = 30
+
+
+class JobDied(Exception):
+    """A process ended as it should not have."""
+
+
+class Worker(tune.Trainable):
+    """Runs one job; Tune starts it again, here or on another node, when it dies.
+
+    Its results have `progress`, a `plan.Progress` for each run of the job, `fraction` and
+    `steps_per_second` of what the process itself reports, `failure`: None, or why the job can't
+    be done and should not be tried again, and `death`: None, or how the process died. After a
+    death the next step raises JobDied.
+    """
+
+    def setup(self, config: dict[str, Any], jobs: Sequence[plan.Job] = (), gpus: float = 0) -> None:
+        """Takes the first job.
+
+        Args:
+            config: `job`, an index into jobs.
+            jobs: all jobs.
+            gpus: GPUs that the job has.
+        """
+        self._jobs = jobs
+        self._gpus = gpus
+        self._process: subprocess.Popen | None = None
+        self._take(jobs[config["job"]])
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Takes the next job in the same worker."""
+        self.cleanup()
+        self._take(self._jobs[new_config["job"]])
+        return True
+
+    def _take(self, job: plan.Job) -> None:
+        # Started with the first step: Tune may set two workers up for a job, and use one.
+        self._process = None
+        self._job = job
+        self._death: str | None = None
+        self._logs_seen: dict[pathlib.Path, Any] = {}
+        self._progress = [plan.progress(run.folder) for run in job.runs]
+
+    def _start(self) -> subprocess.Popen:
+        job = self._job
+        for run in job.runs:
+            _wait_until_free(run.folder)
+        command = [sys.executable, *job.arguments]
+        job.output.parent.mkdir(parents=True, exist_ok=True)
+        node = ray.get_runtime_context().get_node_id()
+        with open(job.output, "a", encoding="utf-8") as output:
+            output.write(f"# on {socket.gethostname()} (Ray node {node}): {shlex.join(command)}\n")
+            output.flush()
+            self._printed = output.tell()
+            return subprocess.Popen(
+                [sys.executable, tethered.__file__, str(os.getpid()), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_environment(self._gpus),
+            )
+
+    def step(self) -> dict[str, Any]:
+        """Starts the process, or waits a little for its end, and returns the job's state."""
+        if self._death is not None:
+            raise JobDied(self._death)
+        if self._process is None:
+            self._process = self._start()
+            status = None
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PERIOD)
+            status = self._process.returncode
+        self._read_logs()
+        lines = self._lines()
+        fraction, steps_per_second = next(
+            (read for line in reversed(lines) if (read := progress.read_line(line))), (0.0, None)
+        )
+        failure = None if status is None else self._failure(status, lines)
+        return {
+            "progress": self._progress,
+            "fraction": fraction,
+            "steps_per_second": steps_per_second,
+            "failure": failure,
+            "death": self._death,
+            "done": status is not None and self._death is None,
+        }
+
+    def _failure(self, status: int, lines: list[str]) -> str | None:
+        last = lines[-1] if lines else "no output"
+        if status == 0:
+            missing = [run.name for run in self._job.runs if not plan.is_complete(run)]
+            return f"ended without the iterations of {', '.join(missing)}" if missing else None
+        # A bad setting, or a loss that is not finite, or a full disk, would only come again.
+        own_words = re.match(r"log_dqn\.\w+: (error: )?", last)
+        if status == 2 or (status == 1 and own_words):
+            return last[own_words.end() :] if own_words else last
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        self._death = f"ended {how}" + (f": {last}" if status > 0 else "")
+        with open(self._job.output, "a", encoding="utf-8") as output:
+            output.write(f"# {self._death}\n")
+        return None
+
+    def _read_logs(self) -> None:
+        """Reads the logs of runs that have finished an iteration since the last look."""
+        for index, run in enumerate(self._job.runs):
+            try:
+                newest = max((run.folder / "logs").iterdir(), key=lambda path: path.stat().st_mtime)
+                version = newest.stat().st_mtime_ns
+            except (OSError, ValueError):  # none yet, or just removed
+                continue
+            if self._logs_seen.get(run.folder) != version:
+                self._logs_seen[run.folder] = version
+                self._progress[index] = plan.progress(run.folder)
+
+    def _lines(self) -> list[str]:
+        """Returns the last lines that the process printed."""
+        with open(self._job.output, "rb") as output:
+            end = output.seek(0, os.SEEK_END)
+            output.seek(max(self._printed, end - 20_000))
+            text = output.read().decode(errors="replace")
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def cleanup(self) -> None:
+        """Stops the process, which can go on later."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_STOPPING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_free(folder: pathlib.Path) -> None:
+    """Waits for the process of a worker that died to let go of its run.
+
+    If another holds the run for long, the program itself says so.
+    """
+    end = time.monotonic() + _LETTING_GO
+    while (folder / lock.NAME).exists() and time.monotonic() < end:
+        try:
+            with lock.hold(folder):
+                return
+        except ValueError:
+            time.sleep(0.5)
+
+
+def _environment(gpus: float) -> dict[str, str]:
+    """Returns the environment of a training process."""
+    # Other nodes find the package where this one has it, or installed.
+    root = str(pathlib.Path(__file__).resolve().parents[2])
+    paths = [root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+    if 0 < gpus < 1:
+        # JAX would take three quarters of the GPU's memory at once.
+        environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    return environment

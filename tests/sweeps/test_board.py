@@ -1,0 +1,108 @@
+import io
+import pathlib
+import re
+
+import pytest
+
+from log_dqn import progress
+from log_dqn.sweeps import board, plan
+from tests.results import synthetic
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def job(folder, name, num_iterations=4):
+    run = plan.Run(name, folder / name, num_iterations, 100)
+    return plan.Job(name, (), (run,), run.folder / "output.log")
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    synthetic.write_log(tmp_path / "dqn/Pong/2", [-20.0])
+    return [job(tmp_path, f"dqn/Pong/{seed}") for seed in (1, 2, 3)]
+
+
+def test_changes_are_lines_where_there_is_no_terminal(jobs):
+    file = io.StringIO()
+    with board.Board(jobs, 5, file) as shown:
+        shown.started(0, "here", [plan.Progress()])
+        shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, None)
+        shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, "ended by SIGKILL")
+        shown.died(0, is_last=False)
+        shown.started(0, "there", [plan.Progress(1, -20.5)])
+        shown.ended(0, None)
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
+        shown.reported(1, [plan.Progress(1, -20.0)], 0.3, None, None)
+        shown.died(1, is_last=True)
+        shown.started(2, "here", [plan.Progress()])
+        shown.ended(2, "c is 0; it must be a positive number")
+    lines = [re.sub(r"^\[0:00:\d\d\] ", "", line) for line in file.getvalue().splitlines()]
+    assert lines == [
+        "8 runs: 5 complete, 0 running, 3 waiting, 0 failed; time left: unknown",
+        "dqn/Pong/1: started on here",
+        "dqn/Pong/1: iteration 1/4, return -20.50",
+        "dqn/Pong/1: ended by SIGKILL; to be retried",
+        "dqn/Pong/1: started again, from iteration 1, on there",
+        "dqn/Pong/1: complete",
+        "dqn/Pong/2: started on here",
+        "dqn/Pong/2: the worker or its node died (attempt 1, the last)",
+        "dqn/Pong/3: started on here",
+        "dqn/Pong/3: c is 0; it must be a positive number",
+    ]
+    assert re.sub(r"\d:\d\d:\d\d$", "T", shown.summary()[0]) == (
+        "6 of 8 runs are complete (5 of them before), 2 failed; T"
+    )
+    assert shown.summary()[1:] == [
+        "failed: dqn/Pong/2: the worker or its node died (attempt 1, the last)",
+        "failed: dqn/Pong/3: c is 0; it must be a positive number",
+    ]
+
+
+def test_time_left_is_that_of_the_steps_left_at_the_speed_so_far(jobs, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(board.time, "monotonic", lambda: now[0])
+    shown = board.Board(jobs, 0, io.StringIO())
+    # 3 runs of 4 x 100 steps, of which 100 are done.
+    assert shown.seconds_left() is None
+    shown.started(0, "here", [plan.Progress()])
+    now[0] += 10
+    shown.reported(0, [plan.Progress(1, 0.0)], 0.5, 20.0, None)
+    # 200 steps in 10 s, and 900 to go.
+    assert shown.seconds_left() == pytest.approx(45)
+    assert shown.headline().endswith("1 running, 2 waiting, 0 failed; time left: 0:00:45")
+    shown.ended(0, "broken")
+    assert shown.seconds_left() == pytest.approx(35)
+
+
+def test_a_table_on_a_terminal(jobs, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "6")
+    monkeypatch.setenv("TERM", "xterm")
+    file = Terminal()
+    with board.Board(jobs, 0, file) as shown:
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
+        shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
+        shown.died(1, is_last=False)
+        shown.started(1, "here", [plan.Progress(1, -20.0)])
+        shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
+    text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", file.getvalue())
+    assert re.search(r"dqn/Pong/2 +running, retry 1 +2/4 +-19.00 +75", text)
+    assert "and 2 more" in text
+    assert "3 runs: 0 complete, 1 running, 2 waiting, 0 failed; time left: 0:00:" in text
+
+
+def test_the_training_program_s_progress_is_read(capsys):
+    with progress.create(initial=0, total=1000) as bar:
+        bar.set_description_str("iteration 1/4", refresh=False)
+        bar.n = 125
+        bar.start_t -= 5
+        bar.refresh()
+    (line,) = capsys.readouterr().err.splitlines()
+    fraction, speed = progress.read_line(line)
+    assert fraction == 0.125
+    assert speed == pytest.approx(25, rel=0.1)
+    assert progress.read_line("iteration 1/4: train return 0.00 (3 episodes)") is None
+    assert progress.read_line(str(pathlib.Path("x"))) is None

@@ -1,0 +1,114 @@
+import gin
+import pytest
+
+from log_dqn.sweeps import check
+
+
+@pytest.fixture(autouse=True)
+def clean_gin():
+    gin.clear_config()
+    yield
+    gin.clear_config()
+
+
+def request(agents, scans, gin_files=(), gin_bindings=()):
+    return {
+        "agents": agents,
+        "scans": scans,
+        "gin_files": list(gin_files),
+        "gin_bindings": list(gin_bindings),
+        "game": "Pong",
+    }
+
+
+# Appendix C.2.
+GAMMAS = "0.84,0.92,0.96,0.98,0.99"
+
+
+def test_the_paper_s_scan():
+    scans = [f"LogDQNAgent.gamma={GAMMAS}", "LogDQNAgent.c=0.1,0.5,1,2,5"]
+    (log_dqn,) = check.check(request(["log_dqn"], scans, ["paper_scan.gin"]))
+    # 5 x 5 settings, of 200 iterations of 250,000 and 125,000 agent steps.
+    assert log_dqn["scans"] == scans
+    assert log_dqn["num_iterations"] == [200] * 25
+    assert log_dqn["steps_per_iteration"] == [375_000] * 25
+    (dqn,) = check.check(request(["dqn"], [f"DQNAgent.gamma={GAMMAS}"]))
+    assert dqn["num_iterations"] == [200] * 5
+
+
+def test_a_scan_concerns_the_agents_that_use_its_parameter():
+    scans = [
+        "RainbowAgent.gamma=0.9,0.95",
+        "ImplicitQuantileAgent.kappa=1.0,2.0",
+        "JaxDQNAgent.gamma=0.9,0.8",
+        "DQNAgent.gamma=0.7",
+        "WrappedPrioritizedReplayBuffer.batch_size=16",
+        "RMSPropOptimizer.learning_rate=0.1",
+    ]
+    agents = ["c51", "implicit_quantile", "full_rainbow", "dqn", "log_dqn"]
+    used = [answer["scans"] for answer in check.check(request(agents, scans))]
+    assert used == [
+        [scans[0], scans[4]],
+        [scans[0], scans[1], scans[4]],
+        [scans[2]],
+        [scans[3], scans[5]],
+        [scans[5]],
+    ]
+
+
+def test_lengths_of_runs():
+    bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
+    tf, jax = check.check(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
+    assert tf == {"scans": [], "num_iterations": [3], "steps_per_iteration": [125_020]}
+    # Without evaluation phases.
+    assert jax == {"scans": [], "num_iterations": [3], "steps_per_iteration": [20]}
+    (scanned,) = check.check(request(["dqn"], ["Runner.num_iterations=2,5"]))
+    assert scanned["num_iterations"] == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("agent", "scans", "message"),
+    [
+        ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, dqn"),
+        ("log_dqn", ["LogDQNAgent.gama=0.9"], r"'gama'.*nearest: gamma"),
+        ("log_dqn", ["LogDQNAgen.gamma=0.9"], "No configurable matching 'LogDQNAgen'"),
+        ("log_dqn", ["LogDQNAgent.gamma=0.9,1.5"], r"gamma is 1.5; .*\(log_dqn/gamma=1.5\)"),
+        ("log_dqn", ["LogDQNAgent.c=0.5,0"], r"c is 0; it must be a positive.*\(log_dqn/c=0\)"),
+        ("jax_log_dqn", ["JaxLogDQNAgent.k=-1"], "k is -1; it must be a positive number"),
+        ("log_dqn", ["LogDQNAgent.beta_reg=0.1,2"], "beta_reg is 2; it must be"),
+        ("dqn", ["Runner.num_iterations=0"], "num_iterations is 0; it must be a whole number"),
+        ("dqn", ["WrappedReplayBuffer.batch_size='a'"], "batch_size is 'a'; it must be a whole"),
+        ("dqn", ["LogDQNAgent.gamma=0.5"], "and dqn does not use LogDQNAgent.gamma"),
+        ("dqn", ["tf.train.AdamOptimizer.learning_rate=1.0"], "and dqn does not use tf.train.Adam"),
+    ],
+)
+def test_what_is_wrong_is_named(agent, scans, message):
+    with pytest.raises(ValueError, match=message):
+        check.check(request([agent], scans))
+
+
+def test_vectorized_training_has_settings_of_its_own():
+    scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
+    bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
+    log_dqn, dqn = check.check_vectorized(request(["log_dqn", "dqn"], scans, (), bindings))
+    assert log_dqn == {
+        "scans": scans[:1],
+        "num_iterations": [3, 3],
+        "steps_per_iteration": [250_050, 250_050],
+    }
+    assert dqn["scans"] == scans[1:]
+
+
+@pytest.mark.parametrize(
+    ("scans", "message"),
+    [
+        (["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
+        (["VectorizedLogDQNAgent.cc=1"], "doesn't have a parameter named 'cc'"),
+        (["VectorizedDQNAgent.gamma=0.9"], "log_dqn does not use VectorizedDQNAgent.gamma"),
+        (["VectorizedRunner.batch_size=8,16"], "must be of settings that may differ within a job"),
+        (["LogDQNAgen.c=1"], "Could not find LogDQNAgen"),
+    ],
+)
+def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
+    with pytest.raises(ValueError, match=message):
+        check.check_vectorized(request(["log_dqn"], scans))

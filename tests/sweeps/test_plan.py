@@ -1,0 +1,108 @@
+import os
+import pathlib
+
+import pytest
+
+from log_dqn import scan, train
+from log_dqn.sweeps import plan
+from tests.results import synthetic
+
+
+def settings(agent, *scans):
+    found = scan.parse(scans)
+    return plan.Settings(agent, found, [2] * len(found), [80] * len(found))
+
+
+def test_a_run_is_the_training_program():
+    jobs = plan.single_runs(
+        pathlib.Path("/results"),
+        [settings("log_dqn", "LogDQNAgent.c=0.5,1"), settings("dqn")],
+        ["Pong", "Alien"],
+        2,
+        ["my.gin"],
+        ["Runner.num_iterations=2"],
+    )
+    assert [job.name for job in jobs[:6]] == [
+        "log_dqn/c=0.5/Pong/1",
+        "log_dqn/c=1/Pong/1",
+        "dqn/Pong/1",
+        "log_dqn/c=0.5/Alien/1",
+        "log_dqn/c=1/Alien/1",
+        "dqn/Alien/1",
+    ]
+    assert [job.name.replace("/1", "/2") for job in jobs[:6]] == [job.name for job in jobs[6:]]
+    assert jobs[1].arguments == (
+        "-m",
+        "log_dqn.train",
+        "--base_dir=/results/log_dqn/c=1/Pong/1",
+        "--agent=log_dqn",
+        "--game=Pong",
+        "--seed=1",
+        "--gin_files=my.gin",
+        "--gin_bindings=Runner.num_iterations=2",
+        "--gin_bindings=LogDQNAgent.c = 1",
+    )
+    (run,) = jobs[1].runs
+    assert run == plan.Run("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
+    assert train._parse_args(jobs[1].arguments[2:]).seed == 1
+
+
+def test_progress_is_the_newest_readable_log_s(tmp_path):
+    assert plan.progress(tmp_path / "none") == plan.Progress()
+    synthetic.write_log(tmp_path, [1.0, 2.5])
+    newest = synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
+    assert plan.progress(tmp_path) == (3, 4.0, 100.5)
+    newest.write_bytes(newest.read_bytes()[:-20])
+    assert plan.progress(tmp_path) == (2, 2.5, 100.5)
+    run = plan.Run("r", tmp_path, 3, 80)
+    assert not plan.is_complete(run)
+    synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
+    assert plan.is_complete(run)
+
+
+def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
+    plan.check_writable(tmp_path / "a/b")
+    plan.check_writable(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file/a", tmp_path / "file", pathlib.Path("/proc/a")):
+        with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
+            plan.check_writable(path)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
+    jobs = plan.vectorized_runs(
+        pathlib.Path("/results"),
+        [settings("log_dqn", "A.c=0.5,1"), settings("dqn")],
+        ["Pong", "Alien", "Zaxxon"],
+        2,
+        ["my.gin"],
+        ["A.k=2"],
+        [["A.c=0.5,1"], []],
+        games_per_job=2,
+    )
+    assert [job.name for job in jobs] == [
+        "log_dqn/Pong,Alien",
+        "dqn/Pong,Alien",
+        "log_dqn/Zaxxon",
+        "dqn/Zaxxon",
+    ]
+    assert [run.name for run in jobs[2].runs] == [
+        "log_dqn/c=0.5/Zaxxon/1",
+        "log_dqn/c=0.5/Zaxxon/2",
+        "log_dqn/c=1/Zaxxon/1",
+        "log_dqn/c=1/Zaxxon/2",
+    ]
+    assert jobs[0].arguments == (
+        "-m",
+        "log_dqn.train_vectorized",
+        "--results_dir=/results",
+        "--agent=log_dqn",
+        "--games=Pong,Alien",
+        "--seeds=2",
+        "--gin_files=my.gin",
+        "--gin_bindings=A.k=2",
+        "--scan=A.c=0.5,1",
+    )
+    assert str(jobs[0].output) == "/results/log_dqn/output_Pong.log"

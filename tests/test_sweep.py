@@ -1,0 +1,346 @@
+"""The program on a real local Ray, with real training processes."""
+
+import contextlib
+import os
+import pathlib
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tensorboard.backend.event_processing import plugin_event_multiplexer
+
+from log_dqn import sweep
+from log_dqn.sweeps import plan
+from tests import programs
+from tests.results import synthetic
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+# Without the game, which the sweep gives.
+TINY = [argument for argument in programs.tiny() if not argument.startswith("--game")]
+
+# A minute at most, on a machine that has other work too.
+PATIENCE = 120
+
+
+def command(results_dir, *arguments):
+    return [sys.executable, "-m", "log_dqn.sweep", f"--results_dir={results_dir}", *arguments]
+
+
+def run(results_dir, *arguments):
+    return subprocess.run(
+        command(results_dir, *arguments),
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@contextlib.contextmanager
+def running(results_dir, *arguments):
+    """A sweep while it runs, its output in `results_dir.txt`."""
+    with open(f"{results_dir}.txt", "a") as output:
+        process = subprocess.Popen(
+            command(results_dir, *arguments),
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def processes(text):
+    """Numbers of the training processes that have a text in their command line."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = path.read_bytes().replace(b"\0", b" ").decode()
+            if "-m log_dqn.train " in line and text in line and "tethered" not in line:
+                found.append(int(path.parent.name))
+    return found
+
+
+def parent(process):
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"PPid:\s+(\d+)", status)[1])
+
+
+def starts(folder):
+    """The Ray nodes on which a run was started."""
+    return re.findall(r"^# on .* \(Ray node (\w+)\)", (folder / "output.log").read_text(), re.M)
+
+
+def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path):
+    results = tmp_path / "results"
+    scan = "--scan=WrappedReplayBuffer.replay_capacity=200,3"
+    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, scan]
+    good = results / "log_dqn/replay_capacity=200/Centipede/1"
+    bad = results / "log_dqn/replay_capacity=3/Centipede/1"
+    with running(results, *arguments) as process:
+        wait_for((good / "logs/log_0").exists)
+        for number in processes(str(good)):
+            os.kill(number, signal.SIGKILL)
+        assert process.wait(PATIENCE) == 1
+    output = pathlib.Path(f"{results}.txt").read_text()
+    assert plan.progress(good).iterations == 2
+    assert len(starts(good)) == 2 and len(starts(bad)) == 1
+    assert "# ended by SIGKILL" in (good / "output.log").read_text()
+    name = "log_dqn/replay_capacity=200/Centipede/1"
+    assert f"{name}: ended by SIGKILL; to be retried" in output
+    assert f"{name}: started again, from iteration 1, on" in output
+    assert f"{name}: complete" in output
+    # Less than a state's four frames.
+    assert "1 of 2 runs are complete, 1 failed; " in output
+    assert re.search(r"^failed: log_dqn/replay_capacity=3/Centipede/1: .*capacity", output, re.M)
+    # It goes on with the weights that a run has which was not killed.
+    straight = tmp_path / "straight"
+    programs.run(straight, *programs.tiny(), "--seed=1")
+    for key, weight in programs.weights(straight, 1).items():
+        assert (programs.weights(good, 1)[key] == weight).all(), key
+    # Nothing of Ray's is left, nor of the processes.
+    assert [path.name for path in results.iterdir()] == ["log_dqn"]
+    assert not processes(str(results))
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
+    results = tmp_path / "results"
+    scan = "--scan=LogDQNAgent.gamma=0.84,0.96"
+    arguments = ["--agents=log_dqn", "--games=Alien,Zaxxon", "--seeds=2", *TINY, scan]
+    folders = {
+        results / "log_dqn" / f"gamma={gamma}" / game / seed
+        for gamma in (0.84, 0.96)
+        for game in ("Alien", "Zaxxon")
+        for seed in "12"
+    }
+
+    def complete():
+        return {folder for folder in folders if plan.progress(folder).iterations == 2}
+
+    with running(results, *arguments) as process:
+        wait_for(lambda: len(complete()) >= 3 and processes(str(results)))
+        process.kill()
+    wait_for(lambda: not processes(str(results)))
+    before = complete()
+    assert 3 <= len(before) <= 6
+    written = {
+        path: path.stat().st_mtime_ns
+        for folder in before
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"8 of 8 runs are complete ({len(before)} of them before), 0 failed" in done.stdout
+    assert complete() == folders
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+    assert [path.name for path in results.iterdir()] == ["log_dqn"]
+
+    # And again there is nothing to do.
+    done = run(results, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "8 of 8 runs are complete (8 of them before), 0 failed" in done.stdout
+
+    names = {str(folder.relative_to(results)) for folder in folders}
+    multiplexer = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(results))
+    assert set(multiplexer.Runs()) == names
+
+    baselines = synthetic.write_baselines(tmp_path / "base", ["Alien", "Zaxxon"], {"DQN": 1})
+    compare = runpy.run_path(str(ROOT / "scripts/compare.py"))["main"]
+    status = compare(
+        [f"--results_dir={results}", f"--out={tmp_path / 'report'}", f"--baselines={baselines}",
+         "--repetitions=20"]
+    )  # fmt: skip
+    assert status == 0
+    scores = (tmp_path / "report/scores.csv").read_text()
+    assert scores.count("log_dqn/gamma=0.84") == scores.count("log_dqn/gamma=0.96") == 4
+    assert (tmp_path / "report/gamma.png").exists()
+
+
+@pytest.mark.slow
+def test_a_killed_worker_takes_its_process_along_and_is_replaced(tmp_path):
+    results = tmp_path / "results"
+    folder = results / "log_dqn/Centipede/1"
+    with running(results, "--agents=log_dqn", "--games=Centipede", *TINY) as process:
+        wait_for((folder / "logs/log_0").exists)
+        (number,) = processes(str(folder))
+        os.kill(parent(number), signal.SIGKILL)
+        wait_for(lambda: number not in processes(str(folder)))
+        assert process.wait(PATIENCE) == 0
+    output = pathlib.Path(f"{results}.txt").read_text()
+    assert "the worker or its node died; to be retried" in output
+    assert "started again, from iteration 1, on" in output
+    assert plan.progress(folder).iterations == 2
+    assert len(starts(folder)) == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_keeps_dying_is_given_up(tmp_path):
+    results = tmp_path / "results"
+    folder = results / "log_dqn/Centipede/1"
+    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, "--max_failures=1"]
+    with running(results, *arguments) as process:
+        for attempt in (1, 2):
+            wait_for(
+                lambda n=attempt: (folder / "output.log").exists() and len(starts(folder)) == n
+            )
+            (number,) = wait_for(lambda: processes(str(folder)))
+            os.kill(number, signal.SIGKILL)
+            wait_for(lambda n=number: n not in processes(str(folder)))
+        assert process.wait(PATIENCE) == 1
+    output = pathlib.Path(f"{results}.txt").read_text()
+    assert "failed: log_dqn/Centipede/1: ended by SIGKILL (attempt 2, the last)" in output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_sweep_stops_its_processes_and_says_how_to_go_on(tmp_path, number):
+    results = tmp_path / "results"
+    folder = results / "log_dqn/Centipede/1"
+    with running(results, "--agents=log_dqn", "--games=Centipede", *TINY) as process:
+        wait_for((folder / "logs/log_0").exists)
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 128 + number
+        assert not processes(str(results))
+    output = pathlib.Path(f"{results}.txt").read_text()
+    assert f"stopped by {number.name}; the same command goes on" in output
+    assert "Traceback" not in output
+    assert [path.name for path in results.iterdir()] == ["log_dqn"]
+
+
+@pytest.mark.slow
+def test_two_nodes_share_the_work(tmp_path):
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    try:
+        cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        results = tmp_path / "results"
+        done = run(
+            results, "--agents=log_dqn", "--games=Centipede", "--seeds=4", *TINY,
+            f"--ray_address={cluster.address}",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        nodes = [starts(results / "log_dqn/Centipede" / seed) for seed in "1234"]
+        assert [len(started) for started in nodes] == [1, 1, 1, 1]
+        assert len({node for (node,) in nodes}) == 2
+        too_much = run(
+            tmp_path / "more", "--agents=log_dqn", "--games=Pong", "--cpus_per_run=2",
+            f"--ray_address={cluster.address}",
+        )  # fmt: skip
+        assert too_much.returncode == 2
+        assert "a node must have as much, and they have 1 CPUs and 0 GPUs" in too_much.stderr
+    finally:
+        cluster.shutdown()
+    assert not (tmp_path / "more").exists()
+
+
+@pytest.mark.slow
+def test_vectorized_jobs(tmp_path):
+    results = tmp_path / "results"
+    sizes = {
+        "num_iterations": 2,
+        "training_steps": 100,
+        "evaluation_steps": 50,
+        "max_steps_per_episode": 50,
+        "replay_capacity": 500,
+        "batch_size": 8,
+    }
+    arguments = [
+        "--vectorized", "--agents=log_dqn,dqn", "--games=Pong", "--seeds=2",
+        "--scan=VectorizedLogDQNAgent.gamma=0.9,0.96",
+        *(f"--gin_bindings=VectorizedRunner.{name}={size}" for name, size in sizes.items()),
+    ]  # fmt: skip
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 runs are complete, 0 failed" in done.stdout
+    for agent in ("log_dqn/gamma=0.9", "log_dqn/gamma=0.96", "dqn"):
+        for seed in "12":
+            assert plan.progress(results / agent / "Pong" / seed).iterations == 2
+    done = run(results, *arguments)
+    assert "6 of 6 runs are complete (6 of them before), 0 failed" in done.stdout
+
+
+BAD = [
+    (["--games=Pongg"], "--games: unknown game 'Pongg'"),
+    (["--games=Defender"], "--games: Defender; allowed are the 60 games"),
+    (["--games=,"], "--games: no game; allowed are"),
+    (["--agents=,"], "agents is []; it must be one agent or more"),
+    (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
+    (["--gin_files=none.gin"], "gin_files is 'none.gin'; it must be the path of a gin file"),
+    (["--results_dir=/proc/results"], "it must be a folder that can be written (No such file"),
+    (["--seeds=0"], "'0' is not a whole number, at least 1"),
+    (["--cpus_per_run=none"], "'none' is not a number of CPUs"),
+    (["--gpus_per_run=-1"], "'-1' is not a number of GPUs, 0 or more"),
+    (["--ray_address=127.0.0.1:9"], "a Ray head node that is running (Connection refused)"),
+    (["--ray_address=ray://10.0.0.1:10001"], "it must be auto, or the HOST:PORT"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    folder = tmp_path / "a/b"
+    required = [f"--results_dir={folder}", "--agents=log_dqn", "--games=Pong"]
+    try:
+        status = sweep.main([*required, *arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert status == 2
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cpus_per_run=1000"], "cpus_per_run is 1000 and gpus_per_run is 0; a node must have"),
+        (
+            ["--scan=LogDQNAgent.gama=0.9"],
+            "Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'. (nearest: gamma)",
+        ),
+    ],
+)
+def test_what_only_ray_or_the_agents_know_is_said_as_well(tmp_path, arguments, message):
+    done = run(tmp_path / "results", "--agents=log_dqn", "--games=Pong", *arguments)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith("log_dqn.sweep: error: ") and message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_ray_it_says_how_to_install_it(tmp_path):
+    program = (
+        "import sys; sys.modules['ray'] = None\n"
+        "from log_dqn import sweep\n"
+        f"sys.exit(sweep.main(['--results_dir={tmp_path}/r', '--agents=dqn', '--games=Pong']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "ray must be installed: pip install 'log_dqn[sweep]'" in line
