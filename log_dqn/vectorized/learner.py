@@ -112,6 +112,8 @@ class _Programs:
         """
         self._agent = agent
         self._problem = problem
+        apply = functools.partial(problem.network.apply, batched=several)
+        self._network = problem.network._replace(apply=apply)
         self._slots = slots
         self._several = several
         self._each: Callable[..., Any] = jax.vmap if several else lambda function: function
@@ -159,9 +161,7 @@ class _Programs:
     ) -> tuple[Weights, dict[str, jax.Array]]:
         params, optimizer_state, statistics = update.train_step(
             self._agent.batch_loss(constants),
-            lambda params, states: self._agent.outputs(
-                self._problem.network, params, states, num_actions
-            ),
+            lambda params, states: self._agent.outputs(self._network, params, states, num_actions),
             self._agent.optimizer(constants),
             weights.params,
             weights.target_params,
@@ -196,7 +196,7 @@ class _Programs:
         del reward
         stack = jnp.where(steps.begins, jnp.zeros_like(stack), stack)
         stack = jnp.concatenate([stack[..., 1:], frame[..., None]], axis=-1)
-        outputs = self._agent.outputs(self._problem.network, params, stack[None], num_actions)
+        outputs = self._agent.outputs(self._network, params, stack[None], num_actions)
         greedy = self._agent.action_keys(constants, outputs)[0].argmax().astype(jnp.int32)
         explore_key, action_key = jax.random.split(jax.random.fold_in(key, steps.number))
         explores = jax.random.uniform(explore_key) <= epsilon

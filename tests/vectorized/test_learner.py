@@ -44,6 +44,8 @@ def draws(num_runs=1, number=4):
 def in_flax(params):
     """Our parameters as those of Dopamine's network."""
     layers = {("Dense_1" if name == "Output" else name): layer for name, layer in params.items()}
+    # (Ours is stored transposed.)
+    layers["Dense_0"] = {**layers["Dense_0"], "kernel": layers["Dense_0"]["kernel"].T}
     return {"params": layers}
 
 

@@ -21,9 +21,10 @@ def test_convolution_equals_jaxs(size, stride, shape):
     expected = params["bias"] + jax.lax.conv_general_dilated(
         x, params["kernel"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
-    ours = networks.convolution(params, jnp.asarray(x), stride)
-    assert ours.shape == expected.shape
-    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
+    for in_blocks in (False, True):
+        ours = networks.convolution(params, jnp.asarray(x), stride, in_blocks)
+        assert ours.shape == expected.shape
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_nature_equals_dopamines():
@@ -32,9 +33,11 @@ def test_nature_equals_dopamines():
     params["Dense_1"] = networks.dense_params(jax.random.key(1), features, 6)
     theirs = dopamine_networks.NatureDQNNetwork(num_actions=6)
     state = np.random.default_rng(0).integers(0, 256, (84, 84, 4)).astype(np.uint8)
+    in_flax = {**params, "Dense_0": {**params["Dense_0"], "kernel": params["Dense_0"]["kernel"].T}}
     expected_shapes = jax.tree.map(jnp.shape, theirs.init(key, state)["params"])
-    assert jax.tree.map(jnp.shape, params) == expected_shapes
-    hidden = networks.nature.apply(params, state[None])
-    ours = networks.dense(params["Dense_1"], hidden)[0]
-    expected = theirs.apply({"params": params}, state).q_values
-    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
+    assert jax.tree.map(jnp.shape, in_flax) == expected_shapes
+    expected = theirs.apply({"params": in_flax}, state).q_values
+    for batched in (False, True):
+        hidden = networks.nature.apply(params, state[None], batched=batched)
+        ours = networks.dense(params["Dense_1"], hidden)[0]
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)

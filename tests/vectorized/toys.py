@@ -93,7 +93,7 @@ def _init(key, state_shape):
     return {"Dense_0": networks.dense_params(key, int(np.prod(state_shape)), 64)}, 64
 
 
-def _apply(params, states):
+def _apply(params, states, batched=False):
     states = states.reshape(len(states), -1).astype(jnp.float32) / 255
     return jax.nn.relu(networks.dense(params["Dense_0"], states))
 
