@@ -8,7 +8,7 @@ import pytest
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import log_dqn_agent, optimizers
-from log_dqn.vectorized import agents, learner, networks, replay
+from log_dqn.vectorized import agents, learner, memory, networks, replay
 
 from . import toys
 
@@ -90,12 +90,14 @@ def test_updates_equal_the_agents(agent, create_other, num_runs):
     of_runs.weights = of_runs.weights._replace(
         target_params=jax.tree.map(lambda leaf: 1.5 * leaf, of_runs.weights.params)
     )
-    memory = replay.Memory(*(np.asarray(f if num_runs == 1 else f[run]) for f in of_runs.memory))
+    steps_of_run = replay.Memory(
+        *(np.asarray(f if num_runs == 1 else f[run]) for f in of_runs.memory)
+    )
     key = of_runs._draw_keys if num_runs == 1 else of_runs._draw_keys[run]
     for number in (4, 8, 12):
         drawn = draws(num_runs, number)
         slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, 1)
-        batch = replay.transitions(replay.read(memory, np.asarray(slots)), 4, 0.9)
+        batch = replay.transitions(replay.read(steps_of_run, np.asarray(slots)), 4, 0.9)
         statistics = of_runs.learn(drawn)
         if isinstance(agent, agents.VectorizedLogDQNAgent):
             other.online_params, other.optimizer_state, theirs = other._train(
@@ -269,3 +271,36 @@ def test_actions_that_a_game_lacks_are_never_greedy():
         own = tuple(head[:, :3] for head in outputs)
         expected, _ = agent.batch_loss(agent.constants)(own, own, *batch)
         assert float(loss) == pytest.approx(float(expected), rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_memory_of_a_million_frames():
+    # 7.06 GB: beyond what 32 bits count.
+    if memory.free().host < 10 * 10**9:
+        pytest.skip("needs 10 GB of free memory")
+    problem = PROBLEM._replace(network=toys.small_network, capacity=10**6)
+    of_runs = learner.Learner([toys.log_dqn()], problem, [NUM_ACTIONS], [1])
+    assert of_runs.memory.frames.nbytes == (10**6 + 4) * 84 * 84
+    # Frames that tell their slot, on both sides of the end of the ring.
+    slots = np.arange(of_runs.slots - 600, of_runs.slots + 600) % of_runs.slots
+    frames = np.zeros((1200, 84, 84), np.uint8)
+    frames[:, 0, :3] = np.stack([slots % 256, slots // 256 % 256, slots // 65536], axis=-1)
+    for part in (slice(0, 600), slice(600, 1200)):
+        start = int(slots[part][0])
+        of_runs.write_memory(0, "frames", start, frames[part])
+        of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
+    one = np.int32(1)
+    drawn = learner.Draws(one, np.int32(slots[10]), np.int32(1000), one > 0)
+    where = of_runs._programs.draw(of_runs._draw_keys, drawn)
+    steps = replay.read(of_runs.memory, where)
+    told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
+    np.testing.assert_array_equal(told, where)
+    assert {int(slot > 10**5) for slot in np.asarray(where).ravel()} == {0, 1}
+    # Acting stores in the last slot.
+    last = np.full(1, of_runs.slots - 1)
+    frame = np.full((1, 84, 84), 77, np.uint8)
+    zero = np.zeros(1, np.float32)
+    of_runs.act(
+        frame, zero, zero, learner.Steps(0 * last, last > 0, last, 0 * last, last, last < 0)
+    )
+    np.testing.assert_array_equal(of_runs.read_memory(0, "frames", last[0], last[0] + 1), frame)
