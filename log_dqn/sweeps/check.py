@@ -143,6 +143,8 @@ def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
                 gin.parse_config(f"{parameter} = {values[0]!r}")
             if uses:
                 args.scan.append(text)
+        gin.clear_config()  # Of the scans that concern other agents.
+        train_vectorized.configure(args)
         protocols = [setting.protocol for setting in train_vectorized.read_settings(args)]
         answer.append(
             {
