@@ -28,6 +28,7 @@ from log_dqn import (
 )
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
 from log_dqn.mapping import check
+from log_dqn.stopping import RunStopped
 from log_dqn.tf import agent_checkpoint, graph_hooks
 
 
@@ -49,20 +50,6 @@ def operative_config() -> str:
         f"# Parameters for create_runner:\n{run_config.RULE}\n"
         f"create_runner.schedule = {schedule()!r}\n"
     )
-
-
-class RunStopped(Exception):
-    """Training has to stop; the message says why, in one line."""
-
-    def __init__(self, message: str, status: int = 1) -> None:
-        """Initializes it.
-
-        Args:
-            message: one line.
-            status: exit status for the process.
-        """
-        super().__init__(message)
-        self.status = status
 
 
 def _full_disk(error: Exception) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import gin
 
-from log_dqn import checkpoints, compat, lock, run_config, scan, train
+from log_dqn import checkpoints, compat, lock, run_config, scan, stopping, train
 from log_dqn.mapping import check
 from log_dqn.results import games
 
@@ -155,20 +155,12 @@ def read_settings(args: argparse.Namespace) -> list[_Setting]:
 
 def _check_bindings_are_read(agent: str, class_name: str) -> None:
     """Checks that gin binds nothing that isn't read; it is silent on those."""
-    from log_dqn.vectorized import agents
-
-    unread = [
-        (cls.__name__, parameter)
-        for cls in agents.AGENTS.values()
-        if cls.__name__ != class_name
-        for parameter in gin.get_bindings(cls, resolve_references=False)
-    ]
-    if "learning_rate" in gin.get_bindings("rmsprop_tf", resolve_references=False):
-        unread.append(("rmsprop_tf", "learning_rate"))
-    for configurable, parameter in unread:
-        name = f"{configurable}.{parameter}"
-        value = gin.query_parameter(name)
-        check(name, value, False, f"left out, since {agent} reads {class_name}'s settings")
+    read = {"VectorizedRunner", class_name, "rmsprop_tf"}
+    for name, value in run_config.parameters(gin.config_str(max_line_length=10_000)).items():
+        configurable = name.split(".")[-2]
+        # (The agents have a learning rate of their own.)
+        is_read = configurable in read and name != "rmsprop_tf.learning_rate"
+        check(name, value, is_read, f"left out, since {agent} reads {class_name}'s settings")
 
 
 def _optimizer_settings(config: str) -> list[str]:
@@ -276,10 +268,11 @@ def _announce(job_runs: Sequence[Any], protocol: Any, place: Any) -> None:
 
     per_game = collections.Counter(run.game for run in job_runs)
     shown = games.listing([f"{game} ({count})" for game, count in per_game.items()])
+    count = "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
     device = jax.devices()[0]
     where = "the host's memory" if place.on_host or device.platform == "cpu" else "its memory"
     print(
-        f"Training {len(job_runs)} runs of {protocol.agent} on {device.device_kind}: {shown}; "
+        f"Training {count} of {protocol.agent} on {device.device_kind}: {shown}; "
         f"replay memories of {protocol.replay_capacity} transitions take "
         f"{place.replay_bytes / 1e9:.2f} GB of {where}",
         flush=True,
@@ -309,8 +302,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     with compat.quiet():
         import jax
 
-        from log_dqn.vectorized import training
-
         jax.devices()
     with contextlib.ExitStack() as stack:
         try:
@@ -324,7 +315,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, lambda number, _: job.stop(number))
         try:
             job.train()
-        except training.Stopped as stop:
+        except stopping.RunStopped as stop:
             print(f"log_dqn.train_vectorized: {stop}", file=sys.stderr)
             return stop.status
     return 1 if job.failures else 0

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from log_dqn.stopping import RunStopped
 from log_dqn.vectorized import progress
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import Environments, Results
@@ -18,20 +19,6 @@ from log_dqn.vectorized.schedule import Phase, Protocol, Schedule
 
 # Training steps between a run's events, as in Dopamine.
 _SUMMARY_PERIOD = 500
-
-
-class Stopped(Exception):
-    """Training has to stop; the message says why, in one line."""
-
-    def __init__(self, message: str, status: int = 1) -> None:
-        """Initializes it.
-
-        Args:
-            message: one line.
-            status: exit status for the process.
-        """
-        super().__init__(message)
-        self.status = status
 
 
 def runs_per_call() -> int | None:
@@ -138,7 +125,7 @@ class Job:
         raise IndexError(index)
 
     def stop(self, signal_number: int) -> None:
-        """Makes `train` raise Stopped before its next step, for a signal handler."""
+        """Makes `train` raise RunStopped before its next step, for a signal handler."""
         self._stop_signal = signal_number
 
     def train(self) -> None:
@@ -147,20 +134,20 @@ class Job:
         A run whose loss or weights are no longer finite is left out from there on; see `failures`.
 
         Raises:
-            Stopped: if a file can't be written, or `stop` was called. The checkpoints of finished
-                iterations are intact.
+            RunStopped: if a file can't be written, or `stop` was called. The checkpoints of
+                finished iterations are intact.
         """
         try:
             while not self.schedule.finished:
                 if self._stop_signal is not None:
-                    raise Stopped(
+                    raise RunStopped(
                         f"stopped by {signal.Signals(self._stop_signal).name}; the same command "
                         "goes on from the start of each run's iteration",
                         status=128 + self._stop_signal,
                     )
                 self.step()
         except OSError as error:
-            raise Stopped(
+            raise RunStopped(
                 f"stopped, since results can't be saved: {error}; the checkpoints of finished "
                 "iterations are intact"
             ) from error

@@ -74,7 +74,7 @@ def our_curves(tmp_path, agent):
     return [curve(iteration.returns[Phase.TRAINING]) for iteration in job.schedule.iterations]
 
 
-@pytest.mark.parametrize("name", ["LogDQN", "DQN"])
+@pytest.mark.parametrize("name", ["LogDQN", pytest.param("DQN", marks=pytest.mark.slow)])
 def test_learns_as_fast_as_the_agent(tmp_path, capsys, name):
     gin.parse_config("ReplayBuffer.max_capacity = 2000\nReplayBuffer.batch_size = 32")
     if name == "LogDQN":

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from log_dqn import checkpoints
+from log_dqn import checkpoints, stopping
 from log_dqn.vectorized import agents, learner, runs, schedule, training
 from log_dqn.vectorized.schedule import Phase
 
@@ -116,7 +116,7 @@ def test_a_run_goes_on_exactly(tmp_path, group_size, on_host):
     whole.train()
 
     stopped = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, **settings).job
-    with pytest.raises(training.Stopped, match="stopped by SIGTERM") as stop:
+    with pytest.raises(stopping.RunStopped, match="stopped by SIGTERM") as stop:
         while stopped.schedule.iteration.min() < 2:
             stopped.step()
         steps_of(stopped, 33)  # in the third iteration
