@@ -166,6 +166,7 @@ class Board:
         for row in self._unfinished(job):
             row.state = FAILED if is_last else WAITING
             row.reason = f"{reason} (attempt {row.attempt}, the last)" if is_last else reason
+            row.fraction = 0.0  # It goes on from its last iteration.
             self._print(f"{row.run.name}: {row.reason}" + ("" if is_last else "; to be retried"))
 
     def ended(self, job: int, failure: str | None) -> None:

@@ -1,5 +1,6 @@
 """Runs the jobs of a sweep with Ray Tune: queueing, placement and retries."""
 
+import contextlib
 import signal
 from collections.abc import Sequence
 from typing import Any
@@ -83,10 +84,13 @@ def run(
 
     def stop(number: int, _: Any) -> None:
         signals.append(number)
+        if signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL:
+            raise KeyboardInterrupt  # Tune doesn't listen yet.
         # What Tune stops at, with its trials.
         signal.raise_signal(signal.SIGUSR1)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    tuner.fit()
+    with contextlib.suppress(KeyboardInterrupt):
+        tuner.fit()
     return signals

@@ -25,8 +25,9 @@ _PERIOD = 2
 # Seconds that a process has to stop after SIGTERM. Tune waits five for its workers.
 _STOPPING = 3
 
-# Seconds that a process of a worker that died has to let go of its run.
-_LETTING_GO = 30
+# Seconds that a process of a worker that died has to let go of its run. A network file system
+# may hold the lock of a lost machine for 90.
+_LETTING_GO = 120
 
 
 class JobDied(Exception):
@@ -93,7 +94,10 @@ class Worker(tune.Trainable):
         if self._death is not None:
             raise JobDied(self._death)
         if self._process is None:
-            self._process = self._start()
+            try:
+                self._process = self._start()
+            except OSError as error:
+                return self._state(f"can't be started: {error}", done=True)
             status = None
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -105,13 +109,23 @@ class Worker(tune.Trainable):
             (read for line in reversed(lines) if (read := progress.read_line(line))), (0.0, None)
         )
         failure = None if status is None else self._failure(status, lines)
+        done = status is not None and self._death is None
+        return self._state(failure, done, fraction, steps_per_second)
+
+    def _state(
+        self,
+        failure: str | None,
+        done: bool,
+        fraction: float = 0.0,
+        steps_per_second: float | None = None,
+    ) -> dict[str, Any]:
         return {
             "progress": self._progress,
             "fraction": fraction,
             "steps_per_second": steps_per_second,
             "failure": failure,
             "death": self._death,
-            "done": status is not None and self._death is None,
+            "done": done,
         }
 
     def _failure(self, status: int, lines: list[str]) -> str | None:

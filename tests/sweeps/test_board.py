@@ -73,8 +73,12 @@ def test_time_left_is_that_of_the_steps_left_at_the_speed_so_far(jobs, monkeypat
     # 200 steps in 10 s, and 900 to go.
     assert shown.seconds_left() == pytest.approx(45)
     assert shown.headline().endswith("1 running, 2 waiting, 0 failed; time left: 0:00:45")
+    shown.died(0, is_last=False)
+    # It goes on after its first iteration: 1,000 to go.
+    assert shown.seconds_left() == pytest.approx(100)
+    shown.started(0, "here", [plan.Progress(1, 0.0)])
     shown.ended(0, "broken")
-    assert shown.seconds_left() == pytest.approx(35)
+    assert shown.seconds_left() == pytest.approx(70)
 
 
 def test_a_table_on_a_terminal(jobs, monkeypatch):
