@@ -3,9 +3,12 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+@pytest.mark.slow
 def test_killed_runs_come_back_as_if_nothing_had_happened():
     # `scripts/crash_test.py --kills=200` is the long version. It forks, and so wants a process
     # in which TensorFlow has not run.

@@ -52,7 +52,9 @@ def assert_same_run(first, second, last):
     [
         (tiny(), 3),
         (["--agent=rainbow", *tiny("RainbowAgent")], 2),
-        (["--agent=implicit_quantile", *tiny("RainbowAgent")], 2),
+        pytest.param(
+            ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
+        ),
         (CARTPOLE, 3),
     ],
     ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole"],

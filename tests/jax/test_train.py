@@ -81,7 +81,7 @@ def assert_same_run(first, second, last):
     "arguments",
     [
         CARTPOLE,
-        ["--agent=jax_rainbow", *tiny("JaxRainbowAgent")],
+        pytest.param(["--agent=jax_rainbow", *tiny("JaxRainbowAgent")], marks=pytest.mark.slow),
         pytest.param(
             ["--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent")],
             marks=pytest.mark.slow,

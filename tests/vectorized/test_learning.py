@@ -74,7 +74,8 @@ def our_curves(tmp_path, agent):
     return [curve(iteration.returns[Phase.TRAINING]) for iteration in job.schedule.iterations]
 
 
-@pytest.mark.parametrize("name", ["LogDQN", pytest.param("DQN", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["LogDQN", "DQN"])
 def test_learns_as_fast_as_the_agent(tmp_path, capsys, name):
     gin.parse_config("ReplayBuffer.max_capacity = 2000\nReplayBuffer.batch_size = 32")
     if name == "LogDQN":

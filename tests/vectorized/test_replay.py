@@ -51,7 +51,7 @@ class PlainMemory:
 
 @pytest.mark.parametrize(
     ("n", "capacity", "on_host"),
-    [(1, 37, False), (3, 37, True), (5, 500, False)],
+    [(1, 37, False), (3, 37, True), pytest.param(5, 500, False, marks=pytest.mark.slow)],
     ids=["device", "host", "device, long"],
 )
 def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
