@@ -1,4 +1,8 @@
+import random
+
 import hypothesis
+import numpy as np
+import pytest
 
 import log_dqn  # noqa: F401  (makes Dopamine importable)
 from log_dqn import compat
@@ -10,3 +14,10 @@ hypothesis.settings.load_profile("seeded")
 # Hold back TensorFlow's start-up notes, so that pytest's output stays readable.
 with compat.quiet():
     import dopamine.discrete_domains.run_experiment  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Seeds the global generators, from which Dopamine samples and explores."""
+    random.seed(0)
+    np.random.seed(0)

@@ -337,7 +337,7 @@ def test_it_hands_on_what_dqn_agent_takes(monkeypatch):
 
 def test_n_step_transitions():
     """Rewards 1, 0, -1, ... summed over 3 steps at gamma 0.5, up to the end of the episode."""
-    agent = small_agent(batch_size=64, gamma=0.5, update_horizon=3, min_replay_history=10**6)
+    agent = small_agent(batch_size=512, gamma=0.5, update_horizon=3, min_replay_history=10**6)
     rewards = [1, 0, -1, 0.5, 1, 1, 0, 0, -1, 1]
     agent.begin_episode(np.full((4, 1), 0.0))
     for step, reward in enumerate(rewards[:-1]):
