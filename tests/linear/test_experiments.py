@@ -63,7 +63,7 @@ def test_tabular_performs_well_for_all_discount_factors(chain_regular):
 
 
 @pytest.mark.parametrize(
-    "gammas", [(0.1, 0.5, 0.85, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)]
+    "gammas", [(0.1, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)]
 )
 def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
     table = experiments.chain_log(Settings(jobs=2, gammas=gammas))
@@ -77,7 +77,7 @@ def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
 
 
 def test_neither_hypothesis_changes_the_curves():
-    gammas = (0.1, 0.8, 0.9, 0.94, 0.96, 0.98)
+    gammas = (0.8, 0.94, 0.96)
     table = experiments.hypotheses(Settings(jobs=2, gammas=gammas))
     for name in ("early", "final"):
         regular, times, plus = (
