@@ -157,13 +157,14 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def newest_usable(
-    root: pathlib.Path, report: Callable[[str], None]
+    root: pathlib.Path, report: Callable[[str], None], remedy: str
 ) -> tuple[int, dict[str, Any]] | None:
     """Finds the newest checkpoint whose files are all as written.
 
     Args:
         root: folder of the checkpoints.
         report: is told, in one line each, of checkpoints that are passed over.
+        remedy: what can be done if none is usable, for the error.
 
     Returns:
         Its iteration and manifest; None if no checkpoint was ever completed.
@@ -181,5 +182,5 @@ def newest_usable(
         except CheckpointError as error:
             report(f"checkpoint {number} in {root} is damaged and is passed over: {error}")
     if candidates:
-        raise CheckpointError(f"none of the checkpoints in {root} is usable; --restart starts over")
+        raise CheckpointError(f"none of the checkpoints in {root} is usable; {remedy}")
     return None

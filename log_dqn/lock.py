@@ -29,7 +29,7 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
             except BlockingIOError:
                 file.seek(0)
                 raise ValueError(
-                    f"base_dir is {str(folder)!r}; it must not be in use, and "
+                    f"the run's folder is {str(folder)!r}; it must not be in use, and "
                     f"{file.read().strip()} trains in it"
                 ) from None
             # A process that failed to start may have removed the file in between.

@@ -31,6 +31,9 @@ from log_dqn.mapping import check
 from log_dqn.stopping import RunStopped
 from log_dqn.tf import agent_checkpoint, graph_hooks
 
+# What can be done where a run can't go on.
+_REMEDY = "--restart starts over"
+
 
 def schedule() -> str:
     """Returns the configured schedule, `continuous_train_and_eval` unless gin says otherwise."""
@@ -203,7 +206,7 @@ class ProgressRunner(run_experiment.Runner):
             int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
         )
         try:
-            newest = checkpoints.newest_usable(root, report)
+            newest = checkpoints.newest_usable(root, report, _REMEDY)
         except checkpoints.CheckpointError:
             if not sentinels:
                 raise
@@ -214,7 +217,7 @@ class ProgressRunner(run_experiment.Runner):
             self._load_dopamine(root, sentinels, report)
         elif any((self._folder / "logs").glob(f"{self._logging_file_prefix}_*")):
             raise checkpoints.CheckpointError(
-                f"{self._folder} has logs but no checkpoint; --restart starts over"
+                f"{self._folder} has logs but no checkpoint; {_REMEDY}"
             )
 
     def _load_or_refuse(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
@@ -223,7 +226,7 @@ class ProgressRunner(run_experiment.Runner):
         except (ValueError, KeyError, tf.errors.OpError) as error:
             message = getattr(error, "message", None) or str(error)
             raise checkpoints.CheckpointError(
-                f"{folder} can't be loaded: {message.splitlines()[0]}; --restart starts over"
+                f"{folder} can't be loaded: {message.splitlines()[0]}; {_REMEDY}"
             ) from error
 
     def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
@@ -254,7 +257,7 @@ class ProgressRunner(run_experiment.Runner):
         if agents.uses_jax():
             raise checkpoints.CheckpointError(
                 f"{root} holds Dopamine's checkpoints, which are read of TensorFlow agents only; "
-                "--restart starts over"
+                f"{_REMEDY}"
             )
         for iteration in reversed(sentinels):
             try:
@@ -273,9 +276,7 @@ class ProgressRunner(run_experiment.Runner):
             numbers = [int(path.stem.removeprefix("pickle_")) for path in written]
             self._metrics = {"statistics": {}, "file_number": max(numbers, default=-1) + 1}
             return
-        raise checkpoints.CheckpointError(
-            f"none of the checkpoints in {root} is usable; --restart starts over"
-        )
+        raise checkpoints.CheckpointError(f"none of the checkpoints in {root} is usable; {_REMEDY}")
 
     def _checkpoint_experiment(self, iteration: int) -> None:
         def save(folder: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ def write(root, *numbers):
 
 def newest(root):
     reports = []
-    return checkpoints.newest_usable(root, reports.append), reports
+    return checkpoints.newest_usable(root, reports.append, "buy a new disk"), reports
 
 
 def test_the_last_two_are_kept(tmp_path):
@@ -70,7 +70,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_used(tmp_path, d
 
     for folder in ("3", "4"):
         hurt(tmp_path / folder)
-    with pytest.raises(checkpoints.CheckpointError, match=r"none .* is usable; --restart starts"):
+    with pytest.raises(checkpoints.CheckpointError, match=r"none .* is usable; buy a new disk$"):
         newest(tmp_path)
 
 

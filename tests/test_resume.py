@@ -239,8 +239,8 @@ def test_a_second_process_is_refused(tmp_path, capsys):
     with lock.hold(tmp_path):
         assert run(tmp_path, *tiny()) == 2
     assert capsys.readouterr().err == (
-        f"log_dqn.train: error: base_dir is '{tmp_path}'; it must not be in use, and process "
-        f"{os.getpid()} on {os.uname().nodename} trains in it\n"
+        f"log_dqn.train: error: the run's folder is '{tmp_path}'; it must not be in use, and "
+        f"process {os.getpid()} on {os.uname().nodename} trains in it\n"
     )
     assert not (tmp_path / "checkpoints").exists()
 
