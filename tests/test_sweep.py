@@ -289,6 +289,7 @@ BAD = [
     (["--agents=,"], "agents is []; it must be one agent or more"),
     (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
     (["--gin_files=none.gin"], "gin_files is 'none.gin'; it must be the path of a gin file"),
+    (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
     (["--results_dir=/proc/results"], "it must be a folder that can be written (No such file"),
     (["--seeds=0"], "'0' is not a whole number, at least 1"),
     (["--cpus_per_run=none"], "'none' is not a number of CPUs"),
