@@ -243,7 +243,7 @@ class Learner:
             seeds: each run's seed.
             on_host: whether the replay memory is kept in the host's memory.
         """
-        agent = run_agents[0]
+        self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
         self._several = self.num_runs > 1
@@ -257,6 +257,7 @@ class Learner:
             self._several,
             on_host,
         )
+        self._columns = list(num_actions)  # of each run's own output layer
         self._num_actions = self._of_runs(np.asarray(num_actions, np.int32))
         self._constants = self._stack(
             [jax.tree.map(jnp.float32, agent.constants) for agent in run_agents]
@@ -362,8 +363,24 @@ class Learner:
     # One run's state, for checkpoints.
 
     def run_weights(self, run: int) -> list[np.ndarray]:
-        """Returns a run's weights as arrays in a fixed order."""
-        return [np.asarray(self._of_run(leaf, run)) for leaf in jax.tree.leaves(self.weights)]
+        """Returns a run's weights as arrays in a fixed order.
+
+        They are the same whatever games the other runs play: the output layer is cut to the
+        actions of the run's own.
+        """
+        columns = self._columns[run]
+        return [
+            self._agent.with_columns(leaf, columns) if is_output else leaf
+            for is_output, leaf in self._run_leaves(run)
+        ]
+
+    def _run_leaves(self, run: int) -> list[tuple[bool, np.ndarray]]:
+        """Returns whether each of a run's arrays is of the output layer, and the array."""
+        output = jax.tree_util.DictKey(agents.OUTPUT)
+        return [
+            (output in path, np.asarray(self._of_run(leaf, run)))
+            for path, leaf in jax.tree_util.tree_leaves_with_path(self.weights)
+        ]
 
     def set_run_weights(self, run: int, leaves: Sequence[np.ndarray]) -> None:
         """Sets a run's weights to what `run_weights` returned.
@@ -371,12 +388,17 @@ class Learner:
         Raises:
             ValueError: if they are of another network.
         """
-        old, structure = jax.tree.flatten(self.weights)
-        if [leaf.shape for leaf in leaves] != [self._of_run(leaf, run).shape for leaf in old]:
+        if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in self.run_weights(run)]:
             raise ValueError("its weights are those of another network")
+        columns = max(self._columns)
+        values = [
+            self._agent.with_columns(leaf, columns) if is_output else leaf
+            for (is_output, _), leaf in zip(self._run_leaves(run), leaves, strict=True)
+        ]
+        old, structure = jax.tree.flatten(self.weights)
         new = [
             leaf.at[run].set(value) if self._several else jnp.asarray(value)
-            for leaf, value in zip(old, leaves, strict=True)
+            for leaf, value in zip(old, values, strict=True)
         ]
         self.weights = jax.tree.unflatten(structure, new)
 
@@ -386,7 +408,9 @@ class Learner:
 
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
         """Returns some slots of a field of a run's memory."""
-        return np.asarray(self._of_run(getattr(self.memory, name), run)[start:stop])
+        slots = slice(start, stop)
+        # (In one step, lest the device copies the run's whole memory.)
+        return np.asarray(getattr(self.memory, name)[(run, slots) if self._several else slots])
 
     def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:
         """Sets some slots of a field of a run's memory."""

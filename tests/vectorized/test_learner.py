@@ -232,6 +232,48 @@ def test_a_run_without_an_update_keeps_its_weights():
     assert changed == [True, False]
 
 
+def test_a_runs_weights_do_not_depend_on_the_others_games():
+    def of_games(*num_actions):
+        return learner.Learner(
+            [agents.VectorizedLogDQNAgent()] * len(num_actions), PROBLEM, num_actions,
+            range(1, 1 + len(num_actions)),
+        )  # fmt: skip
+
+    def saved(of_runs):
+        return [leaf.copy() for leaf in of_runs.run_weights(0)]
+
+    beside, alone, beside_more = of_games(4, 6), of_games(4), of_games(4, 18)
+    # A head has 4 outputs, whatever the others have.
+    assert (512, 8) in [leaf.shape for leaf in beside.run_weights(0)]
+    assert (512, 12) in [leaf.shape for leaf in beside.run_weights(1)]
+    for ours, theirs in zip(saved(beside), saved(alone), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    rng = np.random.default_rng(0)
+    other = [rng.normal(size=leaf.shape).astype(leaf.dtype) for leaf in saved(alone)]
+    frames = rng.integers(0, 256, (84, 84)).astype(np.uint8)
+    for of_runs, num_runs in ((beside, 2), (alone, 1), (beside_more, 2)):
+        unchanged = of_runs.run_weights(num_runs - 1) if num_runs == 2 else []
+        of_runs.set_run_weights(0, other)
+        for ours, theirs in zip(saved(of_runs), other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        for ours, theirs in zip(
+            of_runs.run_weights(1) if unchanged else [], unchanged, strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+        params = of_runs.weights.params
+        outputs = of_runs._agent.outputs(
+            PROBLEM.network,
+            params if num_runs == 1 else jax.tree.map(lambda leaf: leaf[0], params),
+            jnp.asarray(np.stack([frames] * 4, axis=-1)[None]),
+            4,
+        )
+        if num_runs == 2 and of_runs is beside:
+            expected = outputs
+            continue
+        for ours, theirs in zip(outputs, expected, strict=True):
+            np.testing.assert_allclose(ours[:, :4], theirs[:, :4], rtol=1e-5)
+
+
 def test_initial_weights():
     # Uniform in +-sqrt(6 / (inputs + outputs)) with the game's own number of actions, whatever
     # the other games have; a minus head of zeros; columns that are not used are zero.
