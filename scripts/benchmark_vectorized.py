@@ -95,6 +95,7 @@ def ceilings(job: training.Job, at_least: float) -> dict[str, float]:
     """Returns the time of a step of the environments, of acting and of updates, each alone."""
     num_runs = len(job._runs)
     rng = np.random.default_rng(0)
+    everyone = np.ones(num_runs, bool)
     # (The job has sent actions already.)
     results = job._environments.receive()
 
@@ -103,9 +104,8 @@ def ceilings(job: training.Job, at_least: float) -> dict[str, float]:
         job._environments.receive()
 
     def act() -> None:
-        job._act(results.frames, np.zeros(num_runs, np.float32))
+        job._act(everyone, results.frames, np.zeros(num_runs, np.float32))
 
-    everyone = np.ones(num_runs, bool)
     number = np.full(num_runs, 4)
     job.schedule.certain_updates()
 

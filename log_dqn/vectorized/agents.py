@@ -20,6 +20,12 @@ from log_dqn.vectorized import networks
 
 HEAD_INITS = ("asymmetric", "symmetric")
 
+OUTPUT = "Output"
+"""Name of the output layer."""
+
+# The device counts in 32 bits.
+_MAX_COUNT = 10**9
+
 # Output of an action that the game doesn't have: one that is never greedy.
 _NEVER = 1e9
 
@@ -75,10 +81,8 @@ class Agent:
         for name in (
             "update_horizon", "update_period", "target_update_period", "epsilon_decay_period"
         ):  # fmt: skip
-            value = getattr(self, name)
-            check(name, value, _is_count(value) and value >= 1, "a whole number, at least 1")
-        value = self.min_replay_history
-        check("min_replay_history", value, _is_count(value), "a whole number, at least 0")
+            check_count(name, getattr(self, name), 1)
+        check_count("min_replay_history", self.min_replay_history, 0)
         for name in ("epsilon_train", "epsilon_eval"):
             value = getattr(self, name)
             check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
@@ -124,16 +128,27 @@ class Agent:
             kernel = self._head_kernel(number, head_key, (inputs, num_actions))
             heads.append(jnp.pad(kernel, ((0, 0), (0, columns - num_actions))))
         kernel = jnp.concatenate(heads, axis=-1)
-        return {**params, "Output": {"kernel": kernel, "bias": jnp.zeros(kernel.shape[-1])}}
+        return {**params, OUTPUT: {"kernel": kernel, "bias": jnp.zeros(kernel.shape[-1])}}
 
     def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         return networks.glorot_uniform(key, shape)
+
+    def with_columns(self, array: np.ndarray, columns: int) -> np.ndarray:
+        """Returns an array of the output layer for another number of outputs of a head.
+
+        Args:
+            array: shape [..., num_heads * old columns].
+            columns: the new number; left out are the last, and new ones are zeros.
+        """
+        heads = array.reshape(*array.shape[:-1], self.num_heads, -1)[..., :columns]
+        added = [(0, 0)] * array.ndim + [(0, columns - heads.shape[-1])]
+        return np.pad(heads, added).reshape(*array.shape[:-1], -1)
 
     def outputs(
         self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
     ) -> tuple[jax.Array, ...]:
         """Returns each head's outputs, shape [batch_size, columns]; see `init`."""
-        outputs = networks.dense(params["Output"], network.apply(params, states))
+        outputs = networks.dense(params[OUTPUT], network.apply(params, states))
         heads = jnp.split(outputs, self.num_heads, axis=-1)
         exists = jnp.arange(heads[0].shape[-1]) < num_actions
         # The first head adds to an action's value, the second takes from it.
@@ -277,8 +292,15 @@ class VectorizedLogDQNAgent(Agent):
         return functools.partial(update.batch_loss, constants.update, self.loss_type)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def check_count(name: str, value: Any, least: int) -> None:
+    """Checks a number of steps, transitions or iterations.
+
+    Raises:
+        ValueError: if it isn't a whole number, or outside its range.
+    """
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    in_range = is_count and least <= value <= _MAX_COUNT
+    check(name, value, in_range, f"a whole number from {least} to {_MAX_COUNT}")
 
 
 def _check_step_size(name: str, value: Any) -> None:

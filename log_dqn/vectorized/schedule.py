@@ -4,8 +4,9 @@ Host arithmetic on arrays of shape [num_runs]. The order of things within a run 
 last step is stored, an update is run if one is due, the target network is synced, the next action
 is chosen.
 
-A run waits at the start of an iteration, for fewer than `update_period` steps, until its updates
-fall on the steps of the others'. It doesn't notice: its environment is reset when it goes on.
+A run waits at the start of an iteration, for at most `update_period` steps, until its last result
+is stored and its updates fall on the steps of the others'. It doesn't notice: its environment is
+reset when it goes on.
 """
 
 import dataclasses
@@ -51,9 +52,7 @@ class Protocol:
         check("agent", self.agent, self.agent in names, f"one of {', '.join(names)}")
         for field in dataclasses.fields(self)[1:]:
             least = 0 if field.name == "evaluation_steps" else 1
-            value = getattr(self, field.name)
-            is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            check(field.name, value, is_count, f"a whole number, at least {least}")
+            agents.check_count(field.name, getattr(self, field.name), least)
 
 
 class Phase(enum.IntEnum):
@@ -124,7 +123,7 @@ class Schedule:
         # Steps of the episode so far, and those of them that are stored.
         self._episode_steps, self._open_steps = np.zeros((2, num_runs), np.int64)
         self._episode_returns = np.zeros(num_runs)
-        self._begins = np.zeros(num_runs, bool)
+        self._begins, self._over = np.zeros((2, num_runs), bool)
         self._result_slots = np.full(num_runs, slots)
         self._terminals = np.zeros(num_runs, bool)
         self._available = np.zeros(num_runs, np.int64)
@@ -164,7 +163,7 @@ class Schedule:
             & (self.phase_steps + 1 < self._protocol.training_steps)
         )
 
-    def record(self, rewards: np.ndarray, ended: np.ndarray) -> list[int]:
+    def record(self, rewards: np.ndarray, ended: np.ndarray) -> np.ndarray:
         """Takes in what the last actions led to.
 
         Args:
@@ -172,8 +171,8 @@ class Schedule:
             ended: whether the episodes have ended, bools, shape [num_runs].
 
         Returns:
-            The runs whose iteration is over. They wait for their next; `iterations` has the old
-            one's episodes until it starts.
+            The runs whose iteration is over, bools, shape [num_runs]. They wait for their next;
+            `iterations` has the old one's episodes until it starts.
         """
         training = self.phase == Phase.TRAINING
         active = training | (self.phase == Phase.EVALUATION)
@@ -185,7 +184,10 @@ class Schedule:
         self._episode_steps += active
         self._episode_returns += np.where(active, rewards, 0.0)
         self._begins = ended & active
-        return [run for run in np.flatnonzero(self._begins).tolist() if self._end_episode(run)]
+        self._over = np.zeros(len(ended), bool)
+        for run in np.flatnonzero(self._begins).tolist():
+            self._over[run] = self._end_episode(run)
+        return self._over
 
     def _end_episode(self, run: int) -> bool:
         """Notes an episode; returns whether the run's iteration is over with it."""
@@ -218,7 +220,7 @@ class Schedule:
             The runs whose iteration starts, and whose environments are to be reset; bools.
         """
         aligned = (step - self.training_steps) % self._update_period == 0
-        starts = (self.phase == Phase.WAITING) & aligned
+        starts = (self.phase == Phase.WAITING) & aligned & ~self._over
         self.phase[starts] = Phase.TRAINING
         self._begins |= starts
         for run in np.flatnonzero(starts):

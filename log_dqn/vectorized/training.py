@@ -164,16 +164,20 @@ class Job:
         # (Updates run on the device while the environments step.)
         updates = self._learn(certain, number)
         results = self._environments.receive() if self._step else self._before_the_first_step()
-        self._record(results)
+        over = self._record(results)
         frames = self._start_iterations(results.frames)
         learns, syncs = schedule.train()
         updates += self._learn(learns & ~certain, number)
         for group, learner in self._grouped(syncs):
             learner.sync(syncs[group])
-        actions = self._act(frames, np.clip(results.rewards, -1, 1).astype(np.float32))
+        # (Storing the last results of iterations that are over.)
+        acts = (schedule.phase != Phase.FINISHED) | over
+        actions = self._act(acts, frames, np.clip(results.rewards, -1, 1).astype(np.float32))
         if not schedule.finished:
             self._environments.send(actions)
         self._step += 1
+        for index in np.flatnonzero(over).tolist():
+            self._end_iteration(index)
         # (The actions have been waited for, and so the updates are done.)
         self._summarize(updates, number)
         self._progress.update()
@@ -198,7 +202,7 @@ class Job:
             for group, learner in self._grouped(learns)
         ]
 
-    def _act(self, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    def _act(self, acts: np.ndarray, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
         schedule = self.schedule
         epsilons, steps = schedule.epsilons(), schedule.steps()
         actions = np.zeros(len(self._runs), np.int32)
@@ -212,20 +216,19 @@ class Job:
                     Steps(*(part[group] for part in steps)),
                 ),
             )
-            for group, learner in self._grouped(schedule.phase != Phase.FINISHED)
+            for group, learner in self._grouped(acts)
         ]
         for group, of_group in chosen:
             actions[group] = of_group
         return actions
 
-    def _record(self, results: Results) -> None:
+    def _record(self, results: Results) -> np.ndarray:
         schedule = self.schedule
         trained = schedule.phase == Phase.TRAINING
         over = schedule.record(results.rewards, results.ended)
         trained &= schedule.phase != Phase.TRAINING
         self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
-        for index in over:
-            self._end_iteration(index)
+        return over
 
     def _start_iterations(self, frames: np.ndarray) -> np.ndarray:
         """Starts the iterations that are due; returns the observations, with the new ones."""

@@ -111,12 +111,11 @@ def our_steps(update_horizon, iterations):
         event = {}
         number = plan.training_steps.copy()
         certain = plan.certain_updates()
-        if active:
-            _, reward, ended = toy.step(0)
-            if ended:
-                toy.reset()
-            if plan.record(np.array([reward]), np.array([ended])):
-                returns.append(plan.iterations[0])
+        _, reward, ended = toy.step(0) if active else (None, 0.0, False)
+        if ended:
+            toy.reset()
+        if plan.record(np.array([reward]), np.array([ended])):
+            returns.append(plan.iterations[0])
         plan.start(step)
         learns, syncs = plan.train()
         # What is certain before the environment has answered comes true.

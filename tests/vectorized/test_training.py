@@ -1,5 +1,6 @@
 """Whole jobs of small environments: independence of runs, checkpoints, failures."""
 
+import dataclasses
 import json
 import pickle
 import re
@@ -104,12 +105,15 @@ PROTOCOL = schedule.Protocol(
 )
 
 
-@pytest.mark.parametrize("group_size", [1, None])
-@pytest.mark.parametrize("on_host", [False, True])
-def test_a_run_goes_on_exactly(tmp_path, group_size, on_host):
+@pytest.mark.parametrize(
+    ("group_size", "on_host", "evaluation_steps"),
+    [(1, False, 40), (None, True, 40), (None, False, 0), (1, True, 0)],
+)
+def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps):
     settings = {
-        "protocol": PROTOCOL, "capacity": 150, "checkpoint_replay": True, "stack_size": 2,
-        "group_size": group_size, "on_host": on_host,
+        "protocol": dataclasses.replace(PROTOCOL, evaluation_steps=evaluation_steps),
+        "capacity": 150, "checkpoint_replay": True, "stack_size": 2, "group_size": group_size,
+        "on_host": on_host,
     }  # fmt: skip
     run_agents = [toys.log_dqn(), toys.log_dqn(gamma=0.9)]
     whole = toys.make_job(tmp_path / "whole", toys.Catch, run_agents, **settings).job
@@ -138,6 +142,30 @@ def test_a_run_goes_on_exactly(tmp_path, group_size, on_host):
                 del iteration["train_average_steps_per_second"]
         assert logs[0] == logs[1]
         assert list(logs[0]) == ["iteration_0", "iteration_1", "iteration_2"]
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
+    # Without evaluation the iteration's last result comes with its end.
+    protocol = schedule.Protocol(
+        num_iterations=2, training_steps=80, evaluation_steps=0, replay_capacity=150
+    )
+    more = dataclasses.replace(protocol, num_iterations=3)
+    settings = {"capacity": 150, "checkpoint_replay": True, "on_host": on_host}
+    jobs = []
+    for folder, first in (("whole", more), ("stopped", protocol)):
+        job = toys.make_job(
+            tmp_path / folder, toys.Catch, [toys.log_dqn()], protocol=first, **settings
+        ).job
+        job.train()
+        jobs.append(job)
+    rest = toys.make_job(
+        tmp_path / "stopped", toys.Catch, [toys.log_dqn()], found=True, protocol=more, **settings
+    ).job
+    rest.train()
+    assert rest.schedule.stored[0] == jobs[0].schedule.stored[0] == 243
+    assert equal(toys.weights(rest)[0], toys.weights(jobs[0])[0])
+    assert not equal(toys.weights(rest)[0], toys.weights(jobs[1])[0])
 
 
 def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
@@ -301,8 +329,11 @@ def test_agents_check_their_settings():
         ({"gamma": 1.0}, "gamma is 1.0; it must be between 0 and 1, both excluded"),
         ({"beta_log": 0}, "beta_log is 0; it must be a positive number"),
         ({"epsilon_train": 1.5}, "epsilon_train is 1.5; it must be a number from 0 to 1"),
-        ({"update_period": 0}, "update_period is 0; it must be a whole number, at least 1"),
-        ({"min_replay_history": -1}, "min_replay_history is -1; it must be a whole number, at"),
+        (
+            {"update_period": 0},
+            "update_period is 0; it must be a whole number from 1 to 1000000000",
+        ),
+        ({"min_replay_history": -1}, "min_replay_history is -1; it must be a whole number from 0"),
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"beta_reg": 2}, "beta_reg is 2; it must be in"),
