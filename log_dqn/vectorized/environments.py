@@ -11,6 +11,7 @@ from ale_py.vector_env import AtariVectorEnv
 FRAME_SHAPE = (84, 84)
 STACK_SIZE = 4
 FRAMES_PER_STEP = 4
+MAX_ACTIONS = 18
 
 
 class Results(NamedTuple):

@@ -1,9 +1,10 @@
 """Where the replay memories of a job fit."""
 
 import bisect
+import math
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -11,9 +12,10 @@ import jax
 from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 
-# What a run takes beside its replay memory and its weights while it learns: activations, their
-# gradients and a batch. Estimated for the network of Mnih et al. and a batch of 32.
-_WORKSPACE = 200_000_000
+# What a run takes beside its replay memory and its weights while it learns: a batch, activations,
+# gradients. The compiler's account says 61 MB for the network of Mnih et al. and a batch of 32 on a
+# CPU; convolutions on a GPU may want more.
+_WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
 # What the compiler, its libraries and this program take.
 _RESERVE = 1_000_000_000
 
@@ -44,10 +46,40 @@ def _host_memory() -> int:
     for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             available = int(line.split()[1]) * 1024
-    limit, used = (_read(f"/sys/fs/cgroup/memory.{name}").strip() for name in ("max", "current"))
-    if limit.isdecimal() and used.isdecimal():
-        available = min(available, int(limit) - int(used))
-    return available
+    return min([available, *_left_in_cgroups()])
+
+
+# Of each version of control groups: where the folders are, the files of the limit and of what is
+# used, and the part of that which is given back when it is wanted.
+_CGROUPS = {
+    "": ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+    "memory": (
+        "/sys/fs/cgroup/memory",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+}
+
+
+def _left_in_cgroups() -> Iterator[int]:
+    """Yields what is left of the limits of the process's control groups, in bytes."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, own = line.split(":", 2)
+        kind = "memory" if "memory" in controllers.split(",") else controllers
+        if kind not in _CGROUPS:
+            continue
+        root, limit_name, used_name, reclaimable_name = _CGROUPS[kind]
+        path = pathlib.PurePosixPath(own)
+        for group in (path, *path.parents):
+            folder = f"{root}{group}".rstrip("/")
+            limit, used = (_read(f"{folder}/{name}").strip() for name in (limit_name, used_name))
+            if not (limit.isdecimal() and used.isdecimal()):
+                continue
+            statistics = dict(
+                entry.split(" ", 1) for entry in _read(f"{folder}/memory.stat").splitlines()
+            )
+            yield int(limit) - int(used) + int(statistics.get(reclaimable_name, 0))
 
 
 def _read(path: str) -> str:
@@ -70,7 +102,12 @@ class Place(NamedTuple):
 
 
 def place(
-    agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int, room: Room
+    agent: agents.Agent,
+    problem: Problem,
+    num_actions: int,
+    num_runs: int,
+    room: Room,
+    runs_per_call: int | None = None,
 ) -> Place:
     """Works out where a job's replay memories fit.
 
@@ -80,6 +117,7 @@ def place(
         num_actions: the largest number of actions of its games.
         num_runs: number of runs.
         room: memory that is free.
+        runs_per_call: how many runs learn at a time; None for all.
 
     Returns:
         Where they go: to the device if they fit, or else to the host.
@@ -102,14 +140,16 @@ def place(
             problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
         )
     )
-    # The network, the target network, the optimizer's two means, and gradients.
-    per_run = 5 * _bytes(params) + _WORKSPACE
+    # The network, the target network, and the optimizer's two means.
+    weights = 4 * _bytes(params)
+    workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
     one = size(problem.capacity, 1)
 
     def fits(capacity: int, runs: int) -> Place | None:
         needed = size(capacity, runs)
         device = room.host if room.device is None else room.device
-        on_device = device - _RESERVE - runs * per_run
+        learning = min(runs, runs_per_call or runs)
+        on_device = device - _RESERVE - runs * weights - learning * workspace
         if needed <= on_device:
             return Place(False, needed)
         if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
@@ -125,21 +165,27 @@ def place(
         would.append(f"--capacity={capacity}")
     runs = _largest(lambda runs: fits(problem.capacity, runs) is not None, num_runs)
     if runs:
-        would.append(f"{runs} {'run' if runs == 1 else 'runs'} at a time")
+        would.append(f"{_runs(runs)} at a time")
     places = [(room.device, "device"), (room.host, "host")]
     free_memory = " and ".join(
         f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
     )
     raise ValueError(
-        f"capacity is {problem.capacity}; it must be less, or {num_runs} runs fewer: a run's "
-        f"replay memory takes {one / 1e9:.2f} GB and its network {per_run / 1e9:.2f} GB, and "
-        f"{free_memory} are free; {' or '.join(would) or 'nothing'} would fit"
+        f"capacity is {problem.capacity}; it must be what {_runs(num_runs)} at a time "
+        f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
+        f"{one / 1e9:.2f} GB, its weights {weights / 1e9:.2f} GB and its updates "
+        f"{workspace / 1e9:.2f} GB, and {free_memory} are free; "
+        f"{' or '.join(would) or 'nothing'} would fit"
     )
 
 
 def _largest(fits: Callable[[int], bool], bound: int) -> int:
     """Returns the largest number below a bound that fits, if smaller ones fit too; 0 if none."""
     return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
+
+
+def _runs(number: int) -> str:
+    return "1 run" if number == 1 else f"{number} runs"
 
 
 def _bytes(tree: object) -> int:

@@ -17,8 +17,10 @@ def problem(capacity=10**6):
     )
 
 
-def place(num_runs, device, host, capacity=10**6):
-    return memory.place(AGENT, problem(capacity), 18, num_runs, memory.Room(device, host))
+def place(num_runs, device, host, capacity=10**6, runs_per_call=None):
+    return memory.place(
+        AGENT, problem(capacity), 18, num_runs, memory.Room(device, host), runs_per_call
+    )
 
 
 def test_to_the_device_if_they_fit_and_else_to_the_host():
@@ -35,23 +37,66 @@ def test_to_the_device_if_they_fit_and_else_to_the_host():
     [(16, 80 * GB, 100 * GB), (16, 80 * GB, 20 * GB), (4, None, 20 * GB)],
 )
 def test_what_would_fit_is_said_and_fits(num_runs, device, host):
-    with pytest.raises(ValueError, match=r"capacity is 1000000; it must be less") as error:
+    with pytest.raises(ValueError, match=r"capacity is 1000000; it must be what \d+ runs") as error:
         place(num_runs, device, host)
     match = re.search(r"--capacity=(\d+) or (\d+) runs at a time would fit", str(error.value))
     capacity, runs = int(match[1]), int(match[2])
     place(num_runs, device, host, capacity)
     place(runs, device, host)
     for more in ((num_runs, device, host, capacity + 1), (runs + 1, device, host)):
-        with pytest.raises(ValueError, match="it must be less"):
+        with pytest.raises(ValueError, match="it must be what"):
             place(*more)
 
 
 def test_more_runs_than_any_memory():
-    # 0.28 GB beside the replay memory for each of 1,000 runs.
+    # 0.145 GB beside the replay memory for each of 1,000 runs.
     with pytest.raises(ValueError, match="free; 1 run at a time would fit"):
         place(1000, 10 * GB, 9 * GB)
     with pytest.raises(ValueError, match="nothing would fit"):
         place(1, 1 * GB, 1 * GB)
+
+
+def test_the_scan_of_the_readme_fits_on_one_device():
+    # 150 runs of 100,007 slots of 7,063 bytes; 95% of a device of 139 GiB.
+    assert place(150, 0.95 * 139 * 2**30, 500 * GB, 10**5) == (False, 150 * 100_004 * 7063)
+
+
+def test_runs_that_learn_in_turn_share_the_room_for_it():
+    # 16 runs of 1,000 steps: 0.11 GB of memories, 1.04 GB of weights; 0.08 GB for one update.
+    assert place(16, None, 2.3 * GB, 1000, runs_per_call=1).replay_bytes == 16 * 1004 * 7063
+    with pytest.raises(
+        ValueError, match=r"its weights 0\.06 GB and its updates 0\.08 GB, and 2\.30"
+    ):
+        place(16, None, 2.3 * GB, 1000)
+
+
+@pytest.mark.parametrize(
+    ("groups", "left"),
+    [
+        # Version 2: the job's limit is above the task's. 3 GB of 4 are used, 1 of them is cache.
+        ("0::/slurm/job_7/task_0\n", 2 * GB),
+        # Version 1.
+        ("9:name=systemd:/\n4:memory:/docker/a\n3:cpu,cpuacct:/\n0::/\n", 5 * GB),
+        ("1:cpu:/\n", 100 * GB),
+    ],
+)
+def test_limits_of_control_groups(monkeypatch, groups, left):
+    files = {
+        "/proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {100 * GB // 1024} kB\n",
+        "/proc/self/cgroup": groups,
+        "/sys/fs/cgroup/slurm/job_7/task_0/memory.max": "max\n",
+        "/sys/fs/cgroup/slurm/job_7/task_0/memory.current": f"{2 * GB}\n",
+        "/sys/fs/cgroup/slurm/job_7/memory.max": f"{4 * GB}\n",
+        "/sys/fs/cgroup/slurm/job_7/memory.current": f"{3 * GB}\n",
+        "/sys/fs/cgroup/slurm/job_7/memory.stat": f"anon {2 * GB}\ninactive_file {GB}\n",
+        "/sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes": f"{8 * GB}\n",
+        "/sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes": f"{5 * GB}\n",
+        "/sys/fs/cgroup/memory/docker/a/memory.stat": f"total_inactive_file {2 * GB}\n",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2**63 - 4096}\n",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{50 * GB}\n",
+    }
+    monkeypatch.setattr(memory, "_read", lambda path: files.get(path, ""))
+    assert memory.free().host == pytest.approx(left, abs=1024)
 
 
 def test_free_memory_of_this_machine():
