@@ -3,6 +3,7 @@
 import argparse
 import collections
 import contextlib
+import importlib.util
 import itertools
 import os
 import pathlib
@@ -71,6 +72,10 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "on fills its memory anew before it learns again)",
     )
     return parser.parse_args(argv)
+
+
+# More seeds than anybody trains: to refuse a slip before its runs are listed.
+_MAX_SEEDS = 1000
 
 
 class _Setting(NamedTuple):
@@ -167,28 +172,31 @@ def _optimizer_settings(config: str) -> list[str]:
     return [line for line in config.splitlines() if line.startswith("rmsprop_tf.")]
 
 
-def _hold_folders(job_runs: Sequence[Any], stack: contextlib.ExitStack) -> None:
-    """Makes the runs' folders and holds them; if one can't be had, no new one is left.
+def _hold_folders(
+    job_runs: Sequence[Any], stack: contextlib.ExitStack, undo: contextlib.ExitStack
+) -> None:
+    """Makes the runs' folders and holds them.
+
+    Args:
+        job_runs: the runs.
+        stack: holds the folders.
+        undo: removes new folders.
 
     Raises:
         ValueError: if one can't be written, or is in use.
     """
-    with contextlib.ExitStack() as undo:
-        for run in job_runs:
-            missing = [path for path in (run.folder, *run.folder.parents) if not path.exists()]
-            try:
-                for path in reversed(missing):
-                    path.mkdir(exist_ok=True)
-                    undo.callback(_remove_folder, path)
-                stack.enter_context(lock.hold(run.folder))
-            except OSError as error:
-                raise ValueError(
-                    f"results_dir is {str(run.folder)!r}; it must be a folder that can be written "
-                    f"({error.strerror})"
-                ) from error
-        for run in job_runs:
-            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
-        undo.pop_all()
+    for run in job_runs:
+        missing = [path for path in (run.folder, *run.folder.parents) if not path.exists()]
+        try:
+            for path in reversed(missing):
+                path.mkdir(exist_ok=True)
+                undo.callback(_remove_folder, path)
+            stack.enter_context(lock.hold(run.folder))
+        except OSError as error:
+            raise ValueError(
+                f"results_dir is {str(run.folder)!r}; it must be a folder that can be written "
+                f"({error.strerror})"
+            ) from error
 
 
 def _remove_folder(folder: pathlib.Path) -> None:
@@ -214,7 +222,15 @@ def _create_job(args: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
     """
     from log_dqn.vectorized import environments, learner, memory, networks, runs, training
 
-    check("seeds", args.seeds, args.seeds >= 1, "a whole number, at least 1")
+    check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
+    check(
+        "seeds", args.seeds, 1 <= args.seeds <= _MAX_SEEDS, f"a whole number from 1 to {_MAX_SEEDS}"
+    )
+    can_compress = importlib.util.find_spec("zstandard") is not None
+    check(
+        "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
+        "left out where the package zstandard isn't installed",
+    )  # fmt: skip
     chosen = games.select(args.games.split(","))
     for game in chosen:
         published = games.published_games()
@@ -251,14 +267,22 @@ def _create_job(args: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         found = list(itertools.compress(found, left))
     if not job_runs:
         return None
+    together = training.runs_per_call()
+    place = memory.place(
+        agent, problem, environments.MAX_ACTIONS, len(job_runs), memory.free(), together
+    )
     atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
-    place = memory.place(agent, problem, max(atari.num_actions), len(job_runs), memory.free())
-    _hold_folders(job_runs, stack)
+    with contextlib.ExitStack() as undo:
+        _hold_folders(job_runs, stack, undo)
+        job = training.Job(
+            job_runs, protocol, problem, atari, found, args.checkpoint_replay, place.on_host,
+            together,
+        )  # fmt: skip
+        for run in job_runs:
+            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
+        undo.pop_all()
     _announce(job_runs, protocol, place)
-    return training.Job(
-        job_runs, protocol, problem, atari, found, args.checkpoint_replay, place.on_host,
-        training.runs_per_call(),
-    )  # fmt: skip
+    return job
 
 
 def _announce(job_runs: Sequence[Any], protocol: Any, place: Any) -> None:
@@ -292,7 +316,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parse_args(argv)
 
+    signals: list[int] = []
+
     def exit_at_once(number: int, _: Any) -> NoReturn:
+        signals.append(number)
         sys.exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -309,10 +336,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (checkpoints.CheckpointError, OSError, ValueError, TypeError) as error:
             print(f"log_dqn.train_vectorized: error: {train.explain(error)}", file=sys.stderr)
             return 2
+        if job is not None:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda number, _: job.stop(number))
+        if signals:  # Its exit was swallowed by whatever it interrupted.
+            return 128 + signals[0]
         if job is None:
             return 0
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda number, _: job.stop(number))
         try:
             job.train()
         except stopping.RunStopped as stop:

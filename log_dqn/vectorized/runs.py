@@ -203,6 +203,7 @@ def save(
         write,
         {
             "iteration": iteration,
+            "game": run.game,
             "seed": run.seed,
             "config": run.config,
             "counters": counters._asdict(),
@@ -267,16 +268,23 @@ def find(run: Run, report: Any) -> Found | None:
             or another configuration made them.
     """
     root = run.folder / "checkpoints"
-    newest = checkpoints.newest_usable(root, report)
+    remedy = f"remove {run.folder} to start over"
+    newest = checkpoints.newest_usable(root, report, remedy)
     if newest is None:
         if any((run.folder / "logs").glob("log_*")):
-            raise checkpoints.CheckpointError(f"{run.folder} has logs but no checkpoint; remove it")
+            raise checkpoints.CheckpointError(f"{run.folder} has logs but no checkpoint; {remedy}")
         return None
     folder, manifest = root / str(newest[0]), newest[1]
     if "counters" not in manifest:
         raise checkpoints.CheckpointError(
             f"{folder} is not of vectorized training; log_dqn.train goes on from it"
         )
+    for name, value in (("game", run.game), ("seed", run.seed)):
+        then = manifest.get(name)
+        if then != value:
+            raise checkpoints.CheckpointError(
+                f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
+            )
     differences = run_config.differences(
         run_config.parameters(manifest["config"]), run_config.parameters(run.config)
     )

@@ -62,9 +62,7 @@ def test_tabular_performs_well_for_all_discount_factors(chain_regular):
     assert np.all(column(chain_regular, "early", width=1) > 0.6)
 
 
-@pytest.mark.parametrize(
-    "gammas", [(0.1, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("gammas", [(0.1, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)])
 def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
     table = experiments.chain_log(Settings(jobs=2, gammas=gammas))
     assert len(table.rows) == len(gammas) * len(WIDTHS)

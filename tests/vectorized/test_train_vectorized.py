@@ -1,7 +1,9 @@
 """The program `python -m log_dqn.train_vectorized`, on real games."""
 
+import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import gin
 import numpy as np
 import pytest
 
-from log_dqn import train_vectorized
+from log_dqn import checkpoints, train_vectorized
 from log_dqn.results import runs
+from log_dqn.vectorized import runs as vectorized_runs
 
 TINY = {
     "VectorizedRunner.num_iterations": 2,
@@ -118,10 +121,17 @@ def test_dqn(tmp_path, capsys):
 WRONG = [
     (["--games=Pang"], "unknown game 'Pang'"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
-    (["--seeds=0"], "seeds is 0; it must be a whole number, at least 1"),
+    (["--seeds=0"], "seeds is 0; it must be a whole number from 1 to 1000"),
+    (["--seeds=1000000000"], "seeds is 1000000000; it must be a whole number from 1 to 1000"),
+    (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
-    (["--capacity=0"], "replay_capacity is 0; it must be a whole number, at least 1"),
-    (["--capacity=100000000000"], "capacity is 100000000000; it must be less, or"),
+    (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
+    (["--capacity=1000000000"], "capacity is 1000000000; it must be what 1 run at a time has room"),
+    (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgent.update_period=100000000000000000000000"],
+        "update_period is 100000000000000000000000; it must be a whole number from 1 to 10000",
+    ),
     (["--gin_files=nowhere.gin"], "gin_files is 'nowhere.gin'; it must be the path of a gin file"),
     (["--gin_bindings=VectorizedRunner.foo=1"], "doesn't have a parameter named 'foo'"),
     (["--gin_bindings=VectorizedLogDQNAgent.c=-1"], "c is -1; it must be a positive number"),
@@ -140,6 +150,7 @@ WRONG = [
     (["--scan=VectorizedLogDQNAgent.update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
     (["--scan=nonsense"], "scan is 'nonsense'; it must be PARAMETER=VALUE,VALUE"),
+    (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
     (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere/"),
 ]
 
@@ -155,6 +166,28 @@ def test_wrong_input_is_said_in_one_line(tmp_path, capsys, wrong, message):
     assert not (tmp_path / "new").exists()
 
 
+def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    assert run(*arguments(tmp_path / "new", "--checkpoint_replay")) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == (
+        "",
+        "log_dqn.train_vectorized: error: checkpoint_replay is True; it must be left out where the "
+        "package zstandard isn't installed\n",
+    )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
+    def create_job(args, stack):
+        with pytest.raises(SystemExit):  # As Python does in a destructor.
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(train_vectorized, "_create_job", create_job)
+    assert run(*arguments(tmp_path)) == 143
+    assert capsys.readouterr() == ("", "")
+
+
 def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys):
     one = {"VectorizedRunner__num_iterations": 1}
     assert run(*arguments(tmp_path, **one)) == 0
@@ -165,11 +198,33 @@ def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys)
     from log_dqn import lock
 
     folder = tmp_path / "log_dqn" / "Centipede"
+    shutil.copytree(folder, folder.with_name("Pong"))
+    assert run(*arguments(tmp_path, games="Pong")) == 2
+    error = capsys.readouterr().err
+    assert "is a checkpoint of another game: it was Centipede and is Pong" in error
+    shutil.copytree(folder / "1", folder / "4")
+    assert run(*arguments(tmp_path, "--seeds=4")) == 2
+    assert "is a checkpoint of another seed: it was 1 and is 4" in capsys.readouterr().err
+    assert not (folder / "3").exists()
     (folder / "2").mkdir()
     with lock.hold(folder / "2"):
         assert run(*arguments(tmp_path, "--seeds=3")) == 2
     assert "it must not be in use" in capsys.readouterr().err
     assert not (folder / "3").exists()
+
+
+def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
+    assert run(*arguments(tmp_path, VectorizedRunner__num_iterations=1)) == 0
+    capsys.readouterr()
+    before = sorted(tmp_path.rglob("*"))
+
+    def load(found, learner, index):
+        raise checkpoints.CheckpointError("it can't be loaded")
+
+    monkeypatch.setattr(vectorized_runs, "load", load)
+    assert run(*arguments(tmp_path, "--seeds=2")) == 2
+    assert capsys.readouterr() == ("", "log_dqn.train_vectorized: error: it can't be loaded\n")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_sigterm_stops_and_the_command_goes_on(tmp_path):
