@@ -207,6 +207,12 @@ def test_exploration_has_the_rate_asked_for():
     np.testing.assert_array_equal(second, third)
 
 
+def test_runs_and_purposes_have_random_numbers_of_their_own():
+    of_runs = filled([agents.VectorizedLogDQNAgent()] * 3)
+    keys = jnp.concatenate([of_runs._act_keys, of_runs._draw_keys])
+    assert len(np.unique(jax.random.key_data(keys), axis=0)) == 6
+
+
 def test_syncs_only_the_target_networks_that_are_due():
     of_runs = filled([AGENTS[0][0]] * 2)
     of_runs.learn(draws(2))
