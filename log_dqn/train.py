@@ -163,6 +163,8 @@ def explained(name: str, value: str) -> Iterator[None]:
         ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
     ) as error:  # fmt: skip
         message = explain(error)
+        if message.startswith("malformed node"):
+            message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
         raise ValueError(
             f"{name} is {value!r}; it must be gin that can be read: "
             f"{message}{_nearest_parameters(message)}"

@@ -122,7 +122,7 @@ def read_settings(args: argparse.Namespace) -> list[_Setting]:
     Raises:
         ValueError: if a setting is outside its range, or differs where all runs must be alike.
     """
-    from log_dqn.vectorized import agents, schedule
+    from log_dqn.vectorized import agents, environments, schedule
 
     settings = []
     for setting in scan.parse(args.scan):
@@ -136,6 +136,11 @@ def read_settings(args: argparse.Namespace) -> list[_Setting]:
                 f"{protocol.agent!r}, which the gin files configure",
             )  # fmt: skip
         agent = agents.AGENTS[protocol.agent]()
+        most = max(protocol.replay_capacity - environments.STACK_SIZE, 1)
+        check(
+            "update_horizon", agent.update_horizon, agent.update_horizon <= most,
+            f"at most {most}, for a replay_capacity of {protocol.replay_capacity}",
+        )  # fmt: skip
         _check_bindings_are_read(protocol.agent, type(agent).__name__)
         agent.optimizer(agent.constants)  # So that gin notes its settings.
         config = run_config.operative()

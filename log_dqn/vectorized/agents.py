@@ -86,6 +86,11 @@ class Agent:
         for name in ("epsilon_train", "epsilon_eval"):
             value = getattr(self, name)
             check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            with np.errstate(over="ignore"):
+                fits = not isinstance(value, float) or np.isfinite(np.float32(value))
+            check(field.name, value, fits, "a number that float32 can hold")
         losses = log_space.LOSSES
         check("loss_type", self.loss_type, self.loss_type in losses, f"one of {', '.join(losses)}")
 

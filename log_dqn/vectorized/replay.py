@@ -130,15 +130,13 @@ def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
         frames = jnp.where(inside.reshape(inside.shape + (1,) * (frames.ndim - 2)), frames, 0)
         return jnp.moveaxis(frames, 1, -1)
 
-    rewards = jnp.zeros(len(steps.rewards))
-    ended = jnp.zeros(len(steps.rewards), bool)
-    for i in range(n):
-        rewards += jnp.where(ended, 0.0, gamma**i * steps.rewards[:, at + i])
-        ended |= steps.terminals[:, at + i]
+    ends = jnp.cumsum(steps.terminals[:, at : at + n], axis=1)
+    after_end = ends - steps.terminals[:, at : at + n] > 0
+    discounted = gamma ** jnp.arange(n) * steps.rewards[:, at : at + n]
     return Batch(
         states=stack(at),
         actions=steps.actions[:, at].astype(jnp.int32),
         next_states=stack(at + n),
-        rewards=rewards,
-        terminals=ended,
+        rewards=jnp.where(after_end, 0.0, discounted).sum(axis=1),
+        terminals=ends[:, -1] > 0,
     )

@@ -298,8 +298,9 @@ class Job:
         self.schedule.stop(index)
         self.failures[index] = message
         self._progress.clear()
+        others = "" if self.schedule.finished else "; the other runs go on"
         print(
-            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}; the other runs go on",
+            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}{others}",
             file=sys.stderr,
             flush=True,
         )

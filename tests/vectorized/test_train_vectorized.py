@@ -143,6 +143,12 @@ WRONG = [
         ["--gin_bindings=rmsprop_tf.learning_rate=0.1"],
         "rmsprop_tf.learning_rate is 0.1; it must be left out, since log_dqn reads",
     ),
+    (["--gin_bindings=VectorizedLogDQNAgent.gamma=nan"], "a value must be a literal of Python"),
+    (["--gin_bindings=VectorizedLogDQNAgent.c=1e300"], "c is 1e+300; it must be a number that fl"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgent.update_horizon=197"],
+        "update_horizon is 197; it must be at most 196, for a replay_capacity of 200",
+    ),
     (["--gin_files=log_dqn.gin"], "must be left out, since log_dqn reads VectorizedLogDQNAgent's"),
     (["--gin_bindings=rmsprop_tf.decay=2"], "decay is 2; it must be from 0 to 1, 1 excluded"),
     (["--scan=VectorizedLogDQNAgent.gamma=0.5,1.5"], "gamma is 1.5; it must be between 0 and 1"),
