@@ -70,6 +70,23 @@ def test_runs_that_learn_in_turn_share_the_room_for_it():
         place(16, None, 2.3 * GB, 1000)
 
 
+def test_to_the_byte():
+    # Reserve, four times the parameters, an update, and 1,000 transitions.
+    parameters = sum((
+        8 * 8 * 4 * 32 + 32, 4 * 4 * 32 * 64 + 64, 3 * 3 * 64 * 64 + 64, 11 * 11 * 64 * 512 + 512,
+        512 * 36 + 36,
+    ))  # fmt: skip
+    others = GB + 4 * 4 * parameters + 80 * 10**6
+    room = others + 1004 * 7063
+    assert place(1, room, 0, 1000) == (False, 1004 * 7063)
+    with pytest.raises(ValueError, match=r"--capacity=999 would fit"):
+        place(1, room - 1, 0, 1000)
+    # Fewer transitions than a batch are no way out.
+    assert place(1, others + (32 + 4) * 7063, 0, 32).replay_bytes == 36 * 7063
+    with pytest.raises(ValueError, match=r"; nothing would fit"):
+        place(1, others + (31 + 4) * 7063, 0, 1000)
+
+
 @pytest.mark.parametrize(
     ("groups", "left"),
     [

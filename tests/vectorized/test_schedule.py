@@ -13,7 +13,6 @@ from log_dqn.vectorized.schedule import Phase
 from . import toys
 
 PERIODS = {
-    "min_replay_history": 1000,
     "update_period": 4,
     "target_update_period": 402,
     "epsilon_train": 0.02,
@@ -44,7 +43,7 @@ def new_toy():
     return toys.Noise(5, shape=(2,), lengths=(1, 60))
 
 
-def dopamines_steps(update_horizon, iterations, monkeypatch):
+def dopamines_steps(update_horizon, iterations, min_replay_history, monkeypatch):
     """Runs Dopamine's agent and runner, without arithmetic; returns what happened at each step."""
     steps = []
 
@@ -77,8 +76,9 @@ def dopamines_steps(update_horizon, iterations, monkeypatch):
     monkeypatch.setattr(dqn_agent, "train", lambda *args: (None, None, 0.0))
     gin.parse_config(f"ReplayBuffer.max_capacity = {CAPACITY}\nReplayBuffer.batch_size = 32")
     agent = Agent(
-        4, observation_shape=(2,), stack_size=1, update_horizon=update_horizon, seed=1, **PERIODS
-    )
+        4, observation_shape=(2,), stack_size=1, update_horizon=update_horizon, seed=1,
+        min_replay_history=min_replay_history, **PERIODS,
+    )  # fmt: skip
     runner = object.__new__(run_experiment.Runner)
     runner._agent, runner._environment = agent, Environment(new_toy())
     runner._max_steps_per_episode, runner._clip_rewards = 10**6, True
@@ -93,8 +93,10 @@ def dopamines_steps(update_horizon, iterations, monkeypatch):
     return steps, returns
 
 
-def our_steps(update_horizon, iterations):
-    agent = agents.VectorizedDQNAgent(update_horizon=update_horizon, **PERIODS)
+def our_steps(update_horizon, iterations, min_replay_history):
+    agent = agents.VectorizedDQNAgent(
+        update_horizon=update_horizon, min_replay_history=min_replay_history, **PERIODS
+    )
     protocol = schedule.Protocol(
         num_iterations=iterations,
         training_steps=TRAINING,
@@ -135,10 +137,14 @@ def our_steps(update_horizon, iterations):
     return steps, returns, early, late
 
 
-@pytest.mark.parametrize(("update_horizon", "iterations"), [(1, 4), (3, 1)])
-def test_schedule_equals_dopamines(update_horizon, iterations, monkeypatch):
-    theirs, their_returns = dopamines_steps(update_horizon, iterations, monkeypatch)
-    ours, our_returns, early, late = our_steps(update_horizon, iterations)
+# Step 1004, which may have an update, finds just as many transitions as are too few.
+@pytest.mark.parametrize(
+    ("update_horizon", "iterations", "min_replay_history"), [(1, 4, 1003), (3, 1, 1001)]
+)
+def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_history, monkeypatch):
+    settings = (update_horizon, iterations, min_replay_history)
+    theirs, their_returns = dopamines_steps(*settings, monkeypatch)
+    ours, our_returns, early, late = our_steps(*settings)
     assert len(ours) == len(theirs) > 13000 * iterations
     for our, their in zip(ours, theirs, strict=True):
         assert our["epsilon"] == pytest.approx(their["epsilon"], rel=1e-6)
