@@ -239,27 +239,31 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
 
 
 def test_what_a_run_writes(tmp_path):
-    job = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], protocol=PROTOCOL, capacity=150).job
+    # Episodes of Catch take 9 steps: 13 of them are 117, 5 are the first that reach 40.
+    protocol = dataclasses.replace(PROTOCOL, num_iterations=5, training_steps=117)
+    job = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], protocol=protocol, capacity=150).job
     job.train()
     folder = tmp_path / "1"
-    log = pickle.loads((folder / "logs" / "log_2").read_bytes())
-    # Episodes of Catch take 9 steps: 14 of them are the first that reach 120, 5 reach 40.
+    log = pickle.loads((folder / "logs" / "log_4").read_bytes())
     for iteration in log.values():
-        assert iteration["train_episode_lengths"] == [9] * 14
+        assert iteration["train_episode_lengths"] == [9] * 13
         assert iteration["eval_episode_lengths"] == [9] * 5
         for name in ("train", "eval"):
             returns = iteration[f"{name}_episode_returns"]
             assert set(returns) <= {-1.0, 1.0}
             assert iteration[f"{name}_average_return"] == [pytest.approx(np.mean(returns))]
         assert iteration["train_average_steps_per_second"][0] > 0
-    metrics = pickle.loads((folder / "metrics" / "pickle" / "pickle_2.pkl").read_bytes())
-    assert metrics["iteration_2"]["Train/NumEpisodes"] == [14]
+    metrics = pickle.loads((folder / "metrics" / "pickle" / "pickle_4.pkl").read_bytes())
+    assert metrics["iteration_2"]["Train/NumEpisodes"] == [13]
     assert (
         metrics["iteration_2"]["Eval/AverageReturns"] == log["iteration_2"]["eval_average_return"]
     )
-    manifest = json.loads((folder / "checkpoints" / "2" / "manifest.json").read_text())
-    assert manifest["counters"] == {"training_steps": 378, "chosen": 513, "stored": 378}
-    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["1", "2"]
+    manifest = json.loads((folder / "checkpoints" / "4" / "manifest.json").read_text())
+    assert manifest["counters"] == {"training_steps": 585, "chosen": 810, "stored": 585}
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["3", "4"]
+    assert sorted(path.name for path in (folder / "logs").iterdir()) == [
+        f"log_{number}" for number in (1, 2, 3, 4)
+    ]
 
 
 def test_events_are_readable(tmp_path):
