@@ -34,8 +34,14 @@ def test_nature_equals_dopamines():
     theirs = dopamine_networks.NatureDQNNetwork(num_actions=6)
     state = np.random.default_rng(0).integers(0, 256, (84, 84, 4)).astype(np.uint8)
     in_flax = {**params, "Dense_0": {**params["Dense_0"], "kernel": params["Dense_0"]["kernel"].T}}
-    expected_shapes = jax.tree.map(jnp.shape, theirs.init(key, state)["params"])
-    assert jax.tree.map(jnp.shape, in_flax) == expected_shapes
+    initial = theirs.init(key, state)["params"]
+    assert jax.tree.map(jnp.shape, in_flax) == jax.tree.map(jnp.shape, initial)
+    for name in initial:
+        for statistic in (np.std, np.max):
+            ours, expected = (
+                statistic(np.asarray(params[name]["kernel"])) for params in (in_flax, initial)
+            )
+            assert ours == pytest.approx(expected, rel=0.03), name
     expected = theirs.apply({"params": in_flax}, state).q_values
     for batched in (False, True):
         hidden = networks.nature.apply(params, state[None], batched=batched)

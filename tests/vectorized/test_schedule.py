@@ -163,3 +163,26 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
     # Nearly all updates may run while the environment steps.
     assert early > 2200 * iterations
     assert 0 < late < 100
+
+
+def test_runs_learn_at_the_same_steps():
+    """One call updates all runs, though their iterations end at different steps."""
+    run_agents = [toys.log_dqn(min_replay_history=8)] * 3
+    protocol = schedule.Protocol(
+        num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100
+    )
+    plan = schedule.Schedule(run_agents, protocol, 1, replay.num_slots(100, 1, 1))
+    rng = np.random.default_rng(0)
+    alone = 0
+    for step in range(1000):
+        plan.certain_updates()
+        plan.record(np.zeros(3), rng.random(3) < 0.2)
+        plan.start(step)
+        training = plan.phase == Phase.TRAINING
+        learns, _ = plan.train()
+        plan.steps()
+        if step > 20 and learns.any():
+            np.testing.assert_array_equal(learns, training)
+            alone += training.sum() < 3
+    assert alone > 20
+    assert (plan.iteration > 10).all()

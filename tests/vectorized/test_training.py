@@ -266,6 +266,27 @@ def test_what_a_run_writes(tmp_path):
     ]
 
 
+def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
+    # Rewards are whole numbers from -3 to 3.
+    protocol = schedule.Protocol(
+        num_iterations=1, training_steps=120, evaluation_steps=0, replay_capacity=150
+    )
+    job = toys.make_job(
+        tmp_path, toys.Noise, [toys.log_dqn()], protocol=protocol, capacity=150
+    ).job  # fmt: skip
+    job.train()
+    steps = job.schedule.stored[0]
+    rewards = job._learners[0].read_memory(0, "rewards", 0, steps)
+    counts = dict(zip(*np.unique(rewards, return_counts=True), strict=True))
+    assert list(counts) == [-1, 0, 1]
+    assert counts[-1] > 2 * counts[0] < counts[1]
+    log = pickle.loads((tmp_path / "1" / "logs" / "log_0").read_bytes())["iteration_0"]
+    assert sum(log["train_episode_lengths"]) == steps
+    # Those that are logged aren't: some episodes return more than 1 a step.
+    of_episodes = zip(log["train_episode_returns"], log["train_episode_lengths"], strict=True)
+    assert any(episode_return > length for episode_return, length in of_episodes)
+
+
 def test_events_are_readable(tmp_path):
     from tensorboard.backend.event_processing import event_accumulator
 
