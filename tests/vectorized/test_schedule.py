@@ -186,3 +186,19 @@ def test_runs_learn_at_the_same_steps():
             alone += training.sum() < 3
     assert alone > 20
     assert (plan.iteration > 10).all()
+
+
+def test_nothing_is_learned_from_an_empty_memory():
+    agent = toys.log_dqn(min_replay_history=0, update_period=1)
+    plan = schedule.Schedule([agent], schedule.Protocol(), 1, 20)
+    learned = []
+    # The first episode is a single step; its transition can be drawn a step later.
+    for step, ended in enumerate((False, True, False, False)):
+        certain = plan.certain_updates()
+        plan.record(np.zeros(1), np.array([ended]))
+        plan.start(step)
+        learns, _ = plan.train()
+        available = int(plan.draws(learns, plan.training_steps).available[0])
+        plan.steps()
+        learned.append((bool(certain[0]), bool(learns[0]), available if learns[0] else None))
+    assert learned == [(False, False, None), (False, False, None), (True, True, 1), (True, True, 2)]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pickle
 import re
+import time
 
 import numpy as np
 import pytest
@@ -242,7 +243,9 @@ def test_what_a_run_writes(tmp_path):
     # Episodes of Catch take 9 steps: 13 of them are 117, 5 are the first that reach 40.
     protocol = dataclasses.replace(PROTOCOL, num_iterations=5, training_steps=117)
     job = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], protocol=protocol, capacity=150).job
+    start = time.monotonic()
     job.train()
+    passed = time.monotonic() - start
     folder = tmp_path / "1"
     log = pickle.loads((folder / "logs" / "log_4").read_bytes())
     for iteration in log.values():
@@ -252,7 +255,10 @@ def test_what_a_run_writes(tmp_path):
             returns = iteration[f"{name}_episode_returns"]
             assert set(returns) <= {-1.0, 1.0}
             assert iteration[f"{name}_average_return"] == [pytest.approx(np.mean(returns))]
-        assert iteration["train_average_steps_per_second"][0] > 0
+    seconds = [117 / entry["train_average_steps_per_second"][0] for entry in log.values()]
+    # (Evaluation, saving and the first compilation take the rest.)
+    assert 0 < sum(seconds) < passed
+    assert all(0 < of_iteration < passed for of_iteration in seconds)
     metrics = pickle.loads((folder / "metrics" / "pickle" / "pickle_4.pkl").read_bytes())
     assert metrics["iteration_2"]["Train/NumEpisodes"] == [13]
     assert (
