@@ -75,7 +75,7 @@ def statistics(iteration: Iteration, steps_per_second: float) -> dict[str, list[
         entry[f"{name}_episode_lengths"] = iteration.lengths[phase]
         entry[f"{name}_episode_returns"] = iteration.returns[phase]
         entry[f"{name}_average_return"] = [float(np.mean(iteration.returns[phase]))]
-    entry["train_average_steps_per_second"] = [steps_per_second]
+    entry["train_average_steps_per_second"] = [float(steps_per_second)]
     return entry
 
 

@@ -272,6 +272,22 @@ def test_what_a_run_writes(tmp_path):
     ]
 
 
+def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_path):
+    settings = {"protocol": PROTOCOL, "capacity": 150}
+    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    paths = [
+        tmp_path / "1" / "logs" / "log_2",
+        tmp_path / "1" / "metrics" / "pickle" / "pickle_2.pkl",
+    ]
+    before = [pickle.loads(path.read_bytes()) for path in paths]
+    assert type(before[0]["iteration_2"]["train_average_steps_per_second"][0]) is float
+    for path in paths:
+        path.unlink()
+    more = {**settings, "protocol": dataclasses.replace(PROTOCOL, num_iterations=4)}
+    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **more)
+    assert [pickle.loads(path.read_bytes()) for path in paths] == before
+
+
 def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
     # Rewards are whole numbers from -3 to 3.
     protocol = schedule.Protocol(
