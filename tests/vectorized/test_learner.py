@@ -1,5 +1,7 @@
 """One run's update and actions are those of Dopamine's JAX agents."""
 
+import functools
+
 import gin
 import jax
 import jax.numpy as jnp
@@ -51,19 +53,20 @@ def in_flax(params):
 
 AGENTS = [
     (
-        agents.VectorizedLogDQNAgent(gamma=0.9, c=0.7, beta_log=0.001),
-        lambda: log_dqn_agent.JaxLogDQNAgent(
-            NUM_ACTIONS, gamma=0.9, c=0.7, optimizer=optimizers.rmsprop_tf(learning_rate=0.001)
-        ),
+        functools.partial(agents.VectorizedLogDQNAgent, gamma=0.9, c=0.7, beta_log=0.001),
+        functools.partial(log_dqn_agent.JaxLogDQNAgent, NUM_ACTIONS, gamma=0.9, c=0.7),
     ),
     (
-        agents.VectorizedDQNAgent(gamma=0.9, learning_rate=0.001),
-        lambda: dqn_agent.JaxDQNAgent(
-            NUM_ACTIONS, gamma=0.9, loss_type="huber",
-            optimizer=optimizers.rmsprop_tf(learning_rate=0.001),
-        ),
+        functools.partial(agents.VectorizedDQNAgent, gamma=0.9, learning_rate=0.001),
+        functools.partial(dqn_agent.JaxDQNAgent, NUM_ACTIONS, gamma=0.9, loss_type="huber"),
     ),
-]  # fmt: skip
+]
+
+
+def twins(create, create_other, **settings):
+    """Our agent and Dopamine's."""
+    optimizer = optimizers.rmsprop_tf(learning_rate=0.001)
+    return create(**settings), create_other(optimizer=optimizer, **settings)
 
 
 @pytest.fixture(autouse=True)
@@ -73,12 +76,12 @@ def small_replay_memory():
     gin.clear_config()
 
 
-@pytest.mark.parametrize(("agent", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
-@pytest.mark.parametrize("num_runs", [1, 3])
-def test_updates_equal_the_agents(agent, create_other, num_runs):
+@pytest.mark.parametrize(("create", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
+@pytest.mark.parametrize(("num_runs", "n"), [(1, 3), (3, 1)])
+def test_updates_equal_the_agents(create, create_other, num_runs, n):
+    agent, other = twins(create, create_other, update_horizon=n)
     of_runs = filled([agent] * num_runs)
     run = num_runs - 1
-    other = create_other()
     params = jax.tree.map(
         lambda leaf: jnp.array(leaf if num_runs == 1 else leaf[run]), of_runs.weights.params
     )
@@ -96,7 +99,7 @@ def test_updates_equal_the_agents(agent, create_other, num_runs):
     key = of_runs._draw_keys if num_runs == 1 else of_runs._draw_keys[run]
     for number in (4, 8, 12):
         drawn = draws(num_runs, number)
-        slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, 1)
+        slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, n)
         batch = replay.transitions(replay.read(steps_of_run, np.asarray(slots)), 4, 0.9)
         statistics = of_runs.learn(drawn)
         if isinstance(agent, agents.VectorizedLogDQNAgent):
@@ -107,7 +110,7 @@ def test_updates_equal_the_agents(agent, create_other, num_runs):
             other.optimizer_state, other.online_params, loss = dqn_agent.train(
                 other.network_def, other.online_params, target, other.optimizer,
                 other.optimizer_state, batch.states, batch.actions, batch.next_states,
-                batch.rewards, batch.terminals, 0.9, "huber",
+                batch.rewards, batch.terminals, 0.9**n, "huber",
             )  # fmt: skip
             theirs = {"Losses/Loss": loss}
         for tag, value in theirs.items():
@@ -130,9 +133,8 @@ def test_updates_equal_the_agents(agent, create_other, num_runs):
             )
 
 
-@pytest.mark.parametrize("agent", [AGENTS[0][0]], ids=["LogDQN"])
-def test_a_memory_on_the_host_gives_the_same_updates_and_actions(agent):
-    device, host = (filled([agent] * 2, on_host=on_host) for on_host in (False, True))
+def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
+    device, host = (filled([AGENTS[0][0]()] * 2, on_host=on_host) for on_host in (False, True))
     rng = np.random.default_rng(1)
     for number in range(3):
         for of_runs in (device, host):
@@ -156,11 +158,11 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions(agent):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(("agent", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
-def test_actions_are_the_agents(agent, create_other):
+@pytest.mark.parametrize(("create", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
+def test_actions_are_the_agents(create, create_other):
     # Greedy for epsilon 0, in a stack that forgets at the beginning of an episode.
+    agent, other = twins(create, create_other)
     of_runs = learner.Learner([agent], PROBLEM, [NUM_ACTIONS], [1])
-    other = create_other()
     rng = np.random.default_rng(0)
     # (A network that tells states apart.)
     kernel = of_runs.weights.params["Output"]["kernel"]
@@ -185,7 +187,7 @@ def test_actions_are_the_agents(agent, create_other):
 
 
 def test_exploration_has_the_rate_asked_for():
-    agent = AGENTS[0][0]
+    agent = AGENTS[0][0]()
     problem = learner.Problem(toys.small_network, (3,), "uint8", 1, 8, 10)
     of_runs = learner.Learner([agent] * 3, problem, [2, 4, 4], [1, 2, 2])
     frames = np.zeros((3, 3), np.uint8)
@@ -214,7 +216,7 @@ def test_runs_and_purposes_have_random_numbers_of_their_own():
 
 
 def test_syncs_only_the_target_networks_that_are_due():
-    of_runs = filled([AGENTS[0][0]] * 2)
+    of_runs = filled([AGENTS[0][0]()] * 2)
     of_runs.learn(draws(2))
     start = jax.tree.map(np.asarray, of_runs.weights.target_params)
     of_runs.sync(np.array([False, True]))
@@ -228,7 +230,7 @@ def test_syncs_only_the_target_networks_that_are_due():
 
 
 def test_a_run_without_an_update_keeps_its_weights():
-    of_runs = filled([AGENTS[0][0]] * 2)
+    of_runs = filled([AGENTS[0][0]()] * 2)
     before = [of_runs.run_weights(run) for run in range(2)]
     of_runs.learn(draws(2)._replace(learns=np.array([True, False])))
     changed = [
@@ -303,7 +305,7 @@ def test_initial_weights():
 
 def test_actions_that_a_game_lacks_are_never_greedy():
     # Also where all of the game's own actions are bad.
-    for agent in (pair[0] for pair in AGENTS):
+    for agent in (create() for create, _ in AGENTS):
         params = agent.init(networks.nature, jax.random.key(0), (84, 84, 4), 3, 6)
         bias = np.zeros(6 * agent.num_heads, np.float32)
         bias[:6] = [-9, -8, -9, 9, 9, 9]

@@ -29,18 +29,18 @@ RUNS = [toys.log_dqn(gamma=gamma, c=c) for gamma in (0.5, 0.9, 0.96, 0.99) for c
 
 
 def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
-    # Two wholes: 1,000 steps each, with updates, syncs and evaluation phases.
+    # Updates, syncs and evaluation phases, which end at other steps in each run.
     protocol = schedule.Protocol(
         num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
     )
     settings = {"protocol": protocol, "stack_size": 2, "capacity": 300}
-    together = toys.make_job(tmp_path / "together", toys.Catch, RUNS, **settings)
-    batched = toys.make_job(tmp_path / "batched", toys.Catch, RUNS, group_size=None, **settings)
+    together = toys.make_job(tmp_path / "together", toys.Noise, RUNS, **settings)
+    batched = toys.make_job(tmp_path / "batched", toys.Noise, RUNS, group_size=None, **settings)
     for job in (together, batched):
         steps_of(job.job, 1000)
     for run in (0, 5):
         alone = toys.make_job(
-            tmp_path / "alone", toys.Catch, [RUNS[run]], seeds=[run + 1], **settings
+            tmp_path / "alone", toys.Noise, [RUNS[run]], seeds=[run + 1], **settings
         )
         steps_of(alone.job, 1000)
         expected = toys.weights(alone.job)[0]

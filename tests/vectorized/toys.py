@@ -68,11 +68,13 @@ class Toys:
     def __init__(self, create, num_runs):
         self._create = create
         self._toys = [create(run) for run in range(num_runs)]
+        self._frame_shape = self._toys[0].frame().shape
         self.num_actions = [toy.num_actions for toy in self._toys]
         self.sent = []
 
     def reset(self, starts, seeds):
-        frames = np.stack([toy.frame() for toy in self._toys])
+        # Those of other runs are of no meaning.
+        frames = np.full((len(self._toys), *self._frame_shape), 77, np.uint8)
         for run in np.flatnonzero(starts):
             self._toys[run] = self._create(int(seeds[run]))
             frames[run] = self._toys[run].reset()
