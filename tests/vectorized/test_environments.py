@@ -18,11 +18,12 @@ def test_every_game_has_its_rom(game):
 def test_frames_are_dopamines(game, monkeypatch):
     # Without sticky actions, whose random numbers the two take from different generators.
     create = environments.AtariVectorEnv
-    monkeypatch.setattr(
-        environments,
-        "AtariVectorEnv",
-        lambda *args, **settings: create(*args, **(settings | {"repeat_action_probability": 0.0})),
-    )
+
+    def create_without(*args, repeat_action_probability, **settings):
+        assert repeat_action_probability == 0.25  # Machado et al. (2018)
+        return create(*args, repeat_action_probability=0.0, **settings)
+
+    monkeypatch.setattr(environments, "AtariVectorEnv", create_without)
     ours = environments.AtariGames([game], 27000)
     theirs = atari.create_environment(game, sticky_actions=False, seed=0)
     assert ours.num_actions == [theirs.action_space.n]
@@ -57,27 +58,33 @@ def test_actions_stick():
 
 
 def test_a_game_is_the_same_beside_others_and_after_a_reset():
-    together = environments.AtariGames(["Pong", "Breakout", "Pong"], 27000)
-    alone = environments.AtariGames(["Pong"], 27000)
-    assert together.num_actions == [6, 4, 6]
+    together = environments.AtariGames(["Breakout", "Pong", "Breakout"], 27000)
+    alone = environments.AtariGames(["Breakout"], 27000)
+    assert together.num_actions == [4, 6, 4]
     rng = np.random.default_rng(0)
     seeds = np.array([3, 4, 5])
     expected = alone.reset(np.ones(1, bool), np.array([9]))
     together.reset(np.ones(3, bool), seeds)
-    for step in range(300):
+    ended, rewards = [], []
+    for step in range(600):
         actions = rng.integers(0, 4, 3)
         together.send(actions)
-        frames = together.receive().frames
+        beside = together.receive()
         if step == 99:  # Only the last game begins anew.
-            others = frames[:2].copy()
             seeds = np.array([0, 0, 9])
             frames = together.reset(np.array([False, False, True]), seeds)
             np.testing.assert_array_equal(frames[2], expected[0])
-            assert (others[0] != expected[0]).any()
+            assert (beside.frames[0] != expected[0]).any()
         elif step > 99:
             alone.send(actions[2:])
             results = alone.receive()
-            np.testing.assert_array_equal(frames[2], results.frames[0])
+            for ours, theirs in zip(beside, results, strict=True):
+                np.testing.assert_array_equal(ours[2], theirs[0])
+            ended.append(beside.ended)
+            rewards.append(beside.rewards)
+    # The games differ, so that a mix-up would have been seen.
+    for of_games in (np.array(ended), np.array(rewards)):
+        assert (of_games[:, 0] != of_games[:, 2]).any()
 
 
 def test_an_episode_ends_at_its_longest():

@@ -175,11 +175,12 @@ def test_runs_learn_at_the_same_steps():
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
-        plan.certain_updates()
+        certain = plan.certain_updates()
         plan.record(np.zeros(3), rng.random(3) < 0.2)
         plan.start(step)
         training = plan.phase == Phase.TRAINING
         learns, _ = plan.train()
+        assert not (certain & ~learns).any()
         plan.steps()
         if step > 20 and learns.any():
             np.testing.assert_array_equal(learns, training)

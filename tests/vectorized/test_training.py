@@ -110,7 +110,8 @@ PROTOCOL = schedule.Protocol(
     ("group_size", "on_host", "evaluation_steps"),
     [(1, False, 40), (None, True, 40), (None, False, 0), (1, True, 0)],
 )
-def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps):
+def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps, monkeypatch):
+    monkeypatch.setattr(runs, "_CHUNK_STEPS", 151)  # The last of 152 steps are a part of their own.
     settings = {
         "protocol": dataclasses.replace(PROTOCOL, evaluation_steps=evaluation_steps),
         "capacity": 150, "checkpoint_replay": True, "stack_size": 2, "group_size": group_size,
