@@ -365,6 +365,23 @@ def test_environment_seeds_differ():
     assert max(seeds) < 2**31
 
 
+def test_every_iteration_begins_with_its_own_seed(tmp_path, monkeypatch):
+    job, environments = toys.make_job(
+        tmp_path, toys.Noise, [toys.log_dqn()] * 2, seeds=[1, 7], protocol=PROTOCOL, capacity=150
+    )
+    reset, begun = environments.reset, {0: [], 1: []}
+
+    def note(starts, seeds):
+        for run in np.flatnonzero(starts):
+            begun[int(run)].append(int(seeds[run]))
+        return reset(starts, seeds)
+
+    monkeypatch.setattr(environments, "reset", note)
+    job.train()
+    for run, seed in ((0, 1), (1, 7)):
+        assert begun[run] == [training.environment_seed(seed, i) for i in range(3)]
+
+
 def test_reference_to_learner_state_is_checked(tmp_path):
     of_runs = learner.Learner(
         [toys.log_dqn()], toys.problem(toys.Catch), [toys.Catch.num_actions], [1]
