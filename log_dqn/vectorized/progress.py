@@ -1,6 +1,7 @@
 """Progress of a job in one line, without tqdm, which may not be there where only JAX is."""
 
 import datetime
+import shutil
 import sys
 import time
 
@@ -61,12 +62,14 @@ class Progress:
     def update(self) -> None:
         """Shows the line when it is time."""
         now = time.monotonic()
-        if now - self._last < self._period:
+        if now - self._last < self._period or self._schedule.finished:
             return
         self._last = now
         line = self.line(now - self._start)
         if self._in_place:
             self.clear()
+            # (A line that wraps can't be rewritten.)
+            line = line[: shutil.get_terminal_size().columns - 1]
             self._width = len(line)
             sys.stderr.write(line)
             sys.stderr.flush()
