@@ -16,6 +16,7 @@ import pytest
 from log_dqn import checkpoints, train_vectorized
 from log_dqn.results import runs
 from log_dqn.vectorized import runs as vectorized_runs
+from log_dqn.vectorized import training
 
 TINY = {
     "VectorizedRunner.num_iterations": 2,
@@ -182,6 +183,28 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
         "package zstandard isn't installed\n",
     )
     assert not (tmp_path / "new").exists()
+
+
+def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
+    jobs = []
+
+    class Job:
+        failures = ()
+
+        def __init__(self, *args):
+            jobs.append(args)
+
+        def train(self):
+            pass
+
+    monkeypatch.setattr(training, "Job", Job)
+    assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
+    ((job_runs, protocol, problem, _, found, checkpoint_replay, on_host, runs_per_call),) = jobs
+    assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
+    assert {run.agent.min_replay_history for run in job_runs} == {20}
+    assert (protocol.num_iterations, protocol.training_steps) == (2, 60)
+    assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
+    assert (found, checkpoint_replay, on_host, runs_per_call) == ([None, None], True, False, 1)
 
 
 def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
