@@ -104,7 +104,7 @@ def configure(args: argparse.Namespace) -> None:
         )
     for name in args.gin_files or [f"vectorized_{args.agent or train.DEFAULT_AGENT}.gin"]:
         path = train.find_gin_file(name)
-        with train.explained("gin_files", name):
+        with compat.quiet(), train.explained("gin_files", name):  # It may import TensorFlow.
             gin.parse_config_file(path)
     for binding in args.gin_bindings:
         with train.explained("gin_bindings", binding):
