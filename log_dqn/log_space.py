@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import mapping
-from log_dqn.mapping import Array, LogMapping, Scalar, as_number, check
+from log_dqn.checks import as_number, check
+from log_dqn.mapping import Array, LogMapping, Scalar
 
 LOSSES = ("huber", "mse")
 

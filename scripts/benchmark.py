@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn import checkpoints, compat
+from log_dqn import compat
+from log_dqn.run_folder import checkpoints
 
 with compat.quiet():
     import tensorflow as tf
@@ -32,8 +33,10 @@ with compat.quiet():
     from dopamine.tf.agents.dqn import dqn_agent
     from tqdm import tqdm
 
-    from log_dqn import atari, seeding
+    from log_dqn import atari
+    from log_dqn.games import GAMES
     from log_dqn.linear import benchmark as linear_benchmark
+    from log_dqn.single import seeding
     from log_dqn.sweeps import benchmark as sweep_benchmark
     from log_dqn.tf import agent_checkpoint, log_dqn_agent
 
@@ -290,7 +293,7 @@ def main() -> None:
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
     parser.add_argument("--rounds", type=int, default=60, help="blocks of agents' figures, sweeps")
-    parser.add_argument("--game", choices=atari.GAMES, default=GAME, help="game of checkpoint")
+    parser.add_argument("--game", choices=GAMES, default=GAME, help="game of checkpoint")
     parser.add_argument("--measure_memory_of", choices=list(AGENTS), help=argparse.SUPPRESS)
     args = parser.parse_args()
     other = "vectorized" if args.what == "vectorized" else args.framework

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 
 from tqdm import tqdm
 
-from log_dqn.results import baselines, comparison, games, report, runs
+from log_dqn.program import shell
+from log_dqn.results import baselines, comparison, references, report, runs
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
@@ -63,10 +64,15 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     add(
         "--video_pinball_random",
         type=_video_pinball_random,
-        default=games.VIDEO_PINBALL_RANDOM,
+        default=references.VIDEO_PINBALL_RANDOM,
         help="random score of VideoPinball (default: %(default)s; other tables have 0.0)",
     )
-    add("--repetitions", type=_positive, default=2000, help="bootstrap (default: %(default)s)")
+    add(
+        "--repetitions",
+        type=shell.at_least(1),
+        default=2000,
+        help="bootstrap (default: %(default)s)",
+    )
     flags = parser.parse_args(arguments)
     request = comparison.Request(
         results_dir=flags.results_dir,
@@ -107,7 +113,7 @@ def _iteration(text: str) -> int | str:
 
 
 def _video_pinball_random(text: str) -> float:
-    human = games.references()["VideoPinball"].human
+    human = references.references()["VideoPinball"].human
     try:
         value = float(text)
     except ValueError:
@@ -115,12 +121,6 @@ def _video_pinball_random(text: str) -> float:
     if not -math.inf < value < human:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number below the human score {human}")
     return value
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
-    return int(text)
 
 
 def show_progress(title: str, items: Sequence) -> Iterable:

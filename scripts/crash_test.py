@@ -23,11 +23,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from log_dqn import checkpoints, compat, train
+from log_dqn import compat, train
+from log_dqn.run_folder import checkpoints
 
 with compat.quiet():
     # Imported before the runs are forked, which saves each the seconds that it takes.
-    from log_dqn import runner  # noqa: F401
+    from log_dqn.single import runner  # noqa: F401
 
 ITERATIONS = 3
 ARGUMENTS = [

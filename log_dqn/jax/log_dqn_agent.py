@@ -15,13 +15,13 @@ from dopamine.metrics import statistics_instance
 from flax import linen as nn
 
 from log_dqn import log_space
+from log_dqn.checks import check
 from log_dqn.jax import (
     compat,  # noqa: F401  (mends Dopamine's JAX agents)
     heads,
     optimizers,
     update,
 )
-from log_dqn.mapping import check
 
 
 @gin.configurable

@@ -5,7 +5,7 @@ import math
 import gin
 import optax
 
-from log_dqn.mapping import as_number, check
+from log_dqn.checks import as_number, check
 
 
 @gin.configurable

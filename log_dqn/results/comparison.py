@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn.results import baselines, games, runs, scores
-from log_dqn.results.games import VIDEO_PINBALL_RANDOM
+from log_dqn import games
+from log_dqn.results import baselines, runs, scores
+from log_dqn.results import references as tables
+from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 
 Progress = Callable[[str, Sequence], Iterable]
 """Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
@@ -67,7 +69,7 @@ class Comparison:
     """
 
     request: Request
-    references: dict[str, games.Reference]
+    references: dict[str, tables.Reference]
     agents: list[str]
     own_agents: list[str]
     games: list[str]
@@ -152,7 +154,7 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
     for agent in agents:
         if not any(run.agent == agent for run in chosen):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
-    references = games.references(request.video_pinball_random)
+    references = tables.references(request.video_pinball_random)
     last = _last_iteration(request.iteration, chosen, note)
     scored, kept = [], []
     for run in chosen:
@@ -251,7 +253,7 @@ def _folders(results_dir: pathlib.Path | None) -> list[str]:
 def _games_of(results_dir: pathlib.Path | None) -> list[str]:
     """The published games that a results folder has runs of, or else the paper's 55."""
     found = {games.canonical(folder) for _, folder, *_ in _found(results_dir)}
-    return [game for game in games.published_games() if game in found] or games.paper55()
+    return [game for game in games.GAMES if game in found] or list(games.PAPER55)
 
 
 def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -387,7 +389,7 @@ def _note_unequal_iterations(
 def _common_games(
     agents: list[str],
     scored: list[scores.Score],
-    references: dict[str, games.Reference],
+    references: dict[str, tables.Reference],
     note: runs.Notify,
 ) -> list[str]:
     with_human = {s.game for s in scored if s.game in references}

@@ -9,7 +9,7 @@ from dopamine.discrete_domains import atari_lib
 from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn import log_space
-from log_dqn.mapping import check
+from log_dqn.checks import check
 from log_dqn.tf import heads
 from log_dqn.tf.namespace import xp
 

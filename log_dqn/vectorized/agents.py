@@ -13,9 +13,9 @@ import numpy as np
 import optax
 
 from log_dqn import log_space
+from log_dqn.checks import as_number, check
 from log_dqn.jax import update
 from log_dqn.jax.optimizers import rmsprop_tf
-from log_dqn.mapping import as_number, check
 from log_dqn.vectorized import networks
 
 HEAD_INITS = ("asymmetric", "symmetric")

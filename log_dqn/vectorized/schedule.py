@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import gin
 import numpy as np
 
-from log_dqn.mapping import check
+from log_dqn.checks import check
 from log_dqn.vectorized import agents
 from log_dqn.vectorized.learner import Draws, Steps
 

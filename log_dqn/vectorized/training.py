@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from log_dqn.stopping import RunStopped
+from log_dqn.program.stopping import RunStopped
 from log_dqn.vectorized import progress
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import Environments, Results

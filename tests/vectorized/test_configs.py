@@ -5,7 +5,7 @@ import dataclasses
 import gin
 import pytest
 
-from log_dqn import train
+from log_dqn.program import gin_files
 from log_dqn.vectorized import agents, schedule
 
 RUNNER = {
@@ -82,12 +82,12 @@ def clean_gin():
 
 
 def test_every_file_is_covered():
-    assert {path.name for path in train.config_dir().glob("vectorized_*.gin")} == set(EXPECTED)
+    assert {path.name for path in gin_files.config_dir().glob("vectorized_*.gin")} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    gin.parse_config_file(train.find_gin_file(name))
+    gin.parse_config_file(gin_files.find_gin_file(name))
     bound = {
         selector.rsplit(".", 1)[-1]: parameters
         for (_, selector), parameters in gin.config._CONFIG.items()

@@ -10,7 +10,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from log_dqn import checkpoints, stopping
+from log_dqn.program import stopping
+from log_dqn.run_folder import checkpoints
 from log_dqn.vectorized import agents, learner, runs, schedule, training
 from log_dqn.vectorized.schedule import Phase
 

@@ -12,23 +12,17 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 from dopamine.metrics import pickle_collector
 
-from log_dqn import (
-    agents,
-    checkpoints,
-    progress,
-    random_state,
-    run_config,
-    safe_pickle,
-    seeding,
-)
+from log_dqn.checks import check, check_count
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
-from log_dqn.mapping import check
-from log_dqn.stopping import RunStopped
+from log_dqn.program import progress
+from log_dqn.program.gin_files import bound
+from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import checkpoints, configuration, safe_pickle
+from log_dqn.single import agents, random_state, seeding
 from log_dqn.tf import agent_checkpoint, graph_hooks
 
 # What can be done where a run can't go on.
@@ -37,20 +31,17 @@ _REMEDY = "--restart starts over"
 
 def schedule() -> str:
     """Returns the configured schedule, `continuous_train_and_eval` unless gin says otherwise."""
-    try:
-        return gin.query_parameter("create_runner.schedule")
-    except ValueError:
-        return "continuous_train_and_eval"
+    return bound("create_runner.schedule", "continuous_train_and_eval")
 
 
 def operative_config() -> str:
     """Returns the gin configuration in force, in gin's language, a parameter a line."""
     # Dopamine's create_agent and create_runner are configured, but not called.
     return (
-        f"{run_config.operative()}\n"
-        f"# Parameters for create_agent:\n{run_config.RULE}\n"
+        f"{configuration.operative()}\n"
+        f"# Parameters for create_agent:\n{configuration.RULE}\n"
         f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
-        f"# Parameters for create_runner:\n{run_config.RULE}\n"
+        f"# Parameters for create_runner:\n{configuration.RULE}\n"
         f"create_runner.schedule = {schedule()!r}\n"
     )
 
@@ -107,7 +98,8 @@ class ProgressRunner(run_experiment.Runner):
         # (None would let episodes go on over the end of an iteration, where no checkpoint of the
         # environment is exact.)
         counts["max_steps_per_episode"] = self._max_steps_per_episode
-        agents.check_counts(counts)
+        for name, value in counts.items():
+            check_count(name, value)
         check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
         super()._create_directories()
 
@@ -230,13 +222,13 @@ class ProgressRunner(run_experiment.Runner):
             ) from error
 
     def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
-        then = run_config.parameters(manifest["config"])
-        now = run_config.parameters(self._config)
+        then = configuration.parameters(manifest["config"])
+        now = configuration.parameters(self._config)
         # A seed that wasn't given was drawn; not given again, it is kept.
         then["seed_everything.seed"] = manifest["seed"]
         if now["seed_everything.seed"] is None:
             now["seed_everything.seed"] = manifest["seed"]
-        differences = run_config.differences(then, now)
+        differences = configuration.differences(then, now)
         if differences:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import gym_lib
 
-from log_dqn import seeding, train
+from log_dqn import train
+from log_dqn.single import seeding
 
 
 @pytest.fixture(autouse=True)

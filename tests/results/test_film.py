@@ -12,9 +12,10 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from log_dqn import play, runner, train
+from log_dqn.results import film
+from log_dqn.single import runner, start
 
-SCRIPT = pathlib.Path(__file__).parents[1] / "scripts" / "play.py"
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "film.py"
 
 
 def clear():
@@ -35,7 +36,7 @@ def write_run(run_dir, agent_name):
     clear()
     small = [f"{m}.replay_capacity = 500" for m in
              ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer")]  # fmt: skip
-    train.configure([], small, game="Breakout", agent=agent_name, seed=5)
+    start.configure([], small, game="Breakout", agent=agent_name, seed=5)
     with tf.Graph().as_default():
         experiment = runner.create_runner(str(run_dir))
         agent = experiment._agent
@@ -59,21 +60,21 @@ def test_newest_weights_of_either_layout(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     prefix = str(tmp_path / "checkpoints" / "tf_ckpt-10")
-    assert play.newest_weights(tmp_path) == (prefix, 10)
+    assert film.newest_weights(tmp_path) == (prefix, 10)
     (tmp_path / "checkpoints/11").mkdir()
     (tmp_path / "checkpoints/11/weights.index").touch()
     (tmp_path / "checkpoints/.writing-12").mkdir()
     (tmp_path / "checkpoints/.writing-12/weights.index").touch()
-    assert play.newest_weights(tmp_path) == (str(tmp_path / "checkpoints/11/weights"), 11)
+    assert film.newest_weights(tmp_path) == (str(tmp_path / "checkpoints/11/weights"), 11)
 
 
 def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
     run_dir, weights = log_dqn
-    agent, environment = play.load(run_dir, seed=1)
+    agent, environment = film.load(run_dir, seed=1)
     restored = agent._sess.run(agent.online_convnet.trainable_weights)
     for ours, saved in zip(restored, weights, strict=True):
         np.testing.assert_array_equal(ours, saved)
-    steps = list(play.play(agent, environment, max_steps=12))
+    steps = list(film.play(agent, environment, max_steps=12))
     assert len(steps) == 12
     # Independent of the package: tq from the last layer, q = exp((tq - d) / c), equation 13's d.
     outputs = agent._sess.run(agent._net_outputs, {agent.state_ph: agent.state})
@@ -82,9 +83,9 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
     q_minus = np.exp(outputs[1][0] / c + k * np.log(gamma))  # d = -c k ln(gamma) for q_init = 0
     # play() leaves the agent in the state of its last step.
     np.testing.assert_allclose(
-        play.action_values(agent), [q_plus, q_minus, q_plus - q_minus], rtol=1e-5
+        film.action_values(agent), [q_plus, q_minus, q_plus - q_minus], rtol=1e-5
     )
-    np.testing.assert_array_equal(steps[-1].values, play.action_values(agent))
+    np.testing.assert_array_equal(steps[-1].values, film.action_values(agent))
     greedy = [step.action == step.values[2].argmax() for step in steps]
     assert np.mean(greedy) > 0.9  # epsilon is 0.001.
     assert steps[0].screen.shape == (210, 160, 3)
@@ -94,8 +95,8 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
 @pytest.mark.parametrize("agent_name", ["dqn", "rainbow"])
 def test_other_agents_show_q_alone(tmp_path, agent_name):
     write_run(tmp_path, agent_name)
-    agent, environment = play.load(tmp_path, seed=1)
-    [step] = play.play(agent, environment, max_steps=1)
+    agent, environment = film.load(tmp_path, seed=1)
+    [step] = film.play(agent, environment, max_steps=1)
     assert step.values.shape == (1, 4)
     assert step.action == step.values[0].argmax()
 
@@ -132,12 +133,12 @@ def test_the_score_holds_the_last_reward():
             return 0
 
     game = Game()
-    steps = list(play.play(Agent(), game, max_steps=10))
+    steps = list(film.play(Agent(), game, max_steps=10))
     assert [(step.screen, step.action, step.score) for step in steps] == [
         (0, 1, 1.0), (1, 0, 3.0), (2, 0, 7.0),
     ]  # fmt: skip
     assert game.actions == [1, 0, 0]
-    assert [step.score for step in play.play(Agent(), Game(), max_steps=2)] == [1.0, 3.0]
+    assert [step.score for step in film.play(Agent(), Game(), max_steps=2)] == [1.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -150,15 +151,15 @@ def test_the_score_holds_the_last_reward():
     ],
 )
 def test_bounds_of_a_strip_differ(low, high, texts):
-    assert play._bounds(low, high) == texts
+    assert film._bounds(low, high) == texts
 
 
 def test_painter_marks_the_chosen_action():
     screen = np.full((210, 160, 3), 77, np.uint8)
-    painter = play.Painter("run", ["NOOP", "FIRE"])
+    painter = film.Painter("run", ["NOOP", "FIRE"])
     values = np.array([[0.5, 1.0], [0.1, 0.2], [0.4, 0.8]])
     for _ in range(3):
-        frame = np.asarray(painter.frame(play.Step(screen, values, 1, 4.0)))
+        frame = np.asarray(painter.frame(film.Step(screen, values, 1, 4.0)))
     assert frame.shape == (630, 1104, 3)
     assert (frame[48:, :480] == 77).all()
     chosen = np.argwhere((frame == (0xD5, 0x5E, 0)).all(axis=2))

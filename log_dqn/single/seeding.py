@@ -8,7 +8,7 @@ import gin
 import numpy as np
 import tensorflow as tf
 
-from log_dqn.mapping import check
+from log_dqn.checks import check_count
 
 
 @gin.configurable
@@ -29,8 +29,7 @@ def seed_everything(seed: int | None = None) -> int:
     """
     if seed is None:
         seed = secrets.randbits(31)
-    is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**32
-    check("seed", seed, is_seed, "a whole number from 0 to 4294967295")
+    check_count("seed", seed, 0, 2**32 - 1)
     random.seed(seed)
     np.random.seed(seed)
     tf.compat.v1.set_random_seed(seed)

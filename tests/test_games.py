@@ -1,34 +1,19 @@
-"""The tables and the sets of games."""
+"""Names and sets of games."""
 
 import pytest
 
-from log_dqn import atari
-from log_dqn.results import games
-
-
-def test_references_are_wang_et_al_table_2():
-    table = games.references()
-    assert len(table) == 57
-    assert table["Alien"] == (227.8, 7127.7)
-    assert table["Zaxxon"] == (32.5, 9173.3)
-    assert table["VideoPinball"] == (16256.9, 17667.9)
-    assert games.references(0.0)["VideoPinball"] == (0.0, 17667.9)
-    assert all(reference.human > reference.random for reference in table.values())
+from log_dqn import games
 
 
 def test_sets():
     paper55 = games.select(["paper55"])
     assert len(paper55) == 55
-    assert set(paper55) < set(games.published_games())
+    assert set(paper55) < set(games.GAMES)
     assert not {"Defender", "Surround"} & set(paper55)
     assert games.select(["paper6"]) == list(games.PAPER6)
     assert set(games.PAPER6) | set(games.ATARI5) <= set(paper55)
     assert len(games.ATARI5) == 5
-    assert set(games.select(["all60"])) == set(games.published_games())
-
-
-def test_published_games_are_those_that_can_be_trained():
-    assert set(games.published_games()) == set(atari.GAMES)
+    assert set(games.select(["all60"])) == set(games.GAMES)
 
 
 def test_select_mixes_sets_and_spellings():
@@ -46,7 +31,7 @@ def test_unknown_game_gets_the_nearest_names():
 
 def test_games_to_train_are_the_60_of_the_baselines():
     assert games.select_to_train(["paper6", "pong"]) == [*games.PAPER6, "Pong"]
-    assert set(games.select_to_train(["all60"])) == set(atari.GAMES)
+    assert set(games.select_to_train(["all60"])) == set(games.GAMES)
 
 
 @pytest.mark.parametrize("names", [["Pong", "Surround"], []])

@@ -13,8 +13,9 @@ import gin
 import numpy as np
 import pytest
 
-from log_dqn import checkpoints, train_vectorized
+from log_dqn import train_vectorized
 from log_dqn.results import runs
+from log_dqn.run_folder import checkpoints
 from log_dqn.vectorized import runs as vectorized_runs
 from log_dqn.vectorized import training
 
@@ -197,6 +198,9 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
         def train(self):
             pass
 
+        def stop(self, number):
+            pass
+
     monkeypatch.setattr(training, "Job", Job)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
     ((job_runs, protocol, problem, _, found, checkpoint_replay, on_host, runs_per_call),) = jobs
@@ -208,11 +212,11 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
 
 
 def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
-    def create_job(args, stack):
+    def prepare(args, stack):
         with pytest.raises(SystemExit):  # As Python does in a destructor.
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(train_vectorized, "_create_job", create_job)
+    monkeypatch.setattr(train_vectorized, "_prepare", prepare)
     assert run(*arguments(tmp_path)) == 143
     assert capsys.readouterr() == ("", "")
 
@@ -224,7 +228,7 @@ def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys)
     assert run(*arguments(tmp_path, VectorizedLogDQNAgent__gamma=0.5)) == 2
     error = capsys.readouterr().err
     assert "VectorizedLogDQNAgent.gamma was 0.96 and is 0.5" in error
-    from log_dqn import lock
+    from log_dqn.run_folder import lock
 
     folder = tmp_path / "log_dqn" / "Centipede"
     shutil.copytree(folder, folder.with_name("Pong"))

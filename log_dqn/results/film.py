@@ -10,7 +10,9 @@ import matplotlib.font_manager
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from log_dqn import agents, atari, seeding, train
+from log_dqn import atari
+from log_dqn.program.gin_files import bound
+from log_dqn.single import agents, seeding, start
 from log_dqn.tf import log_dqn_agent
 
 FRAMES_PER_SECOND = 15
@@ -84,14 +86,13 @@ def load(run_dir: pathlib.Path, seed: int) -> tuple[Any, Any]:
     if not config.is_file():
         raise ValueError(f"--run={run_dir}: not a run; it has no operative_config.gin")
     prefix, _ = newest_weights(run_dir)
-    train.configure([str(config)], [], seed=seed)
+    start.configure([str(config)], [], seed=seed)
     with gin.unlock_config():
         for memory in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer"):
             gin.bind_parameter(f"{memory}.replay_capacity", 1000)
-    try:
-        game = gin.query_parameter("create_environment.game_name")
-    except ValueError:
-        raise ValueError(f"--run={run_dir}: not a run on an Atari game") from None
+    game = bound("create_environment.game_name")
+    if game is None:
+        raise ValueError(f"--run={run_dir}: not a run on an Atari game")
     agents.prepare_tensorflow()
     seeding.seed_everything()
     environment = atari.create_environment(game, seed=seed)

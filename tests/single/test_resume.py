@@ -14,7 +14,9 @@ import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
-from log_dqn import agents, lock, runner, train
+from log_dqn import train
+from log_dqn.run_folder import lock
+from log_dqn.single import agents, runner, start
 from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
 
 SEED = "--seed=4"
@@ -275,7 +277,7 @@ def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
 def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     arguments = [f"--agent={agent}", *tiny(agent_class)]
     host = tmp_path / "host"
-    train.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
+    start.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
                     "Centipede", agent, 4)  # fmt: skip
     with tf.Graph().as_default():
         host_runner = run_experiment.Runner(str(host), agents.create_agent)
@@ -317,7 +319,7 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
 
 def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
     host = tmp_path / "host"
-    train.configure([], [a.removeprefix("--gin_bindings=") for a in tiny()[1:]],
+    start.configure([], [a.removeprefix("--gin_bindings=") for a in tiny()[1:]],
                     "Centipede", "log_dqn", 4)  # fmt: skip
     with tf.Graph().as_default():
         run_experiment.Runner(str(host), agents.create_agent).run_experiment()

@@ -5,7 +5,6 @@ import inspect
 import math
 from typing import Any
 
-import gin
 import jax
 import tensorflow as tf
 from dopamine.jax.agents.dqn import dqn_agent as jax_dqn_agent
@@ -19,9 +18,12 @@ from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
 from log_dqn import compat, log_space
+from log_dqn.checks import as_number, check, check_count
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
-from log_dqn.mapping import as_number, check
+from log_dqn.program.gin_files import bound
 from log_dqn.tf import graph_hooks, log_dqn_agent
+
+_UNBOUND = object()
 
 AGENTS = {
     "log_dqn": log_dqn_agent.LogDQNAgent,
@@ -43,26 +45,9 @@ def agent_name() -> str:
     Raises:
         ValueError: if it names none, or an unknown one.
     """
-    try:
-        name = gin.query_parameter("create_agent.agent_name")
-    except ValueError:
-        name = None
+    name = bound("create_agent.agent_name")
     check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
     return name
-
-
-def check_counts(settings: dict[str, Any]) -> None:
-    """Checks that settings are whole numbers of at least 1.
-
-    Args:
-        settings: values by name.
-
-    Raises:
-        ValueError: if one isn't.
-    """
-    for name, value in settings.items():
-        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        check(name, value, is_count, "a whole number, at least 1")
 
 
 def _parameters(agent_class: type) -> list[str]:
@@ -94,9 +79,8 @@ def _check_bindings_are_read(agent: str) -> None:
     for cls in agent_classes():
         for parameter in _parameters(cls):
             binding = f"{cls.__name__}.{parameter}"
-            try:
-                value = gin.query_parameter(binding)
-            except ValueError:  # It isn't bound.
+            value = bound(binding, _UNBOUND)
+            if value is _UNBOUND:
                 continue
             allowed = f"left out, since {agent} "
             allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
@@ -106,11 +90,8 @@ def _check_bindings_are_read(agent: str) -> None:
 def _check_agent_settings(agent_class: str) -> None:
     """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
 
-    def bound(name: str, default: Any) -> Any:
-        try:
-            value = gin.query_parameter(name)
-        except ValueError:
-            return default
+    def literal(name: str, default: Any) -> Any:
+        value = bound(name, default)
         # References (@...) and macros (%...) are checked by what they name.
         return value if isinstance(value, (int, float, str, tuple, type(None))) else default
 
@@ -118,25 +99,25 @@ def _check_agent_settings(agent_class: str) -> None:
         "update_period", "target_update_period", "update_horizon", "stack_size",
         "summary_writing_frequency",
     ):  # fmt: skip
-        check_counts({name: bound(f"{agent_class}.{name}", 1)})
+        check_count(name, literal(f"{agent_class}.{name}", 1))
     for name in ("epsilon_train", "epsilon_eval"):
-        epsilon = bound(f"{agent_class}.{name}", 0)
+        epsilon = literal(f"{agent_class}.{name}", 0)
         check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
-    gamma = bound(f"{agent_class}.gamma", 0.5)
+    gamma = literal(f"{agent_class}.gamma", 0.5)
     check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
-    history = bound(f"{agent_class}.min_replay_history", 0)
+    history = literal(f"{agent_class}.min_replay_history", 0)
     is_number = 0 <= as_number(history) < math.inf
     check("min_replay_history", history, is_number, "0 or a positive number")
-    period = bound(f"{agent_class}.epsilon_decay_period", 1)
+    period = literal(f"{agent_class}.epsilon_decay_period", 1)
     is_positive = 0 < as_number(period) < math.inf
     check("epsilon_decay_period", period, is_positive, "a positive number")
-    loss = bound(f"{agent_class}.loss_type", "mse")
+    loss = literal(f"{agent_class}.loss_type", "mse")
     check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
-    epsilon_fn = bound(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
+    epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
     check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
     for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
         for name in ("batch_size", "replay_capacity", "max_capacity"):
-            check_counts({name: bound(f"{replay}.{name}", 1)})
+            check_count(name, literal(f"{replay}.{name}", 1))
 
 
 def check_settings(agent: str) -> None:

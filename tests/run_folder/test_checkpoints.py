@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from log_dqn import checkpoints, compressed_array
+from log_dqn.run_folder import arrays, checkpoints
 
 
 def save(text):
@@ -124,16 +124,16 @@ def test_an_unfinished_first_checkpoint_is_a_fresh_start(tmp_path):
 )
 def test_arrays_come_back_as_they_were(tmp_path, array):
     path = tmp_path / "a.npy.zst"
-    compressed_array.save(path, array)
+    arrays.save(path, array)
     target = np.full((len(array) + 2, *array.shape[1:]), 7, array.dtype)
-    compressed_array.load_into(path, target)
+    arrays.load_into(path, target)
     np.testing.assert_array_equal(target[: len(array)], array)
     assert (target[len(array) :] == 7).all()
 
 
 def test_the_file_is_numpys_format_within_zstandard(tmp_path):
     array = np.arange(12, dtype=np.int16).reshape(3, 4)
-    compressed_array.save(tmp_path / "a", array)
+    arrays.save(tmp_path / "a", array)
     with zstandard.open(tmp_path / "a") as file:
         np.testing.assert_array_equal(np.load(io.BytesIO(file.read())), array)
 
@@ -148,10 +148,10 @@ def test_the_file_is_numpys_format_within_zstandard(tmp_path):
 def test_a_damaged_array_is_not_taken(tmp_path, hurt, message):
     path = tmp_path / "a"
     array = np.random.default_rng(0).integers(9, size=(1000, 10), dtype=np.uint8)
-    compressed_array.save(path, array)
+    arrays.save(path, array)
     hurt(path)
     with pytest.raises(ValueError, match=message):
-        compressed_array.load_into(path, np.empty_like(array))
+        arrays.load_into(path, np.empty_like(array))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_a_damaged_array_is_not_taken(tmp_path, hurt, message):
     [np.empty((9, 3), np.uint8), np.empty((10, 4), np.uint8), np.empty((10, 3), np.int8)],
 )
 def test_an_array_that_does_not_fit_is_not_taken(tmp_path, target):
-    compressed_array.save(tmp_path / "a", np.zeros((10, 3), np.uint8))
+    arrays.save(tmp_path / "a", np.zeros((10, 3), np.uint8))
     with pytest.raises(ValueError, match=r"holds uint8 of shape \(10, 3\), which doesn't fit"):
-        compressed_array.load_into(tmp_path / "a", target)
+        arrays.load_into(tmp_path / "a", target)
 
 
 def test_replace_file_is_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -187,21 +187,21 @@ def test_replace_file_is_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_an_array_with_more_behind_it_is_not_taken(tmp_path):
     path = tmp_path / "a"
     array = np.arange(10, dtype=np.uint8)
-    compressed_array.save(path, array)
+    arrays.save(path, array)
     plain = zstandard.open(path).read()
     path.write_bytes(zstandard.compress(plain + b"x"))
     with pytest.raises(ValueError, match="a is longer than it says"):
-        compressed_array.load_into(path, np.empty_like(array))
+        arrays.load_into(path, np.empty_like(array))
 
 
 def test_pieces_of_bytes_come_back(tmp_path):
     parts = [b"one", b"", b"three" * 10**6]
-    compressed_array.save_parts(tmp_path / "a", parts)
+    arrays.save_parts(tmp_path / "a", parts)
     sizes = [len(part) for part in parts]
-    assert list(compressed_array.load_parts(tmp_path / "a", sizes)) == parts
+    assert list(arrays.load_parts(tmp_path / "a", sizes)) == parts
     for wrong, message in (([3], "longer than it says"), ([*sizes, 1], "ends early")):
         with pytest.raises(ValueError, match=message):
-            list(compressed_array.load_parts(tmp_path / "a", wrong))
+            list(arrays.load_parts(tmp_path / "a", wrong))
 
 
 def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ import struct
 import numpy as np
 import pytest
 
-from log_dqn import safe_pickle
+from log_dqn.run_folder import safe_pickle
 
 
 def loads(data):
