@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import absl.logging
 import gin
 
-from log_dqn import checkpoints, compat, lock
+from log_dqn import __version__, checkpoints, compat, lock
 from log_dqn.mapping import check
 
 # The agent whose gin file is used when neither an agent nor a gin file is given.
@@ -30,7 +30,12 @@ _GAME_PARAMETERS = ("create_environment.game_name", "atari_lib.create_atari_envi
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and which knows `--version`."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Takes what ArgumentParser takes."""
+        super().__init__(**settings)
+        self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""
