@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
+from log_dqn import __version__
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder.checkpoints import CheckpointError
 
@@ -18,7 +19,12 @@ _SETTING_ERRORS = (
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and which knows `--version`."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Takes what ArgumentParser takes."""
+        super().__init__(**settings)
+        self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""

@@ -10,10 +10,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_killed_runs_come_back_as_if_nothing_had_happened():
-    # `scripts/crash_test.py --kills=200` is the long version. It forks, and so wants a process
+    # `python -m tests.crash --kills=200` is the long version. It forks, and so wants a process
     # in which TensorFlow has not run.
     process = subprocess.run(
-        [sys.executable, "scripts/crash_test.py", "--kills=3", "--seed=1"],
+        [sys.executable, "-m", "tests.crash", "--kills=3", "--seed=1"],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

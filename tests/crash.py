@@ -1,6 +1,6 @@
 """Kills a small real training run at random moments, and checks that it always comes back.
 
-    python scripts/crash_test.py --kills=200
+    python -m tests.crash --kills=200
 
 A trial starts a run of Centipede, kills it with SIGKILL at a random moment (every second trial
 while a checkpoint is being written), starts it again, and checks that it goes on after the

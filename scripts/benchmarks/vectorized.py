@@ -1,6 +1,4 @@
-"""Measures vectorized training: agent steps per second of 1, 2, 4, ... runs, and what limits them.
-
-    python scripts/benchmark_vectorized.py --runs 1 2 4 8 16
+"""Vectorized training: agent steps per second of 1, 2, 4, ... runs, and what limits them.
 
 The columns: agent steps per second of all runs together, and of each; the share of the time that
 the host spends waiting for the environments, on acting (with the wait for the device) and on
@@ -12,22 +10,21 @@ Where TensorFlow and Dopamine are installed, one run is then measured against Do
 TensorFlow DQN, in turn, in the same process.
 """
 
-import argparse
 import importlib.util
 import pathlib
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gin
 import jax
 import numpy as np
 
-from log_dqn import compat, scan
+from benchmarks import measuring
+from log_dqn import scan
 from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
 
-GAME = "Pong"
 # Random play before anything is measured, in agent steps.
 _WARM_UP = 220
 
@@ -39,14 +36,16 @@ def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> trainin
         networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
     )
     job_runs = [
-        runs.Run(agent, scan.Setting("", {}), GAME, seed, settings, "", pathlib.Path(folder))
+        runs.Run(
+            agent, scan.Setting("", {}), measuring.GAME, seed, settings, "", pathlib.Path(folder)
+        )
         for seed in range(1, num_runs + 1)
     ]
     job = training.Job(
         job_runs,
         schedule.Protocol(training_steps=10**9, replay_capacity=capacity),
         problem,
-        environments.AtariGames([GAME] * num_runs, 27000),
+        environments.AtariGames([measuring.GAME] * num_runs, 27000),
         group_size=training.runs_per_call(),
     )
     for _ in range(_WARM_UP + 12):
@@ -123,14 +122,11 @@ def ceilings(job: training.Job, at_least: float) -> dict[str, float]:
 
 def against_dopamine(agent: str, rounds: int, folder: str) -> None:
     """Measures one run and Dopamine's TensorFlow DQN in turn."""
-    with compat.quiet():
-        import benchmark
-        import tensorflow as tf
+    from benchmarks import agents_tf
 
-        tf.get_logger().setLevel("ERROR")
-        tf.compat.v1.disable_v2_behavior()
-        gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
-        dopamine = benchmark.Learner("DQN", replay_steps=500)
+    agents_tf.set_up()
+    gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
+    dopamine = agents_tf.Player("DQN", replay_steps=500)
     job = create_job(agent, 1, 10_000, folder)
     steps = 40
 
@@ -139,37 +135,34 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
             job.step()
         jax.block_until_ready(job._learners[0].weights)
 
-    times = benchmark.interleave(
+    times = measuring.interleave(
         {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
     )
-    print(f"{'':<22}{'one run':>10}{'DQN':>13}")
-    ours_per_second, theirs = (steps / times[name] for name in ("ours", "dopamine"))
-    benchmark.report("whole loop", ours_per_second, theirs, "steps/s")
+    measuring.print_heading("one run", "DQN")
+    measuring.print_ratio("whole loop", steps / times["ours"], steps / times["dopamine"], "steps/s")
 
 
-def main() -> None:
-    """Runs the measurements."""
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--runs", type=int, nargs="*", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--agent", choices=list(agents.AGENTS), default="log_dqn")
-    parser.add_argument("--capacity", type=int, default=10_000, help="transitions of a run")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each figure, at least")
-    parser.add_argument("--rounds", type=int, default=40, help="blocks against Dopamine")
-    args = parser.parse_args()
+def run(
+    runs_at_once: Sequence[int], agent: str, capacity: int, at_least: float, rounds: int
+) -> None:
+    """Prints a line for each number of runs, then one run against Dopamine.
 
-    device = jax.devices()[0]
-    print(f"{GAME}, {args.agent}, batch size 32, JAX {jax.__version__} on {device.device_kind}")
+    Args:
+        runs_at_once: numbers of runs.
+        agent: a key of `agents.AGENTS`.
+        capacity: transitions that a run remembers.
+        at_least: seconds of each figure.
+        rounds: blocks against Dopamine.
+    """
+    device = jax.devices()[0].device_kind
+    print(f"{measuring.GAME}, {agent}, batch size 32, JAX {jax.__version__} on {device}")
     names = ("runs", "steps/s", "a run", "env", "act", "learn", "| env", "acting", "updates", "")
     print(("{:>5}{:>9}{:>8}{:>7}{:>7}{:>7}{:>9}{:>9}{:>9}{:>12}").format(*names))
     with tempfile.TemporaryDirectory() as folder:
-        for num_runs in args.runs:
-            job = create_job(args.agent, num_runs, args.capacity, folder)
-            step, shares = split(job, args.seconds)
-            alone = ceilings(job, args.seconds / 3)
+        for num_runs in runs_at_once:
+            job = create_job(agent, num_runs, capacity, folder)
+            step, shares = split(job, at_least)
+            alone = ceilings(job, at_least / 3)
             speed = num_runs / step
             lower = num_runs / max(alone["environments"], alone["updates"])
             print(
@@ -181,8 +174,4 @@ def main() -> None:
             )
             del job
         if all(importlib.util.find_spec(name) for name in ("tensorflow", "dopamine")):
-            against_dopamine(args.agent, args.rounds, folder)
-
-
-if __name__ == "__main__":
-    main()
+            against_dopamine(agent, rounds, folder)
