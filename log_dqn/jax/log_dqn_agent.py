@@ -172,7 +172,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         self._train = jax.jit(
             functools.partial(
                 update.train_step,
-                functools.partial(update.batch_loss, self._update.constants, self._loss_type),
+                functools.partial(update.batch_loss, self._update.rule, self._loss_type),
                 self.network_def.batch_outputs,
                 self.optimizer,
             ),

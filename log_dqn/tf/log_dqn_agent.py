@@ -121,7 +121,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
         check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")
         self._head_init = head_init
-        self._loss = loss
+        self._loss_type = loss
         self._dtype = dtype
         super().__init__(
             sess,
@@ -159,7 +159,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         self.online_convnet = self._create_network(name="Online")
         self.target_convnet = self._create_network(name="Target")
         self._net_outputs = heads.split_heads(self.online_convnet(self.state_ph).q_values)
-        self._q_argmax = self._update.constants.greedy_actions(self._net_outputs, xp)[0]
+        self._q_argmax = self._update.rule.greedy_actions(self._net_outputs, xp)[0]
         self._replay_net_outputs = heads.split_heads(
             self.online_convnet(self._replay.states).q_values
         )
@@ -167,49 +167,20 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             self.target_convnet(self._replay.next_states).q_values
         )
 
-    def _build_target_q_op(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Builds ln U_+ and ln U_-, each of shape [batch_size] (equation 11)."""
-        return self._update.constants.log_targets(
+    def _build_train_op(self) -> tf.Operation:
+        """Builds an update from one batch, and TensorBoard scalars."""
+        self._mean_loss, statistics = log_space.batch_loss(
+            self._update.rule,
+            self._loss_type,
+            self._replay_net_outputs,
             self._replay_next_target_net_outputs,
+            tf.cast(self._replay.actions, tf.int64),
             tf.cast(self._replay.rewards, self._dtype),
             tf.cast(self._replay.terminals, tf.bool),
+            tf.stop_gradient,
             xp,
         )
-
-    def _build_train_op(self) -> tf.Operation:
-        """Builds an update from one batch: the mean of loss(y_+ - tq_+) + loss(y_- - tq_-)."""
-        plus, minus = (
-            log_space.select(tq, tf.cast(self._replay.actions, tf.int64), xp)
-            for tq in self._replay_net_outputs
-        )
-        td_errors = self._update.constants.td_errors((plus, minus), self._build_target_q_op(), xp)
-        losses = [
-            # The value is y - tq, of which only -tq carries a gradient. (y itself is never
-            # computed: y - tq would lose the digits of a small difference.)
-            log_space.loss(tf.stop_gradient(td) - (tq - tf.stop_gradient(tq)), self._loss, xp)
-            for td, tq in zip(td_errors, (plus, minus), strict=True)
-        ]
         if self.summary_writer is not None:
-            self._build_summaries(losses, (plus, minus))
-        self._mean_loss = tf.reduce_mean(losses[0] + losses[1])
+            for tag, value in statistics.items():
+                tf.compat.v1.summary.scalar(tag, value)
         return self.optimizer.minimize(self._mean_loss)
-
-    def _build_summaries(self, losses: list[tf.Tensor], tqs: tuple[tf.Tensor, tf.Tensor]) -> None:
-        """Adds TensorBoard scalars, means over a batch.
-
-        Args:
-            losses: loss of each head, shape [batch_size].
-            tqs: the chosen action's output of each head, shape [batch_size].
-        """
-        log_qs = self._update.constants.log_values(tqs, xp)
-        for name, loss, log_q in zip(("Plus", "Minus"), losses, log_qs, strict=True):
-            tf.compat.v1.summary.scalar(f"Losses/{name}", tf.reduce_mean(loss))
-            tf.compat.v1.summary.scalar(f"Values/Q{name}", tf.reduce_mean(tf.exp(log_q)))
-        if self.num_actions == 1:
-            return
-        # The gap between the best and the second-best action in the log space (section 4.1), of
-        # the plus head, as the paper's `log plus-only`.
-        best_two = tf.math.top_k(self._replay_net_outputs[0], 2).values
-        tf.compat.v1.summary.scalar(
-            "Values/LogActionGap", tf.reduce_mean(best_two[:, 0] - best_two[:, 1])
-        )

@@ -230,7 +230,7 @@ class LogDQNConstants(NamedTuple):
 
     gamma: log_space.Scalar
     learning_rate: log_space.Scalar
-    update: log_space.UpdateConstants
+    update: log_space.UpdateRule
 
 
 @gin.configurable
@@ -278,7 +278,7 @@ class VectorizedLogDQNAgent(Agent):
         names = {field.name for field in dataclasses.fields(log_space.LogUpdate)}
         settings = {name: getattr(self, name) for name in names}
         log_update = log_space.LogUpdate(**settings)
-        return LogDQNConstants(self.gamma, self.beta_log, log_update.constants)
+        return LogDQNConstants(self.gamma, self.beta_log, log_update.rule)
 
     def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         if number == 1 and self.head_init == "asymmetric":
@@ -287,8 +287,7 @@ class VectorizedLogDQNAgent(Agent):
 
     def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
-        plus, minus = constants.update.log_values((outputs[0], outputs[1]), jnp)
-        return log_space.action_keys(plus, minus, jnp)
+        return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(
         self, constants: LogDQNConstants
