@@ -56,7 +56,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         clip_bootstrap: bool = True,
         clip_inverse: bool = False,
         head_init: str = "asymmetric",
-        loss: str = "huber",
+        loss_type: str = "huber",
         dtype: str = "float32",
     ) -> None:
         """Initializes the agent and builds its graph.
@@ -94,7 +94,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
             clip_inverse: whether outputs below the floor gamma^k count as the floor.
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
-            loss: 'huber' (delta 1) or 'mse'.
+            loss_type: 'huber' (delta 1) or 'mse'.
             dtype: 'float32' or 'float64', of the heads and of the update.
 
         Raises:
@@ -113,7 +113,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         )
         for name, value, allowed in (
             ("head_init", head_init, heads.HEAD_INITS),
-            ("loss", loss, log_space.LOSSES),
+            ("loss_type", loss_type, log_space.LOSSES),
             ("dtype", dtype, heads.DTYPES),
         ):
             check(name, value, value in allowed, f"one of {', '.join(allowed)}")
@@ -121,7 +121,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
         check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")
         self._head_init = head_init
-        self._loss_type = loss
+        self._loss_type = loss_type
         self._dtype = dtype
         super().__init__(
             sess,

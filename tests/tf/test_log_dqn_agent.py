@@ -73,7 +73,7 @@ def test_loss_targets_and_gradients_equal_a_plain_derivation(
 ):
     batch_size = 24
     agent = small_agent(
-        batch_size, gamma=gamma, update_horizon=update_horizon, loss=loss_type, **clips
+        batch_size, gamma=gamma, update_horizon=update_horizon, loss_type=loss_type, **clips
     )
     log_targets = agent._update.rule.log_targets(
         agent._replay_next_target_net_outputs,
@@ -439,7 +439,7 @@ class _NoDense(tf.keras.Model):
         ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
         ({"q_init_plus": -1}, "q_init_plus is -1; it must be 0 or a positive number"),
         ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number"),
-        ({"loss": "l1"}, "loss is 'l1'; it must be one of huber, mse"),
+        ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
         ({"network": _NoDense}, "network is .*_NoDense.*; its last layer must be a Dense layer"),
