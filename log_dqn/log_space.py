@@ -54,6 +54,7 @@ import numpy as np
 from log_dqn import mapping
 from log_dqn.mapping import Array, LogMapping, Scalar, as_number, check
 
+HEAD_INITS = ("asymmetric", "symmetric")
 LOSSES = ("huber", "mse")
 
 Pair = tuple[Array, Array]  # (plus head, minus head)

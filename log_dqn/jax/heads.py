@@ -9,8 +9,6 @@ from flax import linen as nn
 
 from log_dqn import log_space
 
-HEAD_INITS = ("asymmetric", "symmetric")
-
 
 class TwoHeadedOutput(NamedTuple):
     """What a two-headed network says of a state.
