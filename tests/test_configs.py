@@ -58,7 +58,7 @@ LOG_DQN = {
     "LogDQNAgent.clip_bootstrap": True,
     "LogDQNAgent.clip_inverse": False,
     "LogDQNAgent.head_init": "asymmetric",
-    "LogDQNAgent.loss": "huber",
+    "LogDQNAgent.loss_type": "huber",
     "LogDQNAgent.dtype": "float32",
     "LogDQNAgent.update_horizon": 1,
     **agent_protocol("LogDQNAgent"),
@@ -185,10 +185,9 @@ JAX_LOG_DQN = {
     **{
         f"Jax{key}": value
         for key, value in LOG_DQN.items()
-        if key.startswith("LogDQNAgent") and key.split(".")[1] not in ("loss", "dtype", "tf_device")
+        if key.startswith("LogDQNAgent") and key.split(".")[1] not in ("dtype", "tf_device")
     },
     "create_agent.agent_name": "jax_log_dqn",
-    "JaxLogDQNAgent.loss_type": "huber",
     **rmsprop_tf(0.0025),
     **JAX_PROTOCOL,
 }

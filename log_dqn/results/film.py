@@ -119,7 +119,7 @@ def action_values(agent: Any) -> np.ndarray:
             raise ValueError(f"agent {type(agent).__name__} has no values of actions to show")
         return agent._sess.run(outputs, {agent.state_ph: agent.state})
     plus, minus = agent._sess.run(outputs, {agent.state_ph: agent.state})
-    log_plus, log_minus = agent._update.constants.log_values((plus[0], minus[0]))
+    log_plus, log_minus = agent._update.rule.log_values((plus[0], minus[0]))
     q_plus, q_minus = np.exp(log_plus, dtype=float), np.exp(log_minus, dtype=float)
     return np.stack([q_plus, q_minus, q_plus - q_minus])
 

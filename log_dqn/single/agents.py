@@ -192,5 +192,5 @@ def create_agent(
         graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
     ):
         agent = AGENTS[name](sess, **settings)
-    graph_hooks.check_loss(agent, *losses)
+    graph_hooks.install_loss_check(agent, *losses)
     return agent

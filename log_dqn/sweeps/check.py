@@ -4,7 +4,6 @@ Reads a request from standard input and writes the answer to standard output, bo
 its own process because it imports TensorFlow and fills gin's global configuration.
 """
 
-import dataclasses
 import inspect
 import json
 import sys
@@ -25,11 +24,9 @@ def _check_update(agent_class: type) -> None:
 
     if agent_class not in (agents.AGENTS["log_dqn"], agents.AGENTS["jax_log_dqn"]):
         return
-    parameters = inspect.signature(agent_class.__init__).parameters  # type: ignore[misc]
-    names = [field.name for field in dataclasses.fields(log_space.LogUpdate)]
-    settings = {name: parameters[name].default for name in names}
     bindings = gin.get_bindings(agent_class.__name__, resolve_references=False)
-    log_space.LogUpdate(**settings | {n: v for n, v in bindings.items() if n in names})
+    names = inspect.signature(log_space.LogUpdate).parameters
+    log_space.LogUpdate(**{name: bindings[name] for name in names if name in bindings})
 
 
 def _uses(agent: str, configurable: str, parameter: str) -> bool:

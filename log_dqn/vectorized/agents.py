@@ -18,8 +18,6 @@ from log_dqn.jax import update
 from log_dqn.jax.optimizers import rmsprop_tf
 from log_dqn.vectorized import networks
 
-HEAD_INITS = ("asymmetric", "symmetric")
-
 OUTPUT = "Output"
 """Name of the output layer."""
 
@@ -230,55 +228,35 @@ class LogDQNConstants(NamedTuple):
 
     gamma: log_space.Scalar
     learning_rate: log_space.Scalar
-    update: log_space.UpdateConstants
+    update: log_space.UpdateRule
 
 
 @gin.configurable
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VectorizedLogDQNAgent(Agent):
+class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     """LogDQN (paper, section 5); see `log_space.LogUpdate` for the update's settings.
 
     Attributes:
-        k: gamma^k is about the smallest value that can be represented.
-        c: scale of the log space.
-        beta_reg: step-size in the ordinary space, in (0, 1].
         beta_log: step-size in the log space, the learning rate of RMSProp; positive.
-        q_init_plus: ordinary value that an output of 0 stands for in the plus head.
-        q_init_minus: the same in the minus head.
-        clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
-        clip_inverse: whether outputs below the floor gamma^k count as the floor.
         head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
     """
 
-    gamma: float = 0.96
-    k: float = 100
-    c: float = 0.5
-    beta_reg: float = 0.1
     beta_log: float = 0.0025
-    q_init_plus: float = 1.0
-    q_init_minus: float = 0.0
-    clip_bootstrap: bool = True
-    clip_inverse: bool = False
     head_init: str = "asymmetric"
 
     num_heads: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.constants  # Checks the update's settings.
+        Agent.__post_init__(self)
+        log_space.LogUpdate.__post_init__(self)
         _check_step_size("beta_log", self.beta_log)
-        check(
-            "head_init", self.head_init, self.head_init in HEAD_INITS,
-            f"one of {', '.join(HEAD_INITS)}",
-        )  # fmt: skip
+        inits = log_space.HEAD_INITS
+        check("head_init", self.head_init, self.head_init in inits, f"one of {', '.join(inits)}")
 
-    @functools.cached_property
+    @property
     def constants(self) -> LogDQNConstants:
         """The numbers of the update, which may differ between the runs of a job."""
-        names = {field.name for field in dataclasses.fields(log_space.LogUpdate)}
-        settings = {name: getattr(self, name) for name in names}
-        log_update = log_space.LogUpdate(**settings)
-        return LogDQNConstants(self.gamma, self.beta_log, log_update.constants)
+        return LogDQNConstants(self.gamma, self.beta_log, self.rule)
 
     def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         if number == 1 and self.head_init == "asymmetric":
@@ -287,8 +265,7 @@ class VectorizedLogDQNAgent(Agent):
 
     def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
-        plus, minus = constants.update.log_values((outputs[0], outputs[1]), jnp)
-        return log_space.action_keys(plus, minus, jnp)
+        return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(
         self, constants: LogDQNConstants
