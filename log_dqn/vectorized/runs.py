@@ -15,7 +15,8 @@ from log_dqn import scan
 from log_dqn.run_folder import checkpoints, configuration
 from log_dqn.vectorized.agents import Agent
 from log_dqn.vectorized.learner import Learner
-from log_dqn.vectorized.schedule import Iteration, Phase
+from log_dqn.vectorized.schedule import Iteration
+from log_dqn.vectorized.timeline import Phase
 
 # Steps of the replay memory that are copied from the device at a time.
 _CHUNK_STEPS = 8192
