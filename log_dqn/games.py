@@ -32,7 +32,21 @@ PAPER6 = ("Alien", "Zaxxon", "Breakout", "DoubleDunk", "SpaceInvaders", "Fishing
 ATARI5 = ("BattleZone", "DoubleDunk", "NameThisGame", "Phoenix", "Qbert")
 """The subset of Aitchison, Sweetser and Hutter (2022) that predicts the 57-game median."""
 
-SETS = {"paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5}
+MINATAR5 = tuple(
+    f"MinAtar/{name}" for name in ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+)
+"""MinAtar's games (Young and Tian, 2019)."""
+
+SMALL_GAMES = (*MINATAR5, "bsuite/Catch")
+"""The games with settings of their own, small enough for a laptop."""
+
+SETS = {
+    "paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5, "minatar5": MINATAR5
+}  # fmt: skip
+
+
+KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
+"""All games that have a name here."""
 
 
 def check_game(game_name: str | None) -> None:
@@ -63,10 +77,15 @@ def rom_name(game: str) -> str:
 def canonical(name: str) -> str | None:
     """Dopamine's spelling of a game, or None where there is no such game.
 
-    Case and underscores don't matter: Pong, pong, space_invaders.
+    Case and underscores don't matter: Pong, pong, space_invaders. A folder's name is the game's.
     """
-    known = {game.lower(): game for game in (*GAMES, *WITHOUT_BASELINES)}
-    return known.get(name.lower().replace("_", ""))
+    known = {folder_name(game).lower(): game for game in KNOWN}
+    return known.get(folder_name(name).lower().replace("_", ""))
+
+
+def folder_name(game: str) -> str:
+    """Returns the name of a game's folder: MinAtar-Breakout for MinAtar/Breakout."""
+    return game.replace("/", "-")
 
 
 def listing(names: Sequence[str]) -> str:
@@ -94,7 +113,7 @@ def select(names: Iterable[str]) -> list[str]:
             continue
         game = canonical(name)
         if game is None:
-            known = [*GAMES, *WITHOUT_BASELINES, *SETS]
+            known = [*KNOWN, *SETS]
             near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(near)}?" if near else f"e.g. {', '.join(known[:3])}"
             raise ValueError(
