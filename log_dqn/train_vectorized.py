@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from log_dqn import compat, games
-from log_dqn.checks import check, check_count
+from log_dqn.checks import check
 from log_dqn.program import shell
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
@@ -30,10 +30,11 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--games",
         required=True,
-        help="Atari games and sets of them (paper55, paper6, all60), with commas: Pong,Asterix",
+        help="games and sets of them, with commas: Pong,Asterix, paper55, paper6, all60, atari5 or "
+        "MinAtar/Breakout, minatar5",
     )
     parser.add_argument(
-        "--seeds", type=int, default=1, help="seeds of each game: 1 to N (default: 1)"
+        "--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)"
     )
     parser.add_argument("--agent", help="log_dqn (default) or dqn")
     parser.add_argument(
@@ -71,6 +72,18 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def _read_seeds(text: str) -> range:
+    """Returns the seeds of `--seeds`: 1 to N for N, A to B for A-B."""
+    first, dash, last = text.partition("-")
+    numbers = [
+        int(part) if part.isdecimal() else 0 for part in ((first, last) if dash else ("1", first))
+    ]
+    seeds = range(numbers[0], numbers[-1] + 1)
+    allowed = f"N or A-B, with seeds from 1 and at most {_MAX_SEEDS} of them"
+    check("seeds", text, numbers[0] > 0 and 0 < len(seeds) <= _MAX_SEEDS, allowed)
+    return seeds
+
+
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     # JAX takes three quarters of a GPU's memory by default; replay memories want more.
     os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
@@ -81,20 +94,22 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     from log_dqn.vectorized import start
 
     check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
-    check_count("seeds", args.seeds, 1, _MAX_SEEDS)
+    seeds = _read_seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(
         "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
         "left out where the package zstandard isn't installed",
     )  # fmt: skip
     chosen = games.select(args.games.split(","))
-    for game in chosen:
-        allowed = f"one of Dopamine's {len(games.GAMES)} Atari games"
-        check("games", game, game in games.GAMES, allowed)
-    start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity)
+    for game in games.WITHOUT_BASELINES:
+        allowed = f"of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
+        check("games", game, game not in chosen, allowed)
+    small = [game in games.SMALL_GAMES for game in chosen]
+    check("games", args.games, all(small) or not any(small), "all of Atari, or all of MinAtar")
+    start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, all(small))
     settings = start.read_settings(args.scan, args.agent)
     protocol = settings[0].protocol
-    planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, args.seeds)
+    planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
     job_runs, found = start.unfinished(planned, protocol.num_iterations)
     if not job_runs:
         return None

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import gin
@@ -13,9 +13,21 @@ import jax
 
 from log_dqn import games, scan
 from log_dqn.checks import check
+from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
+from log_dqn.program import progress
 from log_dqn.run_folder import checkpoints, configuration, lock
-from log_dqn.vectorized import agents, environments, learner, memory, networks, runs, training
+from log_dqn.vectorized import (
+    agents,
+    device_job,
+    environments,
+    jax_games,
+    learner,
+    memory,
+    networks,
+    runs,
+    training,
+)
 from log_dqn.vectorized.schedule import Protocol
 
 
@@ -40,6 +52,7 @@ def configure(
     gin_bindings: Sequence[str],
     agent: str | None = None,
     capacity: int | None = None,
+    small: bool = False,
 ) -> None:
     """Reads the gin files, the bindings and the short forms.
 
@@ -48,13 +61,14 @@ def configure(
         gin_bindings: lines of gin.
         agent: agent, or None to leave the configuration's.
         capacity: transitions that a run remembers, or None likewise.
+        small: whether the default is the gin file for MinAtar rather than for Atari.
 
     Raises:
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
     if agent is not None:
         check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
-    default = f"vectorized_{agent or files.DEFAULT_AGENT}.gin"
+    default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
     files.read(gin_files, gin_bindings, default)
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
@@ -88,20 +102,20 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Settin
             other.protocol == first.protocol and other.agent.shared == first.agent.shared
             and _optimizer_settings(other.config) == _optimizer_settings(first.config),
             f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
-            "of VectorizedRunner or of rmsprop_tf",
+            "of VectorizedRunner or of the optimizer",
         )  # fmt: skip
     return settings
 
 
 def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
     agent = agents.AGENTS[protocol.agent]()
-    most = max(protocol.replay_capacity - environments.STACK_SIZE, 1)
+    most = max(protocol.replay_capacity - protocol.stack_size, 1)
     check(
         "update_horizon", agent.update_horizon, agent.update_horizon <= most,
         f"at most {most}, for a replay_capacity of {protocol.replay_capacity}",
     )  # fmt: skip
-    _check_bindings_are_read(protocol.agent, type(agent).__name__)
-    agent.optimizer(agent.constants)  # So that gin notes its settings.
+    _check_bindings_are_read(protocol.agent, agent)
+    agent.create_optimizer(agent.constants)  # So that gin notes its settings.
     config = configuration.operative()
     for parameter in setting.bindings:
         name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
@@ -112,18 +126,22 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
     return Setting(setting, protocol, agent, config)
 
 
-def _check_bindings_are_read(agent: str, class_name: str) -> None:
+def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
     """Checks that gin binds nothing that isn't read; it is silent on those."""
-    read = {"VectorizedRunner", class_name, "rmsprop_tf"}
-    for name, value in configuration.parameters(gin.config_str(max_line_length=10_000)).items():
-        configurable = name.split(".")[-2]
-        # (The agents have a learning rate of their own.)
-        is_read = configurable in read and name != "rmsprop_tf.learning_rate"
-        check(name, value, is_read, f"left out, since {agent} reads {class_name}'s settings")
+    class_name = type(agent).__name__
+    read = {"VectorizedRunner", class_name, agent.optimizer}
+    for parameter, value in configuration.parameters(
+        gin.config_str(max_line_length=10_000)
+    ).items():
+        configurable, setting = parameter.split(".")[-2:]
+        # The agents have a learning rate of their own.
+        is_rate = configurable in OPTIMIZERS and setting == "learning_rate"
+        allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
+        check(parameter, value, configurable in read and not is_rate, allowed)
 
 
 def _optimizer_settings(config: str) -> list[str]:
-    return [line for line in config.splitlines() if line.startswith("rmsprop_tf.")]
+    return [line for line in config.splitlines() if line.split(".")[0] in OPTIMIZERS]
 
 
 def _hold_folders(
@@ -160,7 +178,10 @@ def _remove_folder(folder: pathlib.Path) -> None:
 
 
 def plan_runs(
-    results_dir: pathlib.Path, settings: Sequence[Setting], games: Sequence[str], num_seeds: int
+    results_dir: pathlib.Path,
+    settings: Sequence[Setting],
+    games: Sequence[str],
+    seeds: Sequence[int],
 ) -> list[runs.Run]:
     """Returns the runs of a study.
 
@@ -168,12 +189,12 @@ def plan_runs(
         results_dir: folder of all results.
         settings: the settings of the scan.
         games: games in Dopamine's spelling.
-        num_seeds: seeds of each game; they are 1, 2, ....
+        seeds: seeds of each game.
     """
     planned = []
     for setting, protocol, agent, config in settings:
         for game in games:
-            for seed in range(1, num_seeds + 1):
+            for seed in seeds:
                 folder = scan.run_folder(results_dir, protocol.agent, setting, game, seed)
                 planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
     return planned
@@ -209,7 +230,7 @@ def create_job(
     found: Sequence[runs.Found | None],
     checkpoint_replay: bool,
     stack: contextlib.ExitStack,
-) -> training.Job:
+) -> training.Job | device_job.Pool:
     """Makes the runs' folders and their job. If that fails, the new folders are gone again.
 
     Args:
@@ -220,49 +241,122 @@ def create_job(
         stack: holds the runs' folders.
 
     Returns:
-        The job.
+        The job; where the games are JAX programs, the pool of jobs.
 
     Raises:
-        ValueError: if the replay memories fit nowhere, or a folder can't be written or is in use.
+        ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
+            the games don't fit the settings.
         checkpoints.CheckpointError: if a checkpoint doesn't fit.
         OSError: if a file can't be read or written.
     """
+    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_job
+    with contextlib.ExitStack() as undo:
+        job = create(
+            job_runs, protocol, found, checkpoint_replay,
+            lambda: _hold_folders(job_runs, stack, undo),
+        )  # fmt: skip
+        for run in job_runs:
+            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
+        undo.pop_all()
+    if not runs.Events.are_written():
+        print("TensorBoard is not installed: no events are written", flush=True)
+    return job
+
+
+def _create_atari_job(
+    job_runs: Sequence[runs.Run],
+    protocol: Protocol,
+    found: Sequence[runs.Found | None],
+    checkpoint_replay: bool,
+    hold_folders: Callable[[], None],
+) -> training.Job:
+    check("network", protocol.network, protocol.network == "nature", "'nature' for Atari")
     problem = learner.Problem(
-        networks.nature,
-        environments.FRAME_SHAPE,
-        "uint8",
-        environments.STACK_SIZE,
-        protocol.batch_size,
-        protocol.replay_capacity,
-    )
+        networks.nature, environments.FRAME_SHAPE, "uint8", protocol.stack_size,
+        protocol.batch_size, protocol.replay_capacity,
+    )  # fmt: skip
     together = training.runs_per_call()
     place = memory.place(
         job_runs[0].agent, problem, environments.MAX_ACTIONS, len(job_runs), memory.free(), together
     )
     atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
-    with contextlib.ExitStack() as undo:
-        _hold_folders(job_runs, stack, undo)
-        job = training.Job(
-            job_runs, protocol, problem, atari, found, checkpoint_replay, place.on_host, together
-        )
-        for run in job_runs:
-            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
-        undo.pop_all()
+    hold_folders()
+    job = training.HostJob(
+        job_runs, protocol, problem, atari, found, checkpoint_replay, place.on_host, together
+    )
     _announce(job_runs, protocol, place)
     return job
 
 
-def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: memory.Place) -> None:
-    per_game = collections.Counter(run.game for run in job_runs)
-    shown = games.listing([f"{game} ({count})" for game, count in per_game.items()])
-    count = "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
-    device = jax.devices()[0]
-    where = "the host's memory" if place.on_host or device.platform == "cpu" else "its memory"
+def _create_pool(
+    job_runs: Sequence[runs.Run],
+    protocol: Protocol,
+    found: Sequence[runs.Found | None],
+    checkpoint_replay: bool,
+    hold_folders: Callable[[], None],
+) -> device_job.Pool:
+    del checkpoint_replay  # Their replay memories are small, and always saved.
+    check(
+        "network", protocol.network, protocol.network != "nature",
+        "'revisiting_rainbow' or 'minatar' for MinAtar",
+    )  # fmt: skip
+    check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
+    workers = device_job.num_workers()
+    on_cpu = jax.default_backend() == "cpu"
+    parts: list[list[int]] = []
+    for game in dict.fromkeys(run.game for run in job_runs):
+        indices = [i for i, run in enumerate(job_runs) if run.game == game]
+        # One run a core of a CPU, which gains nothing from more; all that fit on another device.
+        parts += [[i] for i in indices] if on_cpu else [indices]
+    steps = protocol.num_iterations * (protocol.training_steps + protocol.evaluation_steps)
+    done = sum((f.iterations / protocol.num_iterations for f in found if f is not None), 0.0)
+    shown = progress.create(initial=int(done * steps), total=steps * len(job_runs))
+
+    def part_of(indices: list[int]) -> Callable[[], device_job.DeviceJob]:
+        game = jax_games.create(job_runs[indices[0]].game, protocol.max_steps_per_episode)
+        problem = learner.Problem(
+            networks.NETWORKS[protocol.network], game.frame_shape, "bool", protocol.stack_size,
+            protocol.batch_size, protocol.replay_capacity,
+        )  # fmt: skip
+        most = len(indices) if not on_cpu else min(workers, len(job_runs))
+        memory.place(
+            job_runs[indices[0]].agent, problem, game.num_actions, most, memory.free(),
+            training.runs_per_call(),
+        )  # fmt: skip
+        return lambda: device_job.DeviceJob(
+            [job_runs[i] for i in indices], protocol, problem, game, [found[i] for i in indices],
+            shown,
+        )  # fmt: skip
+
+    jobs = [part_of(indices) for indices in parts]
+    hold_folders()
     print(
-        f"Training {count} of {protocol.agent} on {device.device_kind}: {shown}; "
-        f"replay memories of {protocol.replay_capacity} transitions take "
+        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}, {workers} at a "
+        f"time: {_listed(job_runs)}",
+        flush=True,
+    )
+    return device_job.Pool(jobs, workers, shown)
+
+
+def _counted(job_runs: Sequence[runs.Run]) -> str:
+    return "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
+
+
+def _listed(job_runs: Sequence[runs.Run]) -> str:
+    per_game = collections.Counter(run.game for run in job_runs)
+    return games.listing([f"{game} ({count})" for game, count in per_game.items()])
+
+
+def _device_kind() -> str:
+    return jax.devices()[0].device_kind
+
+
+def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: memory.Place) -> None:
+    on_cpu = jax.devices()[0].platform == "cpu"
+    where = "the host's memory" if place.on_host or on_cpu else "its memory"
+    print(
+        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}: "
+        f"{_listed(job_runs)}; replay memories of {protocol.replay_capacity} transitions take "
         f"{place.replay_bytes / 1e9:.2f} GB of {where}",
         flush=True,
     )
-    if not runs.Events.are_written():
-        print("TensorBoard is not installed: no events are written", flush=True)

@@ -29,7 +29,7 @@ from log_dqn.vectorized import agents, environments, learner, networks, runs, sc
 _WARM_UP = 220
 
 
-def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> training.Job:
+def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> training.HostJob:
     """Creates a job of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
     problem = learner.Problem(
@@ -41,7 +41,7 @@ def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> trainin
         )
         for seed in range(1, num_runs + 1)
     ]
-    job = training.Job(
+    job = training.HostJob(
         job_runs,
         schedule.Protocol(training_steps=10**9, replay_capacity=capacity),
         problem,
@@ -62,7 +62,7 @@ def seconds(function: Callable[[], Any], at_least: float) -> float:
     return passed / count
 
 
-def split(job: training.Job, at_least: float) -> tuple[float, dict[str, float]]:
+def split(job: training.HostJob, at_least: float) -> tuple[float, dict[str, float]]:
     """Returns the mean time of a step, and the shares that its parts have of it."""
     spent = dict.fromkeys(("receive", "_act", "_learn"), 0.0)
 
@@ -90,7 +90,7 @@ def split(job: training.Job, at_least: float) -> tuple[float, dict[str, float]]:
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 
-def ceilings(job: training.Job, at_least: float) -> dict[str, float]:
+def ceilings(job: training.HostJob, at_least: float) -> dict[str, float]:
     """Returns the time of a step of the environments, of acting and of updates, each alone."""
     num_runs = len(job._runs)
     rng = np.random.default_rng(0)
