@@ -285,10 +285,10 @@ def test_sigterm_stops_and_the_command_goes_on(tmp_path):
 
 
 def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tmp_path):
-    # Only JAX, optax, gin, numpy and ale-py (with gymnasium, which it imports).
+    # Only JAX, optax, gin, numpy, tqdm and ale-py (with gymnasium, which it imports).
     absent = (
-        "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard", "tqdm",
-        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
+        "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard", "zstandard",
+        "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
     )  # fmt: skip
     code = (
         "import sys\n"

@@ -116,10 +116,8 @@ class ProgressRunner(run_experiment.Runner):
         """
         if self._start_iteration >= self._num_iterations:
             print(f"This run has finished its {self._num_iterations} iterations.", flush=True)
-        steps_per_iteration = self._steps_per_iteration()
-        with progress.create(
-            initial=self._start_iteration * steps_per_iteration,
-            total=self._num_iterations * steps_per_iteration,
+        with progress.Progress(
+            [self._start_iteration], self._num_iterations, self._steps_per_iteration()
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
@@ -127,14 +125,13 @@ class ProgressRunner(run_experiment.Runner):
                 with self._stopping_cleanly(last):
                     self._write_results(last)
             for iteration in range(self._start_iteration, self._num_iterations):
-                self._progress.set_description_str(self._title(iteration), refresh=False)
+                self._iteration, self._iteration_steps = iteration, 0
                 with self._stopping_cleanly(iteration):
                     statistics = self._run_one_iteration(iteration)
                     self._logger[f"iteration_{iteration}"] = statistics
                     self._checkpoint_experiment(iteration)
                     self._write_results(iteration)
-                # Episodes run to their end, so phases overshoot; keep to the plan's count.
-                self._progress.n = (iteration + 1) * steps_per_iteration
+                self._progress.report(iteration + 1, 0)
                 self._report(iteration, statistics)
         self._collector_dispatcher.close()
 
@@ -322,9 +319,6 @@ class ProgressRunner(run_experiment.Runner):
         """Agent steps that an iteration is planned to take."""
         return self._training_steps + self._has_evaluation * self._evaluation_steps
 
-    def _title(self, iteration: int) -> str:
-        return f"iteration {min(iteration + 1, self._num_iterations)}/{self._num_iterations}"
-
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:
             raise RunStopped(
@@ -332,7 +326,8 @@ class ProgressRunner(run_experiment.Runner):
                 f"from the start of this iteration; {self._last_checkpoint()}",
                 status=128 + self._stop_signal,
             )
-        self._progress.update()
+        self._iteration_steps += 1
+        self._progress.report(self._iteration, self._iteration_steps)
         return super()._run_one_step(action)
 
     def _report(self, iteration: int, statistics: dict[str, list[Any]]) -> None:
@@ -345,9 +340,9 @@ class ProgressRunner(run_experiment.Runner):
         ]
         self._progress.set_postfix_str(results[0], refresh=False)
         self._progress.print_line(
-            f"{self._title(iteration)}: {', '.join(results)}, "
+            f"iteration {iteration + 1}/{self._num_iterations}: {', '.join(results)}, "
             f"{statistics['train_average_steps_per_second'][0]:.0f} training steps/s, "
-            f"{self._progress.time_left()} left"
+            f"{self._progress.time_left} left"
         )
 
 

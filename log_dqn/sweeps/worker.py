@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -39,9 +40,9 @@ class Worker(tune.Trainable):
     """Runs one job; Tune starts it again, here or on another node, when it dies.
 
     Its results have `progress`, a `plan.Progress` for each run of the job, `fraction` and
-    `steps_per_second` of what the process itself reports, `failure`: None, or why the job can't
-    be done and should not be tried again, and `death`: None, or how the process died. After a
-    death the next step raises JobDied.
+    `steps_per_second`, the process's own `program.progress.Numbers`, `failure`: None, or why the
+    job can't be done and should not be tried again, and `death`: None, or how the process died.
+    After a death the next step raises JobDied.
     """
 
     def setup(self, config: dict[str, Any], jobs: Sequence[plan.Job] = (), gpus: float = 0) -> None:
@@ -68,6 +69,7 @@ class Worker(tune.Trainable):
         self._process = None
         self._job = job
         self._death: str | None = None
+        self._numbers = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._logs_seen: dict[pathlib.Path, Any] = {}
         self._progress = [plan.progress(run.folder) for run in job.runs]
 
@@ -82,12 +84,14 @@ class Worker(tune.Trainable):
             output.write(f"# on {socket.gethostname()} (Ray node {node}): {shlex.join(command)}\n")
             output.flush()
             self._printed = output.tell()
+            numbers = self._numbers.fileno()
             return subprocess.Popen(
                 [sys.executable, tethered.__file__, str(os.getpid()), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=_environment(self._gpus),
+                env={**_environment(self._gpus), progress.FILE_VARIABLE: str(numbers)},
+                pass_fds=[numbers],
             )
 
     def step(self) -> dict[str, Any]:
@@ -106,24 +110,14 @@ class Worker(tune.Trainable):
             status = self._process.returncode
         self._read_logs()
         lines = self._lines()
-        fraction, steps_per_second = next(
-            (read for line in reversed(lines) if (read := progress.read_line(line))), (0.0, None)
-        )
         failure = None if status is None else self._failure(status, lines)
         done = status is not None and self._death is None
-        return self._state(failure, done, fraction, steps_per_second)
+        return self._state(failure, done)
 
-    def _state(
-        self,
-        failure: str | None,
-        done: bool,
-        fraction: float = 0.0,
-        steps_per_second: float | None = None,
-    ) -> dict[str, Any]:
+    def _state(self, failure: str | None, done: bool) -> dict[str, Any]:
         return {
             "progress": self._progress,
-            "fraction": fraction,
-            "steps_per_second": steps_per_second,
+            **progress.read(self._numbers.fileno())._asdict(),
             "failure": failure,
             "death": self._death,
             "done": done,

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from log_dqn.program.progress import Progress
 from log_dqn.vectorized.device_loop import DeviceLoop
 from log_dqn.vectorized.jax_games import JaxGame
 from log_dqn.vectorized.learner import Problem
@@ -33,7 +34,8 @@ class DeviceJob(Job):
         problem: Problem,
         game: JaxGame,
         found: Sequence[Found | None],
-        progress: Any,
+        progress: Progress,
+        shown_as: Sequence[int],
     ) -> None:
         """Creates networks, memories and games, and loads checkpoints.
 
@@ -43,15 +45,16 @@ class DeviceJob(Job):
             problem: what the runs learn from.
             game: the game of all of them.
             found: each run's checkpoint to resume from, or None to start.
-            progress: shows the steps of this job and of others; see `program.progress.create`.
+            progress: progress of this job and of others.
+            shown_as: indices of the runs there.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
         num_actions = [game.num_actions] * len(job_runs)
-        super().__init__(
-            job_runs, protocol, problem, num_actions, found, checkpoint_replay=True, shown=progress
-        )
+        super().__init__(job_runs, protocol, problem, num_actions, found, checkpoint_replay=True)
+        self._progress = progress
+        self._shown_as = shown_as
         self._loop = DeviceLoop(self._learners[0], game, self.schedule.rules)
         self._may_start = np.zeros(len(job_runs), bool)
 
@@ -80,7 +83,7 @@ class DeviceJob(Job):
         self._may_start &= ~over
         for run in np.flatnonzero(over):
             self._end_iteration(int(run))
-        self._progress.update(int((place.chosen - before.chosen).sum()))
+        self._show_progress(self._shown_as)
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished run's line."""
@@ -98,14 +101,14 @@ class Pool:
     """
 
     def __init__(
-        self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Any
+        self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Progress
     ) -> None:
         """Initializes it.
 
         Args:
             create_jobs: each creates a job when there is a worker for it.
             num_workers: number of jobs at a time.
-            progress: shows the steps of all jobs; see `program.progress.create`.
+            progress: progress of all jobs.
         """
         self._progress = progress
         self._create_jobs = create_jobs

@@ -50,6 +50,11 @@ class Protocol:
                 least = 0 if field.name == "evaluation_steps" else 1
                 check_count(field.name, getattr(self, field.name), least, agents.MAX_COUNT)
 
+    @property
+    def steps_per_iteration(self) -> int:
+        """Steps that an iteration is planned to take."""
+        return self.training_steps + self.evaluation_steps
+
 
 @dataclasses.dataclass
 class Iteration:

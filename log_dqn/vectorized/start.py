@@ -308,9 +308,11 @@ def _create_pool(
         indices = [i for i, run in enumerate(job_runs) if run.game == game]
         # One run a core of a CPU, which gains nothing from more; all that fit on another device.
         parts += [[i] for i in indices] if on_cpu else [indices]
-    steps = protocol.num_iterations * (protocol.training_steps + protocol.evaluation_steps)
-    done = sum((f.iterations / protocol.num_iterations for f in found if f is not None), 0.0)
-    shown = progress.create(initial=int(done * steps), total=steps * len(job_runs))
+    shown = progress.Progress(
+        [0 if f is None else f.iterations for f in found],
+        protocol.num_iterations,
+        protocol.steps_per_iteration,
+    )
 
     def part_of(indices: list[int]) -> Callable[[], device_job.DeviceJob]:
         game = jax_games.create(job_runs[indices[0]].game, protocol.max_steps_per_episode)
@@ -325,7 +327,7 @@ def _create_pool(
         )  # fmt: skip
         return lambda: device_job.DeviceJob(
             [job_runs[i] for i in indices], protocol, problem, game, [found[i] for i in indices],
-            shown,
+            shown, indices,
         )  # fmt: skip
 
     jobs = [part_of(indices) for indices in parts]

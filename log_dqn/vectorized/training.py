@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
-from log_dqn.vectorized import progress
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import Environments, Results
 from log_dqn.vectorized.learner import Learner, Problem
@@ -42,12 +42,14 @@ class _Update(NamedTuple):
 class Job:
     """Some runs that learn together: their checkpoints, logs, events and progress.
 
-    A subclass says what a step is.
+    A subclass says what a step is, and which progress it shows.
 
     Attributes:
         schedule: where each run is.
         failures: why runs were left out, by their index.
     """
+
+    _progress: progress.Progress
 
     def __init__(
         self,
@@ -59,7 +61,6 @@ class Job:
         checkpoint_replay: bool = False,
         on_host: bool = False,
         group_size: int | None = None,
-        shown: Any = None,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
@@ -72,7 +73,6 @@ class Job:
             checkpoint_replay: whether checkpoints hold the replay memory.
             on_host: whether the replay memories are kept in the host's memory.
             group_size: how many runs act and learn in one call; None for all.
-            shown: progress to show, shared with other jobs; None for a line of its own.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
@@ -102,7 +102,6 @@ class Job:
         for index, checkpoint in enumerate(found or [None] * num_runs):
             if checkpoint is not None:
                 self._resume(index, checkpoint)
-        self._progress = shown or progress.Progress(self.schedule, protocol)
 
     def _resume(self, index: int, found: Found) -> None:
         schedule = self.schedule
@@ -148,13 +147,19 @@ class Job:
                 "iterations are intact"
             ) from error
         finally:
-            self._progress.clear()
             for events in self._events:
                 events.close()
 
     def step(self) -> None:
         """Runs a step of every run."""
         raise NotImplementedError
+
+    def _show_progress(self, runs: Any = slice(None)) -> None:
+        """Shows how far the runs are, which are these ones of those whose progress is shown."""
+        place = self.schedule.place
+        before = np.where(place.phase == Phase.EVALUATION, self._protocol.training_steps, 0)
+        running = place.phase != Phase.FINISHED
+        self._progress.report(place.iteration, before + place.phase_steps, running, runs)
 
     def _environment_seeds(self, starts: np.ndarray) -> np.ndarray:
         """Returns the seeds of the environments of runs whose iteration starts; 0 for others."""
@@ -221,12 +226,10 @@ class Job:
     def _fail(self, index: int, message: str) -> None:
         self.schedule.stop(index)
         self.failures[index] = message
-        self._progress.clear()
         others = "" if self.schedule.finished else "; the other runs go on"
-        print(
-            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}{others}",
-            file=sys.stderr,
-            flush=True,
+        title = self._runs[index].title
+        self._progress.print_line(
+            f"log_dqn.train_vectorized: {title}: {message}{others}", sys.stderr
         )
 
 
@@ -259,6 +262,14 @@ class HostJob(Job):
         self._environments = environments
         self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
         self._step = 0
+        self._progress = progress.Progress(
+            self.schedule.place.iteration, protocol.num_iterations, protocol.steps_per_iteration
+        )
+
+    def train(self) -> None:
+        """See `Job`."""
+        with self._progress:
+            super().train()
 
     def step(self) -> None:
         """Runs a step of every run."""
@@ -284,7 +295,7 @@ class HostJob(Job):
             self._end_iteration(index)
         # (The actions have been waited for, and so the updates are done.)
         self._summarize(updates, number)
-        self._progress.update()
+        self._show_progress()
 
     def _grouped(self, runs: np.ndarray) -> Iterator[tuple[slice, Learner]]:
         """Yields the groups that have one of some runs, bools of shape [num_runs]."""

@@ -1,10 +1,8 @@
 import io
-import pathlib
 import re
 
 import pytest
 
-from log_dqn.program import progress
 from log_dqn.sweeps import board, plan
 from tests.results import synthetic
 
@@ -96,17 +94,3 @@ def test_a_table_on_a_terminal(jobs, monkeypatch):
     assert re.search(r"dqn/Pong/2 +running, retry 1 +2/4 +-19.00 +75", text)
     assert "and 2 more" in text
     assert "3 runs: 0 complete, 1 running, 2 waiting, 0 failed; time left: 0:00:" in text
-
-
-def test_the_training_program_s_progress_is_read(capsys):
-    with progress.create(initial=0, total=1000) as bar:
-        bar.set_description_str("iteration 1/4", refresh=False)
-        bar.n = 125
-        bar.start_t -= 5
-        bar.refresh()
-    (line,) = capsys.readouterr().err.splitlines()
-    fraction, speed = progress.read_line(line)
-    assert fraction == 0.125
-    assert speed == pytest.approx(25, rel=0.1)
-    assert progress.read_line("iteration 1/4: train return 0.00 (3 episodes)") is None
-    assert progress.read_line(str(pathlib.Path("x"))) is None

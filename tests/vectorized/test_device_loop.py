@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from log_dqn.program import progress
 from log_dqn.vectorized import device_job, jax_games, learner, networks, schedule, training
 from log_dqn.vectorized.environments import Results
 
@@ -17,26 +18,6 @@ PROTOCOL = schedule.Protocol(
     stack_size=1,
     network="revisiting_rainbow",
 )
-
-
-class Shown:
-    """A progress line that keeps what it is told."""
-
-    def __init__(self):
-        self.steps = 0
-        self.lines = []
-
-    def update(self, steps=1):
-        self.steps += steps
-
-    def print_line(self, line):
-        self.lines.append(line)
-
-    def clear(self):
-        pass
-
-    def close(self):
-        pass
 
 
 class HostGames:
@@ -73,16 +54,20 @@ def problem(game):
     )
 
 
+def shown(num_runs):
+    return progress.Progress([0] * num_runs, PROTOCOL.num_iterations, PROTOCOL.steps_per_iteration)
+
+
 def jobs(tmp_path, game, run_agents, seeds=None):
     """Returns a job of the device and one of the host, of the same runs."""
     seeds = seeds or list(range(1, len(run_agents) + 1))
     on_device = device_job.DeviceJob(
         toys.make_runs(tmp_path / "device", run_agents, seeds), PROTOCOL, problem(game), game,
-        [None] * len(seeds), Shown(),
+        [None] * len(seeds), shown(len(seeds)), range(len(seeds)),
     )  # fmt: skip
     on_host = training.HostJob(
         toys.make_runs(tmp_path / "host", run_agents, seeds), PROTOCOL, problem(game),
-        HostGames(game, len(seeds)), checkpoint_replay=True, shown=Shown(),
+        HostGames(game, len(seeds)), checkpoint_replay=True,
     )  # fmt: skip
     return on_device, on_host
 
