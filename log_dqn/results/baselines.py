@@ -19,7 +19,7 @@ import pooch
 import requests
 
 from log_dqn.results import games as game_tables
-from log_dqn.results.runs import LARGEST_RETURN, Notify, Run
+from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 
 DOPAMINE = (
     "https://raw.githubusercontent.com/google/dopamine/"
@@ -49,7 +49,7 @@ class WrongContentError(ValueError):
     """A file is not one of Dopamine's published results."""
 
 
-def parse(text: str | bytes, game: str) -> list[Run]:
+def parse(text: str | bytes, game: str) -> list[LearningCurve]:
     """Splits the rows of one game's file into runs.
 
     Args:
@@ -77,7 +77,9 @@ def parse(text: str | bytes, game: str) -> list[Run]:
             if not curves or row["Iteration"] != len(curves[-1]):
                 raise WrongContentError(f"lacks iterations of {agent}")
             curves[-1].append(row["Value"])
-        runs += [Run(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)]
+        runs += [
+            LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
+        ]
     return runs
 
 
@@ -91,7 +93,7 @@ def _is_row(row: Any) -> bool:
     )
 
 
-def final_runs(games: Iterable[str]) -> list[Run]:
+def final_runs(games: Iterable[str]) -> list[LearningCurve]:
     """The final scores that travel with the package, as runs of which only the end is known.
 
     Returns:
@@ -105,7 +107,7 @@ def final_runs(games: Iterable[str]) -> list[Run]:
         if row["game"] in wanted:
             returns = np.full(LAST_ITERATION + 1, np.nan)
             returns[-1] = float(row["score"])
-            runs.append(Run(row["agent"], row["game"], row["seed"], returns))
+            runs.append(LearningCurve(row["agent"], row["game"], row["seed"], returns))
     return runs
 
 
@@ -116,7 +118,7 @@ def load(
     cache_dir: pathlib.Path | None = None,
     timeout: float = TIMEOUT,
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
-) -> list[Run]:
+) -> list[LearningCurve]:
     """Reads the published runs of some games.
 
     Args:
@@ -132,15 +134,13 @@ def load(
     """
     games = [game for game in games if game in set(game_tables.published_games())]
     try:
-        if _is_address(source):
-            read = _Downloads(source, cache_dir, timeout).read
-        else:
-            read = _files_of(source)
+        is_address = _is_address(source)
+        read = _Downloads(source, cache_dir, timeout).read if is_address else _files_of(source)
     except OSError as error:
         where = "" if error.filename == source else f"{error.filename}: "
         notify(f"baselines from {source}: {where}{error.strerror}; {_FINAL}")
         return final_runs(games)
-    runs: list[Run] = []
+    runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
     for game in progress(games):
         try:
@@ -201,7 +201,9 @@ class _Downloads(pooch.HTTPDownloader):
             "baselines-" + hashlib.sha256(address.encode()).hexdigest()[:12]
         )
         folder.mkdir(parents=True, exist_ok=True)
-        hashes = {row["file"]: row["sha256"] for row in game_tables.read_table("baseline_files.csv")}
+        hashes = {
+            row["file"]: row["sha256"] for row in game_tables.read_table("baseline_files.csv")
+        }
         self._kept = pooch.create(
             folder,
             base_url=f"{address}/",

@@ -28,7 +28,7 @@ Notify = Callable[[str], None]
 """Takes one line about something that is missing or could not be read."""
 
 
-class Run(NamedTuple):
+class LearningCurve(NamedTuple):
     """The learning curve of one agent on one game with one seed.
 
     Attributes:
@@ -214,7 +214,7 @@ def read_runs(
     agents: Iterable[str] | None = None,
     only_games: Iterable[str] | None = None,
     progress: Callable[[list], Iterable] = iter,
-) -> list[Run]:
+) -> list[LearningCurve]:
     """Reads all runs under a results folder.
 
     Args:
@@ -251,7 +251,9 @@ def read_runs(
             without_returns.setdefault(agent, []).append(game)
             continue
         if returns is not None:
-            runs.append(Run(agent, game, seed, returns, *(read_gamma(path) or (None, None))))
+            runs.append(
+                LearningCurve(agent, game, seed, returns, *(read_gamma(path) or (None, None)))
+            )
     for agent, its_games in without_returns.items():
         where = games.listing(list(dict.fromkeys(its_games)))
         notify(

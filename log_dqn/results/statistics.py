@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rliable import library, metrics
 
-from log_dqn.results.runs import Run, seed_key
+from log_dqn.results.runs import LearningCurve, seed_key
 from log_dqn.results.scores import Score
 
 AGGREGATES = ("mean", "median", "iqm", "optimality_gap")
@@ -50,7 +50,10 @@ def score_matrix(scores: Iterable[Score], agent: str, games: Sequence[str]) -> n
 
 
 def curve_array(
-    runs: Iterable[Run], agent: str, games: Sequence[str], normalise: Callable[[str, Any], Any]
+    runs: Iterable[LearningCurve],
+    agent: str,
+    games: Sequence[str],
+    normalise: Callable[[str, Any], Any],
 ) -> np.ndarray:
     """Arranges one agent's learning curves for rliable.
 
