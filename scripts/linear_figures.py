@@ -62,23 +62,23 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the experiments and writes their figures."""
-    options = parse(arguments)
-    settings = experiments.Settings(
-        runs=options.runs,
-        seed=options.seed,
-        jobs=options.jobs,
-        gammas=tuple(sorted(set(options.gammas))),
-        annealed=not options.constant_step_sizes,
+    flags = parse(arguments)
+    options = experiments.Options(
+        runs=flags.runs,
+        seed=flags.seed,
+        jobs=flags.jobs,
+        gammas=tuple(sorted(set(flags.gammas))),
+        annealed=not flags.constant_step_sizes,
         progress=True,
     )
     # Before the work, not after it: can everything be computed, and the results be written?
-    if "chain_log" in options.only:
-        experiments.check_log_gammas(settings)
-    options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=options.out):
+    if "chain_log" in flags.only:
+        experiments.check_log_gammas(options)
+    flags.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=flags.out):
         pass
-    for name in dict.fromkeys(options.only):
-        figures.write(name, experiments.EXPERIMENTS[name](settings), options.out)
+    for name in dict.fromkeys(flags.only):
+        figures.write(name, experiments.EXPERIMENTS[name](options), flags.out)
 
 
 if __name__ == "__main__":
