@@ -11,7 +11,7 @@ import numpy as np
 from log_dqn.results.comparison import Comparison, span
 from log_dqn.results.figures import label
 from log_dqn.results.games import VIDEO_PINBALL_RANDOM, listing
-from log_dqn.results.statistics import Interval
+from log_dqn.results.statistics import AGGREGATES, Interval
 
 
 class Shown(NamedTuple):
@@ -55,6 +55,7 @@ def render(
             label(agent): [[f"{x:.3f}" for x in column] for column in zip(*interval, strict=True)]
             for agent, interval in aggregates.items()
         },
+        aggregate_heads=["Agent", *AGGREGATES.values()],
         over_games=shown[:-1],
         game_heads=heads,
         game_rows=rows,

@@ -7,7 +7,7 @@ its last four logs; each holds the statistics of all iterations so far.
 
 import pathlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,8 +211,8 @@ def read_runs(
     results_dir: pathlib.Path,
     metric: str,
     notify: Notify,
-    agents: Iterable[str] | None = None,
-    only_games: Iterable[str] | None = None,
+    agents: Collection[str] | None = None,
+    only_games: Collection[str] | None = None,
     progress: Callable[[list], Iterable] = iter,
 ) -> list[LearningCurve]:
     """Reads all runs under a results folder.
@@ -232,15 +232,11 @@ def read_runs(
         ValueError: `results_dir` is not a folder, or holds no run.
     """
     found = [
-        (agent, games.canonical(folder) or folder, seed, path)
+        (agent, game, seed, path)
         for agent, folder, seed, path in find_runs(results_dir)
+        for game in [games.canonical(folder) or folder]
+        if (agents is None or agent in agents) and (only_games is None or game in only_games)
     ]
-    if agents is not None:
-        wanted = set(agents)
-        found = [run for run in found if run[0] in wanted]
-    if only_games is not None:
-        wanted = set(only_games)
-        found = [run for run in found if run[1] in wanted]
     found = _without_second_folders(found, notify)
     runs = []
     without_returns: dict[str, list[str]] = {}
@@ -254,11 +250,9 @@ def read_runs(
             runs.append(
                 LearningCurve(agent, game, seed, returns, *(read_gamma(path) or (None, None)))
             )
-    for agent, its_games in without_returns.items():
-        where = games.listing(list(dict.fromkeys(its_games)))
-        notify(
-            f"{agent}: {len(its_games)} runs have no {metric}_average_return; left out ({where})"
-        )
+    for agent, played in without_returns.items():
+        where = games.listing(list(dict.fromkeys(played)))
+        notify(f"{agent}: {len(played)} runs have no {metric}_average_return; left out ({where})")
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 

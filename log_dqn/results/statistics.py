@@ -16,7 +16,11 @@ from rliable import library, metrics
 from log_dqn.results.runs import LearningCurve, seed_key
 from log_dqn.results.scores import Score
 
-AGGREGATES = ("mean", "median", "iqm", "optimality_gap")
+AGGREGATES = {
+    "mean": "Mean", "median": "Median", "iqm": "IQM", "optimality_gap": "Optimality gap",
+}  # fmt: skip
+"""What `aggregates` gives, as files and as readers call it."""
+
 CONFIDENCE = 0.95
 
 
