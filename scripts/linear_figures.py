@@ -29,35 +29,26 @@ def _cores() -> int:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Returns the command line's options; raises ValueError where one is not allowed."""
     parser = _Parser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", required=True, help="folder for the files")
+    add = parser.add_argument
+    add("--out", required=True, help="folder for the files")
     names = list(experiments.EXPERIMENTS)
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", default=names, help=f"among {', '.join(names)}"
-    )
-    parser.add_argument("--runs", type=int, default=1, help="independent runs (default 1)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
-    parser.add_argument("--jobs", type=int, default=_cores(), help="threads (default: all cores)")
-    parser.add_argument(
-        "--gammas",
-        type=float,
-        nargs="+",
-        metavar="GAMMA",
-        default=experiments.GAMMAS,
-        help="discount factors of the chain scans",
-    )
-    parser.add_argument(
-        "--constant-step-sizes",
-        action="store_true",
-        help="in the chain scans, no annealing from 1 over the first 10,000 sweeps",
-    )
-    options = parser.parse_args(arguments)
-    if not options.out:
+    add("--only", nargs="+", metavar="NAME", default=names, help=f"among {', '.join(names)}")
+    add("--runs", type=int, default=1, help="independent runs (default 1)")
+    add("--seed", type=int, default=0, help="random seed (default 0)")
+    add("--jobs", type=int, default=_cores(), help="threads (default: all cores)")
+    gammas = "discount factors of the chain scans"
+    default = experiments.GAMMAS
+    add("--gammas", type=float, nargs="+", metavar="GAMMA", default=default, help=gammas)
+    constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
+    add("--constant-step-sizes", action="store_true", help=constant)
+    flags = parser.parse_args(arguments)
+    if not flags.out:
         raise ValueError("argument --out: the folder's name is empty")
-    options.out = pathlib.Path(options.out)
-    for name in options.only:
+    flags.out = pathlib.Path(flags.out)
+    for name in flags.only:
         if name not in names:
             raise ValueError(f"unknown figure {name}; the figures are {', '.join(names)}")
-    return options
+    return flags
 
 
 def main(arguments: list[str] | None = None) -> None:

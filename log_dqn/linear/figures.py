@@ -266,7 +266,7 @@ def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
             look = {"marker": "s", "color": "#C00000", "markersize": 12, "markeredgecolor": "black"}
         axes.plot(column + 0.5, row + 0.5, markeredgewidth=1.6, **look)
         text = f"{reward:+g}".replace("-", "\N{MINUS SIGN}")
-        font = {"color": "white", "fontsize": 7, "fontweight": "bold"}
+        font: dict[str, Any] = {"color": "white", "fontsize": 7, "fontweight": "bold"}
         axes.text(column + 0.5, row + 0.47, text, ha="center", va="center", **font)
     free = set(np.ndindex(task.shape)) - {task.start, *task.objects}
     for row, column in sorted(free) if task.wind else ():

@@ -181,22 +181,12 @@ def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return drawn.reshape(num_seeds, num_games, *(1 for _ in rest))
 
 
-class _Bootstrap(library.StratifiedBootstrap):
+class _Bootstrap(library.StratifiedIndependentBootstrap):
     """rliable's bootstrap, with each game's own number of seeds and a seed that counts.
 
-    rliable 1.2 ignores `random_state` and draws from numpy's global state.
+    Each array is resampled by itself. rliable 1.2 ignores `random_state` and draws from numpy's
+    global state.
     """
-
-    def __init__(self, scores: np.ndarray, rng: np.random.Generator) -> None:
-        super().__init__(scores)
-        self._scores, self._rng = scores, rng
-
-    def update_indices(self) -> tuple[np.ndarray, ...]:
-        return (_resampled_rows(self._scores, self._rng), *self._strata_indices)
-
-
-class _IndependentBootstrap(library.StratifiedIndependentBootstrap):
-    """The same for statistics of two agents, each of which is resampled by itself."""
 
     def __init__(self, *scores: np.ndarray, rng: np.random.Generator) -> None:
         super().__init__(*scores)
@@ -222,14 +212,8 @@ def interval(
     Returns:
         The statistic of `scores` itself and the bounds of its interval.
     """
-    rng = np.random.default_rng(seed)
-    bootstrap: Any
-    if len(scores) == 1:
-        bootstrap = _Bootstrap(scores[0], rng)
-    else:
-        bootstrap = _IndependentBootstrap(*scores, rng=rng)
     value = statistic(*scores)
-    low, high = bootstrap.conf_int(
+    low, high = _Bootstrap(*scores, rng=np.random.default_rng(seed)).conf_int(
         lambda *sample: statistic(*sample).ravel(),
         reps=repetitions,
         size=CONFIDENCE,
