@@ -265,3 +265,18 @@ def test_bad_settings(settings, message):
 def test_gamma_too_small_for_k():
     with pytest.raises(ValueError, match=r"k is 200; at gamma 0\.01"):
         experiments.chain_log(Options(gammas=(0.01,)))
+
+
+def test_rows_of_a_table_by_value():
+    rows = [("a", 1, 0.5), ("b", 1, 0.25), ("a", 2, 0.125)]
+    table = experiments.Table(("name", "sweep", "rms"), rows, np.arange(6.0).reshape(3, 1, 2))
+    assert table.column("sweep") == [1, 1, 2]
+    kept = table.where("name", "a")
+    assert kept.rows == [rows[0], rows[2]]
+    np.testing.assert_array_equal(kept.runs, [[[0, 1]], [[4, 5]]])
+    assert table.where("sweep", 1, 2).rows == rows and table.where("name", "c").rows == []
+
+
+def test_runs_lie_along_the_last_axis():
+    runs = Options(runs=3).runs_of("made", lambda x, y, run: [x * y, run], [(2, 5), (3, 7)])
+    np.testing.assert_array_equal(runs, [[[10] * 3, [0, 1, 2]], [[21] * 3, [0, 1, 2]]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from log_dqn.results import comparison, figures, games, gamma_scan, report
+from log_dqn.results import comparison, figures, games, gamma_scan, pictures, report
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
@@ -200,6 +200,18 @@ def test_gamma_panels():
         "Mean over 6 games": [[0.9, 1], [0.99, 2]],
         "Median over 6 games": [[0.9, 3], [0.99, 4]],
     }
+
+
+def test_the_learning_curves_are_always_the_last_figure():
+    """The page shows them apart from the others."""
+    names = [picture.name for picture in pictures.PICTURES]
+    assert len(set(names)) == 7 and names[-1] == "learning_curves"
+    score, run = Score("Pong", "a", "0", 9, 0.0, 1.0), LearningCurve("a", "Pong", "0", np.zeros(10))
+    nothing = report.Results({}, {}, {}, {})
+    drawn = [picture.draw(made([score], [run], ["a"]), nothing) for picture in pictures.PICTURES]
+    assert [isinstance(one, tuple) for one in drawn] == [False] * 6 + [True]
+    reference = "the reference DQN (TensorFlow: RMSProp, Huber) has no runs"
+    assert drawn[0] == f"relative performance: {reference}" and "two discount factors" in drawn[5]
 
 
 def unequal_curves(main):
