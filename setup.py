@@ -1,8 +1,13 @@
 """Packaging of log_dqn. Tool settings are in pyproject.toml."""
 
 import pathlib
+import re
 
 import setuptools
+
+# The package itself can't be imported before what it requires is installed.
+PACKAGE = pathlib.Path("log_dqn/__init__.py").read_text(encoding="utf-8")
+VERSION = re.findall(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)[0]
 
 PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
@@ -17,11 +22,30 @@ TEST = [
 
 setuptools.setup(
     name="log_dqn",
-    version="0.1.0",
+    version=VERSION,
     description="Logarithmic deep Q-learning (LogDQN) as a plug-in for Dopamine",
     long_description=pathlib.Path("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
+    # The package has no public repository yet; these are what it implements and runs on.
+    url="https://arxiv.org/abs/1906.00572",
+    project_urls={
+        "Paper": "https://arxiv.org/abs/1906.00572",
+        "Dopamine": "https://github.com/google/dopamine",
+    },
+    keywords="reinforcement-learning, deep-q-learning, logdqn, dopamine, atari, tensorflow, jax",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.10,<3.13",
     # The gin files live in configs/ and travel as log_dqn/configs/.
     packages=[
@@ -29,13 +53,17 @@ setuptools.setup(
         "log_dqn.configs",
         "log_dqn.jax",
         "log_dqn.linear",
+        "log_dqn.program",
         "log_dqn.results",
+        "log_dqn.run_folder",
+        "log_dqn.single",
         "log_dqn.sweeps",
         "log_dqn.tf",
         "log_dqn.vectorized",
     ],
     package_dir={"log_dqn.configs": "configs"},
     package_data={
+        "log_dqn": ["py.typed"],
         "log_dqn.configs": ["*.gin"],
         "log_dqn.results": ["data/*.csv", "templates/*.html"],
     },
@@ -74,6 +102,6 @@ setuptools.setup(
         "play": PLAY,
         "sweep": SWEEP,
         "test": TEST,
-        "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3"],
+        "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3", "pre-commit>=4,<5"],
     },
 )

@@ -6,4 +6,6 @@ TensorFlow nor JAX nor Dopamine itself.
 
 from log_dqn import compat
 
+__version__ = "0.1.0"
+
 compat.apply()

@@ -1,48 +1,15 @@
 """Sticky-action Atari as the published Dopamine baselines used it."""
 
-import difflib
-
 import ale_py
 import gin
 import gymnasium
 from dopamine.discrete_domains import atari_lib
 
-# The games of Dopamine's published baselines (baselines/atari/data), by Dopamine's names.
-GAMES = (
-    "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
-    "BattleZone", "BeamRider", "Berzerk", "Bowling", "Boxing", "Breakout", "Carnival",
-    "Centipede", "ChopperCommand", "CrazyClimber", "DemonAttack", "DoubleDunk", "ElevatorAction",
-    "Enduro", "FishingDerby", "Freeway", "Frostbite", "Gopher", "Gravitar", "Hero", "IceHockey",
-    "Jamesbond", "JourneyEscape", "Kangaroo", "Krull", "KungFuMaster", "MontezumaRevenge",
-    "MsPacman", "NameThisGame", "Phoenix", "Pitfall", "Pong", "Pooyan", "PrivateEye", "Qbert",
-    "Riverraid", "RoadRunner", "Robotank", "Seaquest", "Skiing", "Solaris", "SpaceInvaders",
-    "StarGunner", "Tennis", "TimePilot", "Tutankham", "UpNDown", "Venture", "VideoPinball",
-    "WizardOfWor", "YarsRevenge", "Zaxxon",
-)  # fmt: skip
+from log_dqn import games
 
 # 30 minutes at 60 frames/s, which is 27,000 agent steps. Dopamine's own factory stops at
 # 100,000 frames, so its long episodes are shorter than the published ones.
 MAX_FRAMES_PER_EPISODE = 108_000
-
-
-def check_game(game_name: str | None) -> None:
-    """Checks the name of a game.
-
-    Args:
-        game_name: name of a game, as in `GAMES`.
-
-    Raises:
-        ValueError: if it isn't one; the message gives the nearest names.
-    """
-    if game_name in GAMES:
-        return
-    by_lower_case = {game.lower(): game for game in GAMES}
-    near = difflib.get_close_matches(str(game_name).lower(), by_lower_case, n=3, cutoff=0.5)
-    nearest = f" (nearest: {', '.join(by_lower_case[name] for name in near)})" if near else ""
-    raise ValueError(
-        f"game is {game_name!r}; it must be one of Dopamine's {len(GAMES)} Atari games, spelt "
-        f"like Pong or SpaceInvaders{nearest}"
-    )
 
 
 @gin.configurable
@@ -56,7 +23,7 @@ def create_environment(
     lost game does, as in Dopamine.
 
     Args:
-        game_name: name of the game, as in `GAMES`.
+        game_name: name of the game, as in `games.GAMES`.
         sticky_actions: whether the last action is repeated with probability 0.25 in each frame
             (Machado et al., 2018).
         seed: seed of the game's random numbers; None draws one.
@@ -67,7 +34,7 @@ def create_environment(
     Raises:
         ValueError: if the game is unknown.
     """
-    check_game(game_name)
+    games.check_game(game_name)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     environment = gymnasium.make(
         f"ALE/{game_name}-v5",

@@ -1,40 +1,71 @@
-"""The update of logarithmic deep Q-learning, computed in the log space.
+"""The update of logarithmic deep Q-learning (LogDQN), computed in the log space.
 
-Written as the paper writes it, the update needs gamma^k: 1e-100 at gamma = 0.1, which float32
-cannot hold, and even float64 loses the small gaps between actions that the method exists for.
-Here every quantity is the logarithm of the paper's, and float32 is enough at any gamma.
+Two heads, h in {+, -}, share one network. Of a head, tq_h is the output (the paper's Q-tilde),
+q_h its value in the ordinary space and d_h the offset of its mapping (see `log_dqn.mapping`).
+A transition leads from s by action a, with an n-step reward r, to s', where the target network's
+values are primed. As the paper writes it (section 4 and Appendix C.1; its equations in brackets):
 
-Symbols: `tq` is a head's output (the paper's Q-tilde), `l = (tq - d) / c` is ln of its ordinary
-value q, d and c are the mapping's (see `log_dqn.mapping`). The last axis of an array with
-actions is the action axis; everything else is elementwise, so any leading (batch) axes will do.
-`xp` names the array namespace: `numpy` (the default), `jax.numpy`, or
-`log_dqn.tf.namespace.xp`.
+    d_h  = -c ln(max(q_init_h, gamma^k))              q_init_+ = 1, q_init_- = 0            [7]
+    q_h  = exp((tq_h - d_h) / c)
+    Q    = q_+ - q_-                                  on which the policy is greedy        [12]
+    a*   = argmax_a Q'(s', a)                         one action for both heads
+    v_h  = clip(q'_h(s', a*), 0, 1 / (1 - gamma^n))   0 if s' is terminal
+    r_+  = max(r, 0),  r_- = max(-r, 0)                                                    [10]
+    U_h  = max(r_h + gamma^n v_h, gamma^(n k))        the floor, for the additive gamma^k  [11]
+    U^_h = q_h(s, a) + beta_reg (U_h - q_h(s, a))     average in the ordinary space         [8]
+    y_h  = c ln(U^_h) + d_h                           and back to the log space             [9]
+    loss = mean over the batch of huber(y_+ - tq_+(s, a)) + huber(y_- - tq_-(s, a))
 
-Arrays are compared with `xp.equal`: `==` compares identities in TensorFlow 1's graphs.
+No gradient flows through y_h. The optimizer's learning rate is the step-size beta_log.
 
-Nothing here stops gradients: the temporal differences are to be constants of the loss, but for
-the chosen action's output (no gradient flows through the target y_h).
+So written, the update needs gamma^k: 1e-100 at gamma = 0.1, which float32 cannot hold, and even
+float64 loses the small gaps between actions that the method exists for. Equal to it, and what
+this module computes, is the same with the logarithm of every value, for which float32 is enough
+at any gamma:
+
+    l_h        = (tq_h - d_h) / c                        which is ln q_h
+    sign(Q)    = sign(l_+ - l_-)
+    ln|Q|      = max(l_+, l_-) + ln(-expm1(-|l_+ - l_-|))
+    a*         = argmax_a sign(Q') (ln|Q'| - min_a ln|Q'| + 1)           0 where Q' = 0
+    ln v_h     = min(l'_h(s', a*), -ln(1 - gamma^n))     -inf if s' is terminal
+    ln U_h     = max(logaddexp(ln r_h, ln gamma^n + ln v_h), n k ln gamma)   ln 0 = -inf
+    x          = ln U_h - l_h(s, a)
+    y_h - tq_h = c log1p(beta_reg expm1(x))              if |x| <= 1, else
+                 c logaddexp(ln(1 - beta_reg), ln(beta_reg) + x)
+
+The functions below are these lines, `UpdateRule` puts them together with the numbers of a
+`LogUpdate`, and `batch_loss` is the whole.
+
+The last axis of an array with actions is the action axis; everything else is elementwise, so any
+leading axes will do. A pair is (plus head, minus head). `xp` names the array namespace: `numpy`
+(the default), `jax.numpy`, or `log_dqn.tf.namespace.xp`. Arrays are compared with `xp.equal`:
+`==` compares identities in TensorFlow 1's graphs.
 """
 
 import dataclasses
 import functools
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import mapping
-from log_dqn.mapping import Array, LogMapping, Scalar, as_number, check
+from log_dqn.checks import as_number, check
+from log_dqn.mapping import Array, LogMapping, Scalar
 
+HEAD_INITS = ("asymmetric", "symmetric")
 LOSSES = ("huber", "mse")
+
+Pair = tuple[Array, Array]  # (plus head, minus head)
 
 
 def log_reward(reward: Array, xp: Any = np) -> tuple[Array, Array]:
     """Splits rewards into their positive and negative parts (equation 10).
 
     Args:
-        reward: (n-step) rewards, any shape.
+        reward: n-step rewards, any shape.
         xp: the array namespace.
 
     Returns:
@@ -175,12 +206,12 @@ def select(values: Array, actions: Array, xp: Any = np) -> Array:
     return xp.sum(xp.where(chosen, values, xp.zeros_like(values)), axis=-1)
 
 
-def loss(td: Array, kind: str, xp: Any = np) -> Array:
+def loss(td: Array, loss_type: str, xp: Any = np) -> Array:
     """The loss of temporal differences: Huber with delta = 1, or the squared error.
 
     Args:
         td: y_h - tq_h, any shape.
-        kind: 'huber' or 'mse'.
+        loss_type: 'huber' or 'mse'.
         xp: the array namespace.
 
     Returns:
@@ -189,19 +220,19 @@ def loss(td: Array, kind: str, xp: Any = np) -> Array:
     Raises:
         ValueError: if there is no such loss.
     """
-    check("loss", kind, kind in LOSSES, f"one of {', '.join(LOSSES)}")
-    if kind == "mse":
+    check("loss_type", loss_type, loss_type in LOSSES, f"one of {', '.join(LOSSES)}")
+    if loss_type == "mse":
         return td * td
     size = xp.abs(td)
     quadratic = xp.minimum(size, xp.ones_like(size))
     return 0.5 * quadratic * quadratic + (size - quadratic)
 
 
-class UpdateConstants(NamedTuple):
-    """The numbers of a `LogUpdate`, and the functions above put together with them.
+class UpdateRule(NamedTuple):
+    """The functions above put together with the numbers of a `LogUpdate`.
 
-    A pair is (plus head, minus head). Under `jax.vmap` the numbers may be arrays, so that runs
-    with different settings share one program.
+    Under `jax.vmap` the numbers may be arrays, so that runs with different settings share one
+    program.
 
     Attributes:
         c: scale of the log space.
@@ -221,7 +252,7 @@ class UpdateConstants(NamedTuple):
     log_v_max: Scalar
     log_q_min: Scalar
 
-    def log_values(self, tqs: tuple[Array, Array], xp: Any = np) -> tuple[Array, Array]:
+    def log_values(self, tqs: Pair, xp: Any = np) -> Pair:
         """Returns the pair ln q_h of a pair of outputs of any shape."""
         plus, minus = (mapping.log_value(tq, self.c, d) for tq, d in zip(tqs, self.ds, strict=True))
         return (
@@ -229,13 +260,15 @@ class UpdateConstants(NamedTuple):
             xp.maximum(minus, xp.full_like(minus, self.log_q_min)),
         )
 
-    def greedy_actions(self, tqs: tuple[Array, Array], xp: Any = np) -> Array:
-        """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
-        return xp.argmax(action_keys(*self.log_values(tqs, xp), xp=xp), axis=-1)
+    def action_keys(self, tqs: Pair, xp: Any = np) -> Array:
+        """Returns `action_keys` of a pair of outputs of shape [..., num_actions]."""
+        return action_keys(*self.log_values(tqs, xp), xp=xp)
 
-    def log_targets(
-        self, next_tqs: tuple[Array, Array], reward: Array, terminal: Array, xp: Any = np
-    ) -> tuple[Array, Array]:
+    def greedy_actions(self, tqs: Pair, xp: Any = np) -> Array:
+        """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
+        return xp.argmax(self.action_keys(tqs, xp), axis=-1)
+
+    def log_targets(self, next_tqs: Pair, reward: Array, terminal: Array, xp: Any = np) -> Pair:
         """Returns the pair ln U_h (equation 11).
 
         Args:
@@ -247,7 +280,8 @@ class UpdateConstants(NamedTuple):
         Returns:
             Pair of shape [...].
         """
-        best = self.greedy_actions(next_tqs, xp)
+        next_ls = self.log_values(next_tqs, xp)
+        best = xp.argmax(action_keys(*next_ls, xp=xp), axis=-1)
         plus, minus = (
             log_target(
                 log_r,
@@ -258,19 +292,16 @@ class UpdateConstants(NamedTuple):
                 self.log_v_max,
                 xp,
             )
-            for log_r, next_l in zip(
-                log_reward(reward, xp), self.log_values(next_tqs, xp), strict=True
-            )
+            for log_r, next_l in zip(log_reward(reward, xp), next_ls, strict=True)
         )
         return plus, minus
 
-    def td_errors(
-        self, tqs: tuple[Array, Array], log_targets: tuple[Array, Array], xp: Any = np
-    ) -> tuple[Array, Array]:
+    def td_errors(self, tqs: Pair, ls: Pair, log_targets: Pair, xp: Any = np) -> Pair:
         """Returns the pair y_h - tq_h (equations 8 and 9).
 
         Args:
             tqs: pair of the chosen action's outputs, shape [...].
+            ls: their `log_values`.
             log_targets: pair ln U_h, shape [...].
             xp: the array namespace.
 
@@ -281,11 +312,62 @@ class UpdateConstants(NamedTuple):
             # The last term is not 0 only where the floor has raised l.
             td_error(l, log_u, self.c, self.step, xp)
             + self.c * (l - mapping.log_value(tq, self.c, d))
-            for l, log_u, d, tq in zip(  # noqa: E741
-                self.log_values(tqs, xp), log_targets, self.ds, tqs, strict=True
-            )
+            for l, log_u, d, tq in zip(ls, log_targets, self.ds, tqs, strict=True)  # noqa: E741
         )
         return plus, minus
+
+
+def batch_loss(
+    rule: UpdateRule,
+    loss_type: str,
+    tqs: Pair,
+    next_tqs: Pair,
+    actions: Array,
+    rewards: Array,
+    terminals: Array,
+    stop_gradient: Callable[[Array], Array],
+    xp: Any = np,
+) -> tuple[Array, dict[str, Array]]:
+    """Returns the loss of a batch, whose gradient is LogDQN's update, and what agents report.
+
+    Args:
+        rule: the update rule.
+        loss_type: 'huber' or 'mse'.
+        tqs: pair of the online network's outputs in s, shape [batch_size, num_actions].
+        next_tqs: pair of the target network's outputs in s', likewise.
+        actions: integers, the actions taken in s, shape [batch_size].
+        rewards: n-step rewards, shape [batch_size].
+        terminals: whether s' is terminal, bool, shape [batch_size].
+        stop_gradient: returns an array as it is, as a constant of the loss.
+        xp: the array namespace.
+
+    Returns:
+        The mean over the batch of loss(y_+ - tq_+) + loss(y_- - tq_-), a scalar, and scalars by
+        their TensorBoard tags, means over the batch: each head's loss and value, and, with more
+        than one action, the plus head's gap between the two best actions in the log space
+        (section 4.1, the paper's `log plus-only`).
+    """
+    plus, minus = (select(tq, actions, xp) for tq in tqs)
+    ls = rule.log_values((plus, minus), xp)
+    log_targets = rule.log_targets(next_tqs, rewards, terminals, xp)
+    loss_plus, loss_minus = (
+        # The value is y - tq, of which only -tq carries a gradient. y itself is never computed:
+        # y - tq would lose the digits of a small difference.
+        xp.mean(loss(stop_gradient(td) - (tq - stop_gradient(tq)), loss_type, xp))
+        for td, tq in zip(
+            rule.td_errors((plus, minus), ls, log_targets, xp), (plus, minus), strict=True
+        )
+    )
+    statistics = {
+        "Losses/Plus": loss_plus,
+        "Losses/Minus": loss_minus,
+        "Values/QPlus": xp.mean(xp.exp(ls[0])),
+        "Values/QMinus": xp.mean(xp.exp(ls[1])),
+    }
+    if tqs[0].shape[-1] > 1:
+        ordered = xp.sort(stop_gradient(tqs[0]), axis=-1)
+        statistics["Values/LogActionGap"] = xp.mean(ordered[..., -1] - ordered[..., -2])
+    return loss_plus + loss_minus, statistics
 
 
 @dataclasses.dataclass(frozen=True)
@@ -343,11 +425,11 @@ class LogUpdate:
         )
 
     @functools.cached_property
-    def constants(self) -> UpdateConstants:
-        """The numbers to compute with, worked out in double precision."""
+    def rule(self) -> UpdateRule:
+        """The update rule, its numbers worked out in double precision."""
         n = self.update_horizon
         plus, minus = self.mappings
-        return UpdateConstants(
+        return UpdateRule(
             c=self.c,
             ds=(plus.d, minus.d),
             step=step_size(self.beta_reg),

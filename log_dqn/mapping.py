@@ -6,35 +6,14 @@ default), `jax.numpy`, or `log_dqn.tf.namespace.xp` for TensorFlow.
 
 import dataclasses
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
+from log_dqn.checks import as_number, check
+
 Array = Any  # An array or scalar of the namespace `xp`.
 Scalar = Any  # A float, or a scalar of the namespace `xp`.
-
-
-def as_number(value: Any) -> float:
-    """Returns a real number as it is, and NaN, which lies in no range, for anything else."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return float(value) if is_number else math.nan
-
-
-def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
-    """Checks a setting.
-
-    Args:
-        name: its name.
-        value: its value.
-        is_allowed: whether the value is allowed.
-        allowed: what is allowed, in words.
-
-    Raises:
-        ValueError: if the value isn't allowed; the message names all three.
-    """
-    if not is_allowed:
-        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
 
 
 def log_value(tq: Array, c: Scalar, d: Scalar) -> Array:

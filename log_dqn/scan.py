@@ -12,6 +12,8 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from log_dqn import games
+
 _NAME = re.compile(r"[\w./]*\w\.\w+")
 
 # A folder's name may have 255 bytes on most file systems; a little is left to whoever copies it.
@@ -144,4 +146,4 @@ def run_folder(
         game: game in Dopamine's spelling.
         seed: seed; the N seeds of a study are 1 to N.
     """
-    return results_dir / agent / setting.name / game / str(seed)
+    return results_dir / agent / setting.name / games.folder_name(game) / str(seed)

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -11,23 +12,23 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
 
-from log_dqn import lock, scan, train
-from log_dqn.mapping import check
-from log_dqn.results import games
+from log_dqn import games, scan
+from log_dqn.checks import check
+from log_dqn.program import gin_files, shell
+from log_dqn.run_folder import lock
 from log_dqn.sweeps import plan
 
 
-def _number_of(kind: type, least: float, allowed: str) -> Any:
-    def parse(text: str) -> Any:
+def _number(least: float, of_what: str) -> Callable[[str], float]:
+    def parse(text: str) -> float:
         try:
-            value = kind(text)
+            value = float(text)
         except ValueError:
-            value = None
-        if value is None or not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
+            value = math.nan
+        if not least <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {of_what}")
         return value
 
     return parse
@@ -38,7 +39,7 @@ def _names(text: str) -> list[str]:
 
 
 def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = train.Parser(
+    parser = shell.Parser(
         prog="python -m log_dqn.sweep",
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
@@ -55,7 +56,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--seeds",
-        type=_number_of(int, 1, "a whole number, at least 1"),
+        type=shell.at_least(1),
         default=1,
         help="number of seeds: 1, 2, ... (default: %(default)s)",
     )
@@ -70,13 +71,13 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--gin_bindings", action="append", default=[], help="as in log_dqn.train; may be repeated")
     add(
         "--cpus_per_run",
-        type=_number_of(float, 0.01, "a number of CPUs, at least 0.01"),
+        type=_number(0.01, "CPUs, at least 0.01"),
         default=1,
         help="CPUs that a run is given (default: %(default)s)",
     )
     add(
         "--gpus_per_run",
-        type=_number_of(float, 0, "a number of GPUs, 0 or more"),
+        type=_number(0, "GPUs, 0 or more"),
         help="GPUs that a run is given: 0.25 puts four on each (default: 0.25 where there are "
         "any, and else 0)",
     )
@@ -88,14 +89,14 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--games_per_job",
-        type=_number_of(int, 1, "a whole number, at least 1"),
+        type=shell.at_least(1),
         default=1,
         help="games that a process trains with --vectorized (default: %(default)s)",
     )
     add("--ray_address", help="HOST:PORT of a Ray cluster, or auto; default: this machine alone")
     add(
         "--max_failures",
-        type=_number_of(int, 0, "a whole number, 0 or more"),
+        type=shell.at_least(0),
         default=3,
         help="how often a run that dies is started again (default: %(default)s)",
     )
@@ -161,10 +162,6 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
         yield folder
 
 
-def _exit_at_once(number: int, _: Any) -> NoReturn:
-    sys.exit(128 + number)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program.
 
@@ -175,12 +172,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 if a run failed, 2 for bad input, 128 + n when stopped by signal n.
     """
     args = _parse_args(argv)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _exit_at_once)
+    shell.exit_at_signals()
     try:
         return _sweep(args)
     except (ValueError, OSError) as error:
-        print(f"log_dqn.sweep: error: {train.explain(error)}", file=sys.stderr)
+        shell.print_error("log_dqn.sweep", error)
         return 2
 
 
@@ -219,7 +215,7 @@ def _sweep(args: argparse.Namespace) -> int:
 
 def _absolute(name: str) -> str:
     """Returns a user's gin file by its full path, for other working directories."""
-    train.find_gin_file(name)
+    gin_files.find_gin_file(name)
     return os.path.abspath(name) if os.path.isfile(name) else name
 
 

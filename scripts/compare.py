@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from tqdm import tqdm
 
-from log_dqn.results import baselines, comparison, games, report, runs
+from log_dqn.program import shell
+from log_dqn.results import baselines, comparison, references, report, runs
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
@@ -65,11 +66,11 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     add(
         "--video_pinball_random",
         type=_video_pinball_random,
-        help=f"random score of VideoPinball (default: {games.VIDEO_PINBALL_RANDOM}; other tables "
-        "have 0.0)",
+        help=f"random score of VideoPinball (default: {references.VIDEO_PINBALL_RANDOM}; other "
+        "tables have 0.0)",
     )
     default = comparison.Request.repetitions
-    add("--repetitions", type=_positive, help=f"bootstrap (default: {default})")
+    add("--repetitions", type=shell.at_least(1), help=f"bootstrap (default: {default})")
     flags = vars(parser.parse_args(arguments))
     for name in {"agents", "games"} & flags.keys():
         flags[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(flags[name])))
@@ -94,7 +95,7 @@ def _iteration(text: str) -> int | str:
 
 
 def _video_pinball_random(text: str) -> float:
-    human = games.references()["VideoPinball"].human
+    human = references.references()["VideoPinball"].human
     try:
         value = float(text)
     except ValueError:
@@ -102,12 +103,6 @@ def _video_pinball_random(text: str) -> float:
     if not -math.inf < value < human:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number below the human score {human}")
     return value
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
-    return int(text)
 
 
 def show_progress(title: str, items: Sequence) -> Iterable:

@@ -1,7 +1,7 @@
 """Plays a trained TensorFlow agent and films the screen beside the values of its actions.
 
 Example:
-    python scripts/play.py --run=results/log_dqn/Pong/0 --out=pong.mp4
+    python scripts/film.py --run=results/log_dqn/Pong/0 --out=pong.mp4
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from log_dqn import compat
+from log_dqn.program import shell
 
 SUFFIXES = (".mp4", ".gif")
 
@@ -30,7 +31,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--run", type=pathlib.Path, required=True, help="folder of the run")
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
     parser.add_argument(
-        "--max_steps", type=_positive, default=3000,
+        "--max_steps", type=shell.at_least(1), default=3000,
         help="agent steps after which the episode is left (default: %(default)s, 200 s)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of the game (default: 0)")
@@ -43,43 +44,37 @@ def _film(text: str) -> pathlib.Path:
     return pathlib.Path(text)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= 1")
-    return int(text)
-
-
 def write_film(run: pathlib.Path, out: pathlib.Path, max_steps: int, seed: int) -> str:
     """Plays an episode and writes it aside, then under its name; returns a line about it."""
     with compat.quiet():
         import tensorflow as tf
 
-        from log_dqn import play
+        from log_dqn.results import film
     import imageio.v2 as imageio
 
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
         tf.get_logger().setLevel(logging.ERROR)
         absl.logging.set_verbosity(absl.logging.ERROR)
         with compat.quiet():
-            agent, environment = play.load(run, seed)
-        _, iteration = play.newest_weights(run)
+            agent, environment = film.load(run, seed)
+        _, iteration = film.newest_weights(run)
         names = environment.environment.unwrapped.get_action_meanings()
         run_name = "/".join(run.resolve().parts[-3:])
-        painter = play.Painter(f"{run_name}   iteration {iteration}", names)
+        painter = film.Painter(f"{run_name}   iteration {iteration}", names)
         gif = out.suffix == ".gif"
         settings = (
-            {"duration": 1000 / play.FRAMES_PER_SECOND, "loop": 0}
+            {"duration": 1000 / film.FRAMES_PER_SECOND, "loop": 0}
             if gif
             # Frames of 1104 x 630 need no scaling to sixteens.
-            else {"fps": play.FRAMES_PER_SECOND, "macro_block_size": 2}
+            else {"fps": film.FRAMES_PER_SECOND, "macro_block_size": 2}
         )
         path = pathlib.Path(aside) / out.name
-        film: Any  # A writer, though imageio's stubs say less.
-        with imageio.get_writer(path, **settings) as film:
-            steps = tqdm(play.play(agent, environment, max_steps), total=max_steps, unit=" steps")
+        writer: Any  # A writer, though imageio's stubs say less.
+        with imageio.get_writer(path, **settings) as writer:
+            steps = tqdm(film.play(agent, environment, max_steps), total=max_steps, unit=" steps")
             for step in steps:
                 image = painter.frame(step)
-                film.append_data(np.asarray(image.reduce(2) if gif else image))
+                writer.append_data(np.asarray(image.reduce(2) if gif else image))
         os.replace(path, out)
     return f"{out}: {steps.n} agent steps, score {step.score:g}"
 

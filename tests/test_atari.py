@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from dopamine.discrete_domains import atari_lib
 
-from log_dqn import atari
+from log_dqn import atari, games
 
 
 def play(environment, actions):
@@ -18,8 +18,8 @@ def play(environment, actions):
 
 
 def test_every_game_exists():
-    assert len(atari.GAMES) == len(set(atari.GAMES)) == 60
-    for game in atari.GAMES:
+    assert len(games.GAMES) == len(set(games.GAMES)) == 60
+    for game in games.GAMES:
         gymnasium.spec(f"ALE/{game}-v5")
 
 

@@ -1,11 +1,16 @@
 """Each workaround, in a fresh process: the host works with it, and this fails without it."""
 
+import dataclasses
+import inspect
 import os
 import subprocess
 import sys
 import textwrap
 
+import gin
 import pytest
+
+from log_dqn import compat
 
 
 def run(code, env=None):
@@ -154,3 +159,67 @@ def test_quiet_gives_back_what_it_held_when_the_block_fails():
         """,
     )
     assert (out, err) == ("'it'", "shown after all\nafter\n")
+
+
+@gin.configurable
+class Below:
+    def __init__(self, a, b=1, c=2):
+        self.below = (a, b, c)
+
+
+@dataclasses.dataclass
+class Settings:
+    b: int = 3
+    d: int = 4
+
+
+@gin.configurable
+class Above(Below):
+    @compat.take_parameters_of(Below, Settings)
+    def __init__(self, below, settings, *, c=5, e=6):
+        super().__init__(**below)
+        self.settings = settings
+        self.own = (c, e)
+
+
+@pytest.fixture
+def empty_gin():
+    gin.clear_config()
+    yield
+    gin.clear_config()
+
+
+@pytest.mark.parametrize(
+    ("args", "settings", "below", "taken", "own"),
+    [
+        ([0], {}, (0, 3, 5), {"b": 3, "d": 4}, (5, 6)),
+        ([10, 11, 12, 13, 14], {}, (10, 11, 12), {"b": 11, "d": 13}, (12, 14)),
+        ([], {"e": 9, "a": 7, "b": 8}, (7, 8, 5), {"b": 8, "d": 4}, (5, 9)),
+    ],
+)
+def test_parameters_of_other_classes(empty_gin, args, settings, below, taken, own):
+    above = Above(*args, **settings)
+    assert (above.below, above.settings, above.own) == (below, taken, own)
+
+
+def test_they_are_one_list():
+    assert str(inspect.signature(Above)) == "(a, b: int = 3, c=5, d: int = 4, e=6)"
+    assert list(inspect.signature(Above.__init__).parameters) == ["self", *"abcde"]
+
+
+def test_other_names_are_refused(empty_gin):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'f'"):
+        Above(0, f=1)
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        Above()
+    for name in ("f", "below", "settings"):
+        with pytest.raises(ValueError, match=f"doesn't have a parameter named '{name}'"):
+            gin.parse_config(f"Above.{name} = 1")
+
+
+def test_gin_sets_and_records_them_at_the_class_alone(empty_gin):
+    gin.parse_config("Below.b = 20\nBelow.c = 21\nAbove.d = 22")
+    assert Above(0).below == (0, 3, 5)
+    lines = gin.operative_config_str().splitlines()
+    bound = [line for line in lines if line and not line.startswith("#")]
+    assert bound == ["Above.b = 3", "Above.c = 5", "Above.d = 22", "Above.e = 6"]

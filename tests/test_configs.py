@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import train
+from log_dqn.program import gin_files
+from log_dqn.single import start
 
 OPTIMIZERS = {
     "RMSPropOptimizer": {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True},
@@ -57,7 +58,7 @@ LOG_DQN = {
     "LogDQNAgent.clip_bootstrap": True,
     "LogDQNAgent.clip_inverse": False,
     "LogDQNAgent.head_init": "asymmetric",
-    "LogDQNAgent.loss": "huber",
+    "LogDQNAgent.loss_type": "huber",
     "LogDQNAgent.dtype": "float32",
     "LogDQNAgent.update_horizon": 1,
     **agent_protocol("LogDQNAgent"),
@@ -184,10 +185,9 @@ JAX_LOG_DQN = {
     **{
         f"Jax{key}": value
         for key, value in LOG_DQN.items()
-        if key.startswith("LogDQNAgent") and key.split(".")[1] not in ("loss", "dtype", "tf_device")
+        if key.startswith("LogDQNAgent") and key.split(".")[1] not in ("dtype", "tf_device")
     },
     "create_agent.agent_name": "jax_log_dqn",
-    "JaxLogDQNAgent.loss_type": "huber",
     **rmsprop_tf(0.0025),
     **JAX_PROTOCOL,
 }
@@ -318,14 +318,14 @@ def clean_gin():
 
 
 def test_every_file_is_covered():
-    names = {path.name for path in train.config_dir().glob("*.gin")}
+    names = {path.name for path in gin_files.config_dir().glob("*.gin")}
     # (Those of vectorized training have a test of their own.)
     assert {name for name in names if not name.startswith("vectorized_")} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    train.configure([name], [])
+    start.configure([name], [])
     for parameter, value in EXPECTED[name].items():
         assert gin.query_parameter(parameter) == value, parameter
     # And no other parameter is bound.
@@ -410,12 +410,12 @@ def test_every_hyperparameter(name):
     ],
 )
 def test_every_reference(name, parameter, reference):
-    train.configure([name], [])
+    start.configure([name], [])
     assert str(gin.query_parameter(parameter)) == reference
 
 
 def test_the_optimizer_is_the_paper_s():
-    train.configure(["log_dqn.gin"], [])
+    start.configure(["log_dqn.gin"], [])
     optimizer = gin.query_parameter("LogDQNAgent.optimizer").scoped_configurable_fn()
     assert isinstance(optimizer, tf.compat.v1.train.RMSPropOptimizer)
     assert (optimizer._learning_rate, optimizer._decay, optimizer._momentum) == (0.0025, 0.95, 0.0)
@@ -427,7 +427,7 @@ def test_the_optimizer_is_the_paper_s():
 
 
 def test_the_jax_optimizer_is_the_paper_s():
-    train.configure(["jax_log_dqn.gin"], [])
+    start.configure(["jax_log_dqn.gin"], [])
     optimizer = gin.query_parameter("JaxLogDQNAgent.optimizer").scoped_configurable_fn()
     # g = 2: ms = 0.95 + 0.05 * 4 = 1.15, mg = 0.05 * 2 = 0.1.
     step, _ = optimizer.update(np.full(1, 2.0), optimizer.init(np.zeros(1, np.float32)))

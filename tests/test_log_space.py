@@ -42,11 +42,12 @@ NAMESPACES = pytest.mark.parametrize("run", [run_numpy, run_jax, run_tf])
 
 def update(tq, next_tq, reward, terminal, xp, settings):
     """Both heads' y_h - tq_h, and the greedy action in s'."""
-    rule = log_space.LogUpdate(**settings)
+    rule = log_space.LogUpdate(**settings).rule
     next_tqs = (next_tq[..., 0, :], next_tq[..., 1, :])
-    log_targets = rule.constants.log_targets(next_tqs, reward, terminal, xp)
-    tds = rule.constants.td_errors((tq[..., 0], tq[..., 1]), log_targets, xp)
-    return *tds, rule.constants.greedy_actions(next_tqs, xp)
+    log_targets = rule.log_targets(next_tqs, reward, terminal, xp)
+    tqs = (tq[..., 0], tq[..., 1])
+    tds = rule.td_errors(tqs, rule.log_values(tqs, xp), log_targets, xp)
+    return *tds, rule.greedy_actions(next_tqs, xp)
 
 
 def batch(settings, seed, size=24, num_actions=4):
@@ -237,6 +238,50 @@ def test_loss(run):
     np.testing.assert_allclose(huber, [2.5, 0.5, 0.125, 0.0, 1.5])
     (mse,) = run(lambda x, xp: (log_space.loss(x, "mse", xp),), td)
     np.testing.assert_allclose(mse, [9.0, 1.0, 0.25, 0.0, 4.0])
+
+
+@NAMESPACES
+@pytest.mark.parametrize("loss_type", ["huber", "mse"])
+def test_loss_and_statistics_of_a_batch_worked_by_hand(run, loss_type):
+    # gamma = 0.5, k = 2, c = 1, beta_reg = 0.5: d_+ = 0 and d_- = ln 4. The second action is
+    # chosen: q_+ = (0.5, 2), q_- = (0.25, 1). r = 1: in s', Q = (0.5, 0.25, 0), U_+ = 1 + 0.5,
+    # U^_+ = 1; U_- = 0.5 * 0.5, U^_- = 0.25. r = -1 at the end: U_+ is the floor 0.25, U^_+ =
+    # 1.125; U_- = U^_- = 1.
+    tq_plus = np.log(np.array([[4, 0.5, 1], [1, 2, 2]], np.float32))
+    tq_minus = np.log(4 * np.array([[1, 0.25, 1], [1, 1, 1]], np.float32))
+    next_tq_plus = np.log(np.array([[1, 2, 0.25]] * 2, np.float32))
+    next_tq_minus = np.log(4 * np.array([[0.5, 1.75, 0.25]] * 2, np.float32))
+    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5).rule
+    stopped = []
+
+    def fn(tq_plus, tq_minus, *rest, xp):
+        *next_tqs, actions, rewards, terminals = rest
+        loss, statistics = log_space.batch_loss(
+            rule, loss_type, (tq_plus, tq_minus), next_tqs, actions, rewards, terminals,
+            lambda x: stopped.append(x) or x, xp,
+        )  # fmt: skip
+        return loss, *(statistics[tag] for tag in sorted(statistics))
+
+    loss, minus, plus, gap, q_minus, q_plus = run(
+        fn, tq_plus, tq_minus, next_tq_plus, next_tq_minus,
+        np.array([1, 1]), np.array([1, -1], np.float32), np.array([False, True]),
+    )  # fmt: skip
+    expected = (math.log(2) ** 2 + math.log(1.125 / 2) ** 2) / 2
+    expected /= 2 if loss_type == "huber" else 1
+    assert plus == loss == pytest.approx(expected, rel=1e-5)
+    assert minus == pytest.approx(0, abs=1e-9)
+    assert (q_plus, q_minus) == (pytest.approx(1.25), pytest.approx(0.625))
+    # ln 4 - ln 1, and the two best of the second row are equal.
+    assert gap == pytest.approx(math.log(4) / 2)
+    assert len(stopped) == 5  # Each head's difference and output, and the outputs of the gap.
+
+
+def test_one_action_has_no_gap():
+    one = (np.zeros((2, 1)), np.zeros((2, 1)))
+    batch = (np.array([0, 0]), np.array([0.0, 1.0]), np.array([False, True]))
+    rule = log_space.LogUpdate().rule
+    _, statistics = log_space.batch_loss(rule, "huber", one, one, *batch, lambda x: x)
+    assert sorted(statistics) == ["Losses/Minus", "Losses/Plus", "Values/QMinus", "Values/QPlus"]
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ BAD_INPUT = [
         for value in ("0", "-1", "1.5", "'a'")
     ],
     ([binding("LogDQNAgent.clip_bootstrap='no'")], "clip_bootstrap is 'no'; it must be True or"),
-    ([binding("LogDQNAgent.loss='l1'")], "loss is 'l1'; it must be one of huber, mse"),
+    ([binding("LogDQNAgent.loss_type='l1'")], "loss_type is 'l1'; it must be one of huber, mse"),
     ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
     ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be from 0 to 1"),
     ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
@@ -212,7 +212,7 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
 
 def test_bad_input_leaves_what_was_there(tmp_path, capsys):
     (tmp_path / "mine").write_text("keep")
-    assert train.main([f"--base_dir={tmp_path}", binding("LogDQNAgent.loss='l1'")]) == 2
+    assert train.main([f"--base_dir={tmp_path}", binding("LogDQNAgent.loss_type='l1'")]) == 2
     assert (tmp_path / "mine").read_text() == "keep"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.replay_memory import elements
 
-from log_dqn import compressed_array
+from log_dqn.run_folder import arrays
 
 _TREES = ("online_params", "target_network_params", "optimizer_state")
 _NUMBERS = ("action", "reward", "is_terminal", "episode_end")
@@ -45,12 +45,12 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     memory = replay._memory.values()
     for name in _NUMBERS:
         numbers = np.array([getattr(element, name) for element in memory])
-        compressed_array.save(folder / f"replay_{name}.npy.zst", numbers)
+        arrays.save(folder / f"replay_{name}.npy.zst", numbers)
     for name in _STACKS:
         parts = [_bytes_of(getattr(element, name)) for element in memory]
         sizes = np.array([len(part) for part in parts], np.int64)
-        compressed_array.save(folder / f"replay_{name}_sizes.npy.zst", sizes)
-        compressed_array.save_parts(folder / f"replay_{name}.zst", parts)
+        arrays.save(folder / f"replay_{name}_sizes.npy.zst", sizes)
+        arrays.save_parts(folder / f"replay_{name}.zst", parts)
     sampling = replay._sampling_distribution.to_state_dict()
     sampling["key_by_index"] = np.array(sampling["key_by_index"], np.int64)
     del sampling["index_by_key"]  # the inverse of key_by_index
@@ -93,12 +93,10 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
 
     replay = agent._replay
     keys = state["keys"].tolist()
-    columns: list[Any] = [
-        list(compressed_array.load(folder / f"replay_{name}.npy.zst")) for name in _NUMBERS
-    ]
+    columns: list[Any] = [list(arrays.load(folder / f"replay_{name}.npy.zst")) for name in _NUMBERS]
     for name in _STACKS:
-        sizes = compressed_array.load(folder / f"replay_{name}_sizes.npy.zst")
-        parts = compressed_array.load_parts(folder / f"replay_{name}.zst", sizes.tolist())
+        sizes = arrays.load(folder / f"replay_{name}_sizes.npy.zst")
+        parts = arrays.load_parts(folder / f"replay_{name}.zst", sizes.tolist())
         columns.append([_stack_of(part, state["stack"], replay._compress) for part in parts])
     names = (*_NUMBERS, *_STACKS)
     replay._memory = collections.OrderedDict(

@@ -13,7 +13,7 @@ from dopamine.jax.agents.full_rainbow import full_rainbow_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements
 
-from log_dqn.mapping import check
+from log_dqn.checks import check
 
 _create_optimizer = dqn_agent.create_optimizer
 _NAMES = ("adam", "rmsprop", "sgd")

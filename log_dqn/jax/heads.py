@@ -9,15 +9,13 @@ from flax import linen as nn
 
 from log_dqn import log_space
 
-HEAD_INITS = ("asymmetric", "symmetric")
-
 
 class TwoHeadedOutput(NamedTuple):
     """What a two-headed network says of a state.
 
     Attributes:
-        q_values: numbers that order actions as Q = q_+ - q_- does, shape [num_actions]. (Q
-            itself is beyond float32 at low discount factors.)
+        q_values: numbers that order actions as Q = q_+ - q_- does, shape [num_actions]; Q itself
+            is beyond float32 at low discount factors.
         plus: outputs of the plus head, shape [num_actions].
         minus: outputs of the minus head, shape [num_actions].
     """
@@ -94,8 +92,7 @@ class TwoHeadedNetwork:
         """Returns the outputs in one state."""
         outputs: Any = self.network.apply(params, x)
         plus, minus = jnp.split(outputs.q_values, 2, axis=-1)
-        keys = log_space.action_keys(*self.update.constants.log_values((plus, minus), jnp), xp=jnp)
-        return TwoHeadedOutput(keys, plus, minus)
+        return TwoHeadedOutput(self.update.rule.action_keys((plus, minus), jnp), plus, minus)
 
     def batch_outputs(self, params: Any, states: Any) -> tuple[jax.Array, jax.Array]:
         """Returns the pair of outputs, shape [batch_size, num_actions], of a batch of states."""

@@ -1,7 +1,6 @@
 """LogDQN: logarithmic deep Q-learning on Dopamine's JAX DQN (paper, section 5)."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import gin
@@ -9,125 +8,65 @@ import jax
 import numpy as np
 import optax
 import tensorflow as tf
-from dopamine.jax import networks
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.metrics import statistics_instance
-from flax import linen as nn
 
 from log_dqn import log_space
+from log_dqn.checks import check
+from log_dqn.compat import take_parameters_of
 from log_dqn.jax import (
-    compat,  # noqa: F401  (mends Dopamine's JAX agents)
+    compat,  # noqa: F401  It mends Dopamine's JAX agents.
     heads,
     optimizers,
     update,
 )
-from log_dqn.mapping import check
 
 
 @gin.configurable
 class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
     """DQN with a plus and a minus head, learned in the log space, in float32.
 
-    Its own parameters come first; the others are JaxDQNAgent's, with the paper's values.
+    Its parameters are JaxDQNAgent's in their order, then `log_space.LogUpdate`'s, then its own.
+    The defaults are the paper's.
     """
 
     online_params: Any
     optimizer_state: Any
 
+    @take_parameters_of(dqn_agent.JaxDQNAgent, log_space.LogUpdate)
     def __init__(
         self,
-        num_actions: int,
-        gamma: float = 0.96,
-        k: float = 100,
-        c: float = 0.5,
-        beta_reg: float = 0.1,
-        q_init_plus: float = 1.0,
-        q_init_minus: float = 0.0,
-        clip_bootstrap: bool = True,
-        clip_inverse: bool = False,
-        head_init: str = "asymmetric",
-        observation_shape: tuple[int, ...] = dqn_agent.NATURE_DQN_OBSERVATION_SHAPE,
-        observation_dtype: Any = dqn_agent.NATURE_DQN_DTYPE,
-        stack_size: int = dqn_agent.NATURE_DQN_STACK_SIZE,
-        network: Callable[..., nn.Module] = networks.NatureDQNNetwork,
-        update_horizon: int = 1,
-        min_replay_history: int = 20000,
-        update_period: int = 4,
-        target_update_period: int = 8000,
-        epsilon_fn: Callable[..., float] = dqn_agent.linearly_decaying_epsilon,
-        epsilon_train: float = 0.01,
-        epsilon_eval: float = 0.001,
-        epsilon_decay_period: int = 250000,
-        eval_mode: bool = False,
+        dopamine: dict[str, Any],
+        log_update: dict[str, Any],
+        *,
         optimizer: optax.GradientTransformation | str = optimizers.rmsprop_tf(  # noqa: B008
             learning_rate=0.0025
         ),
-        summary_writer: Any = None,
-        summary_writing_frequency: int = 500,
-        allow_partial_reload: bool = False,
-        seed: int | None = None,
+        head_init: str = "asymmetric",
         loss_type: str = "huber",
-        preprocess_fn: Callable[[Any], Any] | None = None,
-        collector_allowlist: tuple[str, ...] = ("tensorboard",),
     ) -> None:
         """Initializes the agent.
 
         Args:
-            num_actions: number of actions.
-            gamma: discount factor, in (0, 1).
-            k: gamma^k is about the smallest value that can be represented; positive.
-            c: scale of the log space; positive.
-            beta_reg: step-size of the averaging in the ordinary space, in (0, 1]. The step-size
-                in the log space, beta_log, is the optimizer's learning rate.
-            q_init_plus: ordinary value that an output of 0 stands for in the plus head.
-            q_init_minus: the same in the minus head.
-            clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
-            clip_inverse: whether outputs below the floor gamma^k count as the floor.
-            head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
-            observation_shape: see JaxDQNAgent, as all that follow.
-            observation_dtype: see JaxDQNAgent.
-            stack_size: frames in a state.
-            network: Dopamine's kind of DQN network class; it gets twice the outputs.
-            update_horizon: n of the n-step update, in agent steps; at least 1.
-            min_replay_history: agent steps before training starts.
-            update_period: agent steps between updates.
-            target_update_period: agent steps between target network updates.
-            epsilon_fn: exploration schedule.
-            epsilon_train: exploration rate at the end of the schedule.
-            epsilon_eval: exploration rate in evaluation.
-            epsilon_decay_period: length of the schedule, in agent steps.
-            eval_mode: whether the agent starts in evaluation.
+            dopamine: JaxDQNAgent's parameters, of which `network` gets twice the outputs.
+            log_update: `log_space.LogUpdate`'s parameters.
             optimizer: an optax optimizer, or a name that Dopamine's `create_optimizer` knows; its
-                learning rate is beta_log.
-            summary_writer: TensorBoard writer, or a directory for one.
-            summary_writing_frequency: agent steps between summaries.
-            allow_partial_reload: whether a checkpoint may lack the replay memory.
-            seed: seed of weights, exploration and replay sampling; None takes the time.
+                learning rate is beta_log, the step-size in the log space.
+            head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
-            preprocess_fn: see JaxDQNAgent.
-            collector_allowlist: collectors that the training statistics go to.
 
         Raises:
             ValueError: if a parameter is outside its range.
         """
-        self._update = log_space.LogUpdate(
-            gamma=gamma,
-            k=k,
-            c=c,
-            beta_reg=beta_reg,
-            update_horizon=update_horizon,
-            q_init_plus=q_init_plus,
-            q_init_minus=q_init_minus,
-            clip_bootstrap=clip_bootstrap,
-            clip_inverse=clip_inverse,
-        )
+        self._update = log_space.LogUpdate(**log_update)
         for name, value, allowed in (
-            ("head_init", head_init, heads.HEAD_INITS),
+            ("head_init", head_init, log_space.HEAD_INITS),
             ("loss_type", loss_type, log_space.LOSSES),
         ):
             check(name, value, value in allowed, f"one of {', '.join(allowed)}")
-        is_shape = isinstance(observation_shape, tuple)
-        check("observation_shape", observation_shape, is_shape, "a tuple of whole numbers")
+        network, shape = dopamine["network"], dopamine["observation_shape"]
+        epsilon_fn, preprocess_fn = dopamine["epsilon_fn"], dopamine["preprocess_fn"]
+        check("observation_shape", shape, isinstance(shape, tuple), "a tuple of whole numbers")
         check("network", network, callable(network), "a network class")
         check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule: a function")
         is_function = preprocess_fn is None or callable(preprocess_fn)
@@ -141,38 +80,14 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
                 self._update,
             )
 
-        super().__init__(
-            num_actions,
-            observation_shape=observation_shape,
-            observation_dtype=observation_dtype,
-            stack_size=stack_size,
-            network=two_headed,
-            gamma=gamma,
-            update_horizon=update_horizon,
-            min_replay_history=min_replay_history,
-            update_period=update_period,
-            target_update_period=target_update_period,
-            epsilon_fn=epsilon_fn,
-            epsilon_train=epsilon_train,
-            epsilon_eval=epsilon_eval,
-            epsilon_decay_period=epsilon_decay_period,
-            eval_mode=eval_mode,
-            optimizer=optimizer,
-            summary_writer=summary_writer,
-            summary_writing_frequency=summary_writing_frequency,
-            allow_partial_reload=allow_partial_reload,
-            seed=seed,
-            loss_type=loss_type,
-            preprocess_fn=preprocess_fn,
-            collector_allowlist=collector_allowlist,
-        )
+        super().__init__(**dopamine | {"network": two_headed})
 
     def _build_networks_and_optimizer(self) -> None:
         super()._build_networks_and_optimizer()
         self._train = jax.jit(
             functools.partial(
                 update.train_step,
-                functools.partial(update.batch_loss, self._update.constants, self._loss_type),
+                functools.partial(update.batch_loss, self._update.rule, self._loss_type),
                 self.network_def.batch_outputs,
                 self.optimizer,
             ),

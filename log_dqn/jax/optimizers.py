@@ -1,11 +1,14 @@
-"""TensorFlow 1's RMSProp in optax, with which the paper and the published DQN train."""
+"""Optimizers in optax, configurable in gin: RMSProp as TensorFlow 1 has it, and Adam.
+
+The paper and the published DQN train with the first, Dopamine's JAX agents with the second.
+"""
 
 import math
 
 import gin
 import optax
 
-from log_dqn.mapping import as_number, check
+from log_dqn.checks import as_number, check
 
 
 @gin.configurable
@@ -57,3 +60,39 @@ def rmsprop_tf(
         centered=centered,
         momentum=momentum or None,
     )
+
+
+@gin.configurable
+def adam(
+    learning_rate: float = 0.00025,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 0.0003125,
+) -> optax.GradientTransformation:
+    """Creates Adam (Kingma and Ba, 2015).
+
+    The defaults are those of DQN on MinAtar in Obando-Ceron and Castro (2021).
+
+    Args:
+        learning_rate: step-size.
+        beta1: decay of the mean gradient.
+        beta2: decay of the mean square.
+        epsilon: added to the root of the mean square.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        ValueError: if a parameter is outside its range.
+    """
+    for name, value, is_allowed, allowed in (
+        ("learning_rate", learning_rate, 0 < as_number(learning_rate) < math.inf, "positive"),
+        ("beta1", beta1, 0 <= as_number(beta1) < 1, "from 0 to 1, 1 excluded"),
+        ("beta2", beta2, 0 <= as_number(beta2) < 1, "from 0 to 1, 1 excluded"),
+        ("epsilon", epsilon, 0 < as_number(epsilon) < math.inf, "positive"),
+    ):
+        check(name, value, is_allowed, allowed)
+    return optax.adam(learning_rate, beta1, beta2, epsilon)
+
+
+OPTIMIZERS = {"rmsprop_tf": rmsprop_tf, "adam": adam}

@@ -1,8 +1,9 @@
 """Training steps in JAX: pure functions of float32 arrays, without TensorFlow or Dopamine.
 
-LogDQN's formulas are `log_dqn.log_space`'s. A pair is (plus head, minus head).
+LogDQN's formulas are `log_dqn.log_space`'s.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,8 +12,6 @@ import jax.numpy as jnp
 import optax
 
 from log_dqn import log_space
-
-Pair = tuple[jax.Array, jax.Array]
 
 
 class Batch(NamedTuple):
@@ -33,61 +32,13 @@ class Batch(NamedTuple):
     terminals: Any
 
 
-def batch_loss(
-    constants: log_space.UpdateConstants,
-    loss: str,
-    tqs: Pair,
-    next_tqs: Pair,
-    actions: jax.Array,
-    rewards: jax.Array,
-    terminals: jax.Array,
-) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Returns the mean over a batch of loss(y_+ - tq_+) + loss(y_- - tq_-), and statistics.
-
-    The targets y_h are constants of the loss (equations 8, 9 and 11).
-
-    Args:
-        constants: the update's numbers.
-        loss: 'huber' or 'mse'.
-        tqs: pair of the online network's outputs in s, shape [batch_size, num_actions].
-        next_tqs: pair of the target network's outputs in s', likewise.
-        actions: the actions taken in s, shape [batch_size].
-        rewards: n-step rewards, shape [batch_size].
-        terminals: whether s' is terminal, bool, shape [batch_size].
-
-    Returns:
-        The loss, a scalar, and scalars by their TensorBoard tags, means over the batch.
-    """
-    log_targets = constants.log_targets(next_tqs, rewards, terminals, jnp)
-    plus, minus = (log_space.select(tq, actions, jnp) for tq in tqs)
-    losses = [
-        # The value is y - tq, of which only -tq carries a gradient. (y itself is never computed:
-        # y - tq would lose the digits of a small difference.)
-        log_space.loss(
-            jax.lax.stop_gradient(td) - (tq - jax.lax.stop_gradient(tq)), loss, jnp
-        ).mean()
-        for td, tq in zip(
-            constants.td_errors((plus, minus), log_targets, jnp), (plus, minus), strict=True
-        )
-    ]
-    log_qs = constants.log_values((plus, minus), jnp)
-    statistics = {
-        "Losses/Plus": losses[0],
-        "Losses/Minus": losses[1],
-        "Values/QPlus": jnp.exp(log_qs[0]).mean(),
-        "Values/QMinus": jnp.exp(log_qs[1]).mean(),
-    }
-    if tqs[0].shape[-1] > 1:
-        # The gap between the best and the second-best action in the log space (section 4.1), of
-        # the plus head, as the paper's `log plus-only`.
-        best_two = jax.lax.top_k(tqs[0], 2)[0]
-        statistics["Values/LogActionGap"] = (best_two[:, 0] - best_two[:, 1]).mean()
-    return losses[0] + losses[1], statistics
+# LogDQN's loss, for `train_step`.
+batch_loss = functools.partial(log_space.batch_loss, stop_gradient=jax.lax.stop_gradient, xp=jnp)
 
 
 def dqn_batch_loss(
     gamma_n: log_space.Scalar,
-    loss: str,
+    loss_type: str,
     qs: jax.Array,
     next_qs: jax.Array,
     actions: jax.Array,
@@ -98,7 +49,7 @@ def dqn_batch_loss(
 
     Args:
         gamma_n: gamma^n for an n-step update.
-        loss: 'huber' or 'mse'.
+        loss_type: 'huber' or 'mse'.
         qs: the online network's outputs in s, shape [batch_size, num_actions].
         next_qs: the target network's outputs in s', likewise.
         actions: the actions taken in s, shape [batch_size].
@@ -110,7 +61,7 @@ def dqn_batch_loss(
     """
     targets = rewards + gamma_n * jnp.where(terminals, 0.0, next_qs.max(axis=-1))
     chosen = log_space.select(qs, actions, jnp)
-    mean_loss = log_space.loss(jax.lax.stop_gradient(targets) - chosen, loss, jnp).mean()
+    mean_loss = log_space.loss(jax.lax.stop_gradient(targets) - chosen, loss_type, jnp).mean()
     return mean_loss, {"Losses/Loss": mean_loss, "Values/Q": chosen.mean()}
 
 

@@ -18,7 +18,8 @@ import numpy as np
 import pooch
 import requests
 
-from log_dqn.results import games as game_tables
+from log_dqn.games import GAMES, listing
+from log_dqn.results.references import read_table
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 
 DOPAMINE = (
@@ -103,7 +104,7 @@ def final_runs(games: Iterable[str]) -> list[LearningCurve]:
     """
     wanted = set(games)
     runs = []
-    for row in game_tables.read_table("baseline_final_scores.csv"):
+    for row in read_table("baseline_final_scores.csv"):
         if row["game"] in wanted:
             returns = np.full(LAST_ITERATION + 1, np.nan)
             returns[-1] = float(row["score"])
@@ -132,7 +133,7 @@ def load(
     Returns:
         The runs of all agents in the files. For a game whose file cannot be read, `final_runs`.
     """
-    games = [game for game in games if game in set(game_tables.published_games())]
+    games = [game for game in games if game in GAMES]
     try:
         is_address = _is_address(source)
         read = _Downloads(source, cache_dir, timeout).read if is_address else _files_of(source)
@@ -148,7 +149,7 @@ def load(
         except (OSError, ValueError) as error:
             failed.setdefault(_reason(error), []).append(game)
     for reason, names in failed.items():
-        notify(f"baselines of {game_tables.listing(names)} from {source}: {reason}; {_FINAL}")
+        notify(f"baselines of {listing(names)} from {source}: {reason}; {_FINAL}")
     return runs + final_runs(set(games) - {run.game for run in runs})
 
 
@@ -201,9 +202,7 @@ class _Downloads(pooch.HTTPDownloader):
             "baselines-" + hashlib.sha256(address.encode()).hexdigest()[:12]
         )
         folder.mkdir(parents=True, exist_ok=True)
-        hashes = {
-            row["file"]: row["sha256"] for row in game_tables.read_table("baseline_files.csv")
-        }
+        hashes = {row["file"]: row["sha256"] for row in read_table("baseline_files.csv")}
         self._kept = pooch.create(
             folder,
             base_url=f"{address}/",

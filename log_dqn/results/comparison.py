@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn.results import baselines, games, gamma_scan, runs, scores
-from log_dqn.results.games import VIDEO_PINBALL_RANDOM
+from log_dqn import games
+from log_dqn.results import baselines, gamma_scan, runs, scores
+from log_dqn.results import references as tables
+from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
 
@@ -69,7 +71,7 @@ class Comparison:
     """
 
     request: Request
-    references: dict[str, games.Reference]
+    references: dict[str, tables.Reference]
     agents: list[str]
     own_agents: list[str]
     games: list[str]
@@ -146,7 +148,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         if not any(run.agent == agent for run in chosen):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
     last = _last_iteration(request.iteration, chosen, note)
-    references = games.references(request.video_pinball_random)
+    references = tables.references(request.video_pinball_random)
     scored = _scored(chosen, last, references)
     if not scored:
         raise ValueError(
@@ -239,7 +241,7 @@ def _own_name(agent: str, taken: set[str]) -> str:
 def _games_of(results_dir: pathlib.Path | None) -> list[str]:
     """The published games that a results folder has runs of, or else the paper's 55."""
     found = {games.canonical(folder) for _, folder, *_ in _found(results_dir)}
-    return [game for game in games.published_games() if game in found] or games.paper55()
+    return [game for game in games.GAMES if game in found] or list(games.PAPER55)
 
 
 def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -289,7 +291,7 @@ def _last_iteration(iteration: int | str, chosen: list[LearningCurve], note: Not
 
 
 def _scored(
-    chosen: list[LearningCurve], last: int | None, references: dict[str, games.Reference]
+    chosen: list[LearningCurve], last: int | None, references: dict[str, tables.Reference]
 ) -> list[tuple[LearningCurve, Score]]:
     """The runs that have a score at the last iteration that counts, each with its score."""
     scored = []

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from log_dqn.results import baselines, games, statistics
+from log_dqn import games
+from log_dqn.results import baselines, statistics
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 

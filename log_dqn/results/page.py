@@ -8,9 +8,10 @@ from typing import NamedTuple
 import jinja2
 import numpy as np
 
+from log_dqn.games import listing
 from log_dqn.results.comparison import Comparison, span
 from log_dqn.results.figures import label
-from log_dqn.results.games import VIDEO_PINBALL_RANDOM, listing
+from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.statistics import AGGREGATES, Interval
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from log_dqn import safe_pickle
-from log_dqn.results import games
+from log_dqn import games
+from log_dqn.run_folder import layout, safe_pickle
 
 METRICS = ("train", "eval")
 
@@ -21,7 +21,6 @@ LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
 
 _ITERATION = re.compile(r"iteration_(\d+)")
-_LOG = re.compile(r"log_(\d+)")
 _GAMMA = re.compile(r"^\s*(?:\S*[./])?(\w+Agent)\.gamma\s*=\s*(\S+)", re.MULTILINE)
 
 Notify = Callable[[str], None]
@@ -101,20 +100,6 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     return returns
 
 
-def logs(run_dir: pathlib.Path) -> list[pathlib.Path]:
-    """Lists a run's logs, `logs/log_N`, the newest first.
-
-    Raises:
-        OSError: the folder `logs` can't be listed.
-    """
-    numbers = [
-        (int(match[1]), path)
-        for path in (run_dir / "logs").iterdir()
-        if (match := _LOG.fullmatch(path.name))
-    ]
-    return [path for _, path in sorted(numbers, reverse=True)]
-
-
 def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
     """Reads a run's newest readable log.
 
@@ -130,7 +115,7 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
         NoReturnsError: none of its readable logs has returns of this metric.
     """
     try:
-        found = logs(run_dir)
+        found = layout.logs(run_dir)
     except OSError as error:
         notify(f"{run_dir}: {_line(error)}; left out")
         return None

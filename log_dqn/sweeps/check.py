@@ -4,8 +4,6 @@ Reads a request from standard input and writes the answer to standard output, bo
 its own process because it imports TensorFlow and fills gin's global configuration.
 """
 
-import argparse
-import dataclasses
 import inspect
 import json
 import sys
@@ -13,20 +11,22 @@ from typing import Any
 
 import gin
 
-from log_dqn import compat, scan, train, train_vectorized
+from log_dqn import compat, scan
+from log_dqn.checks import check_count
+from log_dqn.program import gin_files
+from log_dqn.program.shell import explain
 
 
 def _check_update(agent_class: type) -> None:
     """Checks the settings of LogDQN's update, as its agents do when they are created."""
-    from log_dqn import agents, log_space
+    from log_dqn import log_space
+    from log_dqn.single import agents
 
     if agent_class not in (agents.AGENTS["log_dqn"], agents.AGENTS["jax_log_dqn"]):
         return
-    parameters = inspect.signature(agent_class.__init__).parameters  # type: ignore[misc]
-    names = [field.name for field in dataclasses.fields(log_space.LogUpdate)]
-    settings = {name: parameters[name].default for name in names}
     bindings = gin.get_bindings(agent_class.__name__, resolve_references=False)
-    log_space.LogUpdate(**settings | {n: v for n, v in bindings.items() if n in names})
+    names = inspect.signature(log_space.LogUpdate).parameters
+    log_space.LogUpdate(**{name: bindings[name] for name in names if name in bindings})
 
 
 def _uses(agent: str, configurable: str, parameter: str) -> bool:
@@ -36,7 +36,7 @@ def _uses(agent: str, configurable: str, parameter: str) -> bool:
     which extends DQNAgent and has a gamma of its own. What is no agent's concerns the agents
     whose configuration sets anything of it, such as their optimizer.
     """
-    from log_dqn import agents
+    from log_dqn.single import agents
 
     name = gin.get_configurable(configurable).__name__
     if any(cls.__name__ == name for cls in agents.agent_classes()):
@@ -48,14 +48,15 @@ def _length() -> tuple[int, int]:
     """Returns the configured number of iterations and of agent steps in one."""
     from dopamine.discrete_domains import run_experiment
 
-    from log_dqn import agents, runner
+    from log_dqn.single import runner
 
     parameters = inspect.signature(run_experiment.Runner.__init__).parameters
     names = ("num_iterations", "training_steps", "evaluation_steps")
     counts = {name: parameters[name].default for name in names}
     bindings = gin.get_bindings("Runner")
     counts |= {name: bindings[name] for name in names if name in bindings}
-    agents.check_counts(counts)
+    for name, count in counts.items():
+        check_count(name, count)
     evaluates = runner.schedule() == "continuous_train_and_eval"
     return (
         counts["num_iterations"],
@@ -77,13 +78,13 @@ def check(request: dict[str, Any]) -> list[dict[str, Any]]:
     Raises:
         ValueError: if an agent, a gin name, a file or a value is not what it must be.
     """
-    from log_dqn import agents
+    from log_dqn.single import agents, start
 
     scans = {text: scan.read(text) for text in request["scans"]}
 
     def configure(agent: str, bindings: list[str]) -> None:
         gin.clear_config()
-        train.configure(
+        start.configure(
             request["gin_files"],
             [*request["gin_bindings"], *bindings],
             game=request["game"],
@@ -95,7 +96,7 @@ def check(request: dict[str, Any]) -> list[dict[str, Any]]:
         configure(agent, [])
         used = []
         for text, (parameter, values) in scans.items():
-            with train.explained("scan", text):
+            with gin_files.explained("scan", text):
                 gin.parse_config(f"{parameter} = {values[0]!r}")
             configure(agent, [])
             configurable, _, name = parameter.rpartition(".")
@@ -124,31 +125,27 @@ def check(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
     """Does what `check` does, for `log_dqn.train_vectorized`."""
+    from log_dqn.vectorized import start
+
     scans = {text: scan.read(text) for text in request["scans"]}
     answer = []
     for agent in request["agents"]:
-        args = argparse.Namespace(
-            agent=agent,
-            gin_files=request["gin_files"],
-            gin_bindings=request["gin_bindings"],
-            scan=[],
-            capacity=None,
-        )
+        used = []
         gin.clear_config()
-        train_vectorized.configure(args)
+        start.configure(request["gin_files"], request["gin_bindings"], agent)
         for text, (parameter, values) in scans.items():
             configurable = parameter.rpartition(".")[0]
-            with train.explained("scan", text):
+            with gin_files.explained("scan", text):
                 uses = bool(gin.get_bindings(configurable, resolve_references=False))
                 gin.parse_config(f"{parameter} = {values[0]!r}")
             if uses:
-                args.scan.append(text)
+                used.append(text)
         gin.clear_config()  # Of the scans that concern other agents.
-        train_vectorized.configure(args)
-        protocols = [setting.protocol for setting in train_vectorized.read_settings(args)]
+        start.configure(request["gin_files"], request["gin_bindings"], agent)
+        protocols = [setting.protocol for setting in start.read_settings(used, agent)]
         answer.append(
             {
-                "scans": args.scan,
+                "scans": used,
                 "num_iterations": [protocol.num_iterations for protocol in protocols],
                 "steps_per_iteration": [
                     protocol.training_steps + protocol.evaluation_steps for protocol in protocols
@@ -175,13 +172,13 @@ def main() -> int:
     request = json.load(sys.stdin)
     if not request["vectorized"]:
         with compat.quiet():
-            from log_dqn import agents  # noqa: F401
+            from log_dqn.single import agents  # noqa: F401
     try:
         answer = (check_vectorized if request["vectorized"] else check)(request)
         json.dump({"agents": answer}, sys.stdout)
     except Exception as error:
         # (Whatever a gin file makes a configurable raise; the answer must be one line.)
-        json.dump({"error": train.explain(error)}, sys.stdout)
+        json.dump({"error": explain(error)}, sys.stdout)
     return 0
 
 

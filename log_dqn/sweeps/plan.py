@@ -5,8 +5,8 @@ import os
 import pathlib
 from typing import Any, NamedTuple
 
-from log_dqn import safe_pickle, scan
-from log_dqn.results import runs
+from log_dqn import scan
+from log_dqn.run_folder import layout, safe_pickle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +172,7 @@ def progress(folder: pathlib.Path) -> Progress:
         The progress; iterations count from the first up to the first gap.
     """
     try:
-        logs = runs.logs(folder)
+        logs = layout.logs(folder)
     except OSError:
         return Progress()
     for path in logs:

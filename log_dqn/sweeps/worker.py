@@ -16,7 +16,8 @@ from typing import Any
 import ray
 from ray import tune
 
-from log_dqn import lock, progress
+from log_dqn.program import progress
+from log_dqn.run_folder import lock
 from log_dqn.sweeps import plan, tethered
 
 # Seconds between two looks at a process.

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
-from log_dqn import compressed_array, safe_pickle
+from log_dqn.run_folder import arrays, safe_pickle
 
 _WEIGHTS = "weights"
 # What a checkpoint of a prioritized replay memory names.
@@ -47,7 +47,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     memory = agent._replay.memory
     rows = min(int(memory.add_count), memory._replay_capacity)
     for name, array in memory._store.items():
-        compressed_array.save(folder / f"replay_{name}.npy.zst", array[:rows])
+        arrays.save(folder / f"replay_{name}.npy.zst", array[:rows])
     state = {
         "state": agent.state,
         "training_steps": agent.training_steps,
@@ -59,7 +59,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     if hasattr(memory, "sum_tree"):
         # Every level: the inner sums carry the rounding of their history.
         nodes = np.concatenate(memory.sum_tree.nodes)
-        compressed_array.save(folder / "replay_priorities.npy.zst", nodes)
+        arrays.save(folder / "replay_priorities.npy.zst", nodes)
         state["max_recorded_priority"] = float(memory.sum_tree.max_recorded_priority)
     return state
 
@@ -79,11 +79,11 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
     """
     memory = agent._replay.memory
     for name, array in memory._store.items():
-        compressed_array.load_into(folder / f"replay_{name}.npy.zst", array)
+        arrays.load_into(folder / f"replay_{name}.npy.zst", array)
     if hasattr(memory, "sum_tree"):
         levels = memory.sum_tree.nodes
         nodes = np.concatenate(levels)
-        compressed_array.load_into(folder / "replay_priorities.npy.zst", nodes)
+        arrays.load_into(folder / "replay_priorities.npy.zst", nodes)
         ends = np.cumsum([len(level) for level in levels])
         memory.sum_tree.nodes = np.split(nodes, ends[:-1])
         memory.sum_tree.max_recorded_priority = state["max_recorded_priority"]

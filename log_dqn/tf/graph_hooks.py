@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
-# Begins the message of the error that `check_loss` makes a training step raise.
+# Begins the message of the error that `install_loss_check` makes a training step raise.
 NOT_FINITE = "the loss is not finite"
 
 
@@ -54,7 +54,7 @@ def save_random_state() -> Iterator[None]:
         tf.random.uniform = uniform
 
 
-def check_loss(agent: dqn_agent.DQNAgent, loss: tf.Tensor) -> None:
+def install_loss_check(agent: dqn_agent.DQNAgent, loss: tf.Tensor) -> None:
     """Makes a training step whose loss is NaN or infinite raise an error.
 
     The error is a `tf.errors.InvalidArgumentError` whose message holds `NOT_FINITE` and

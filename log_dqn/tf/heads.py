@@ -5,7 +5,6 @@ from typing import Any
 
 import tensorflow as tf
 
-HEAD_INITS = ("asymmetric", "symmetric")
 DTYPES = ("float32", "float64")
 
 

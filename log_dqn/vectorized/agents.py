@@ -13,36 +13,19 @@ import numpy as np
 import optax
 
 from log_dqn import log_space
+from log_dqn.checks import as_number, check, check_count
 from log_dqn.jax import update
-from log_dqn.jax.optimizers import rmsprop_tf
-from log_dqn.mapping import as_number, check
+from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import networks
-
-HEAD_INITS = ("asymmetric", "symmetric")
 
 OUTPUT = "Output"
 """Name of the output layer."""
 
-# The device counts in 32 bits.
-_MAX_COUNT = 10**9
+MAX_COUNT = 10**9
+"""Most steps of anything: the device counts in 32 bits."""
 
 # Output of an action that the game doesn't have: one that is never greedy.
 _NEVER = 1e9
-
-
-def linearly_decaying_epsilon(
-    decay_period: np.ndarray, step: np.ndarray, warmup_steps: np.ndarray, epsilon: np.ndarray
-) -> np.ndarray:
-    """Returns DQN's exploration rate (Mnih et al., 2015), elementwise.
-
-    Args:
-        decay_period: agent steps over which it falls.
-        step: agent steps of training so far.
-        warmup_steps: agent steps for which it stays 1.
-        epsilon: what it falls to.
-    """
-    left = (1 - epsilon) * (decay_period + warmup_steps - step) / decay_period
-    return epsilon + np.clip(left, 0, 1 - epsilon)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +36,7 @@ class Agent:
         gamma: discount factor, in (0, 1).
         update_horizon: n of the n-step update.
         loss_type: 'huber' (delta 1) or 'mse'.
+        optimizer: 'rmsprop_tf' or 'adam', each with its settings in gin.
         min_replay_history: transitions stored before training starts.
         update_period: steps between updates.
         target_update_period: steps between syncs of the target network.
@@ -67,6 +51,7 @@ class Agent:
     gamma: float
     update_horizon: int = 1
     loss_type: str = "huber"
+    optimizer: str = "rmsprop_tf"
     min_replay_history: int = 20000
     update_period: int = 4
     target_update_period: int = 8000
@@ -81,8 +66,8 @@ class Agent:
         for name in (
             "update_horizon", "update_period", "target_update_period", "epsilon_decay_period"
         ):  # fmt: skip
-            check_count(name, getattr(self, name), 1)
-        check_count("min_replay_history", self.min_replay_history, 0)
+            check_count(name, getattr(self, name), 1, MAX_COUNT)
+        check_count("min_replay_history", self.min_replay_history, 0, MAX_COUNT)
         for name in ("epsilon_train", "epsilon_eval"):
             value = getattr(self, name)
             check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
@@ -91,14 +76,16 @@ class Agent:
             with np.errstate(over="ignore"):
                 fits = not isinstance(value, float) or np.isfinite(np.float32(value))
             check(field.name, value, fits, "a number that float32 can hold")
-        losses = log_space.LOSSES
-        check("loss_type", self.loss_type, self.loss_type in losses, f"one of {', '.join(losses)}")
+        for name, known in (("loss_type", log_space.LOSSES), ("optimizer", OPTIMIZERS)):
+            value = getattr(self, name)
+            check(name, value, value in known, f"one of {', '.join(known)}")
 
     @property
     def shared(self) -> dict[str, Any]:
         """Settings in which all runs of a job must be alike: one program is compiled for them."""
         return {
-            name: getattr(self, name) for name in ("update_horizon", "loss_type", "update_period")
+            name: getattr(self, name)
+            for name in ("update_horizon", "loss_type", "optimizer", "update_period")
         }
 
     @property
@@ -170,10 +157,11 @@ class Agent:
         """Returns the loss that `update.train_step` takes."""
         raise NotImplementedError
 
-    def optimizer(self, constants: Any) -> optax.GradientTransformation:
+    def create_optimizer(self, constants: Any) -> optax.GradientTransformation:
         """Returns the optimizer."""
-        # (Its learning rate is an array, where runs differ in it.)
-        return optax.chain(rmsprop_tf(learning_rate=1.0), optax.scale(constants.learning_rate))
+        # Where runs differ in it, the learning rate is an array.
+        steps = OPTIMIZERS[self.optimizer](learning_rate=1.0)
+        return optax.chain(steps, optax.scale(constants.learning_rate))
 
 
 class DQNConstants(NamedTuple):
@@ -190,7 +178,7 @@ class VectorizedDQNAgent(Agent):
     """DQN (Mnih et al., 2015) with the settings of Dopamine's TensorFlow baseline.
 
     Attributes:
-        learning_rate: of RMSProp; positive.
+        learning_rate: of the optimizer; positive.
     """
 
     gamma: float = 0.99
@@ -230,55 +218,35 @@ class LogDQNConstants(NamedTuple):
 
     gamma: log_space.Scalar
     learning_rate: log_space.Scalar
-    update: log_space.UpdateConstants
+    update: log_space.UpdateRule
 
 
 @gin.configurable
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VectorizedLogDQNAgent(Agent):
+class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     """LogDQN (paper, section 5); see `log_space.LogUpdate` for the update's settings.
 
     Attributes:
-        k: gamma^k is about the smallest value that can be represented.
-        c: scale of the log space.
-        beta_reg: step-size in the ordinary space, in (0, 1].
-        beta_log: step-size in the log space, the learning rate of RMSProp; positive.
-        q_init_plus: ordinary value that an output of 0 stands for in the plus head.
-        q_init_minus: the same in the minus head.
-        clip_bootstrap: whether bootstrapped values are clipped to [0, 1 / (1 - gamma^n)].
-        clip_inverse: whether outputs below the floor gamma^k count as the floor.
+        beta_log: step-size in the log space, the optimizer's learning rate; positive.
         head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
     """
 
-    gamma: float = 0.96
-    k: float = 100
-    c: float = 0.5
-    beta_reg: float = 0.1
     beta_log: float = 0.0025
-    q_init_plus: float = 1.0
-    q_init_minus: float = 0.0
-    clip_bootstrap: bool = True
-    clip_inverse: bool = False
     head_init: str = "asymmetric"
 
     num_heads: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.constants  # Checks the update's settings.
+        Agent.__post_init__(self)
+        log_space.LogUpdate.__post_init__(self)
         _check_step_size("beta_log", self.beta_log)
-        check(
-            "head_init", self.head_init, self.head_init in HEAD_INITS,
-            f"one of {', '.join(HEAD_INITS)}",
-        )  # fmt: skip
+        inits = log_space.HEAD_INITS
+        check("head_init", self.head_init, self.head_init in inits, f"one of {', '.join(inits)}")
 
-    @functools.cached_property
+    @property
     def constants(self) -> LogDQNConstants:
         """The numbers of the update, which may differ between the runs of a job."""
-        names = {field.name for field in dataclasses.fields(log_space.LogUpdate)}
-        settings = {name: getattr(self, name) for name in names}
-        log_update = log_space.LogUpdate(**settings)
-        return LogDQNConstants(self.gamma, self.beta_log, log_update.constants)
+        return LogDQNConstants(self.gamma, self.beta_log, self.rule)
 
     def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         if number == 1 and self.head_init == "asymmetric":
@@ -287,25 +255,13 @@ class VectorizedLogDQNAgent(Agent):
 
     def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
-        plus, minus = constants.update.log_values((outputs[0], outputs[1]), jnp)
-        return log_space.action_keys(plus, minus, jnp)
+        return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(
         self, constants: LogDQNConstants
     ) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
         """Returns the loss that `update.train_step` takes."""
         return functools.partial(update.batch_loss, constants.update, self.loss_type)
-
-
-def check_count(name: str, value: Any, least: int) -> None:
-    """Checks a number of steps, transitions or iterations.
-
-    Raises:
-        ValueError: if it isn't a whole number, or outside its range.
-    """
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    in_range = is_count and least <= value <= _MAX_COUNT
-    check(name, value, in_range, f"a whole number from {least} to {_MAX_COUNT}")
 
 
 def _check_step_size(name: str, value: Any) -> None:

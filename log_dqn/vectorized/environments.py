@@ -1,12 +1,13 @@
 """Sticky-action Atari for many runs: `ale_py`'s vector environment, as Dopamine preprocesses."""
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import ale_py
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
+
+from log_dqn.games import rom_name
 
 FRAME_SHAPE = (84, 84)
 STACK_SIZE = 4
@@ -52,11 +53,6 @@ class Environments(Protocol):
     def receive(self) -> Results:
         """Waits for the step. Where an episode has ended, the next has begun."""
         ...
-
-
-def rom_name(game: str) -> str:
-    """Returns ale_py's name of a game in Dopamine's spelling: space_invaders, SpaceInvaders."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", game).lower()
 
 
 class AtariGames:

@@ -10,6 +10,7 @@ import numpy as np
 
 from log_dqn.jax import update
 from log_dqn.vectorized import agents, networks, replay
+from log_dqn.vectorized.timeline import Draws, Steps
 
 
 class Problem(NamedTuple):
@@ -45,43 +46,7 @@ class Weights(NamedTuple):
     optimizer_state: Any
 
 
-class Steps(NamedTuple):
-    """What the host tells of the runs at a step; integer arrays of shape [num_runs].
-
-    Attributes:
-        number: of this step among the run's, training and evaluation together.
-        begins: whether the observation is the first of its episode.
-        slot: slot in which the step is stored, or one beyond the last.
-        age: steps of this episode before it, at most stack_size - 1.
-        result_slot: slot of the step that led here, or one beyond the last.
-        terminal: whether that ended its episode.
-    """
-
-    number: np.ndarray
-    begins: np.ndarray
-    slot: np.ndarray
-    age: np.ndarray
-    result_slot: np.ndarray
-    terminal: np.ndarray
-
-
-class Draws(NamedTuple):
-    """From what the runs sample in an update; integer arrays of shape [num_runs].
-
-    Attributes:
-        number: of the update, in training steps.
-        oldest: slot at which the oldest transition begins.
-        available: number of transitions.
-        learns: whether the run has an update now.
-    """
-
-    number: np.ndarray
-    oldest: np.ndarray
-    available: np.ndarray
-    learns: np.ndarray
-
-
-def _update_options() -> dict[str, Any]:
+def compiler_options() -> dict[str, Any]:
     """Returns options of the compiler with which updates are fast.
 
     Reason: on a CPU, JAX 0.6's new runtime takes a quarter longer over an update than its old one.
@@ -91,7 +56,7 @@ def _update_options() -> dict[str, Any]:
     return {"xla_cpu_use_thunk_runtime": False} if is_old and jax.default_backend() == "cpu" else {}
 
 
-class _Programs:
+class Programs:
     """What is compiled for runs whose agents are alike.
 
     Arrays have the run as first axis if there are several runs. A single run's have not: a first
@@ -116,23 +81,21 @@ class _Programs:
         self._network = problem.network._replace(apply=apply)
         self._slots = slots
         self._several = several
-        self._each: Callable[..., Any] = jax.vmap if several else lambda function: function
-        self.draw = jax.jit(self._each(self._draw_one))
-        self.initial_weights = jax.jit(self._each(self._initial_weights))
+        self.each: Callable[..., Any] = jax.vmap if several else lambda function: function
+        self.draw = jax.jit(self.each(self._draw_one))
+        self.initial_weights = jax.jit(self.each(self._initial_weights))
         self.learn = jax.jit(
-            self._learn_from_steps if on_host else self._learn_from_memory,
+            self._learn_from_steps if on_host else self.learn_from_memory,
             donate_argnums=0,
-            compiler_options=_update_options(),
+            compiler_options=compiler_options(),
         )
-        self.sync = jax.jit(self._synced)
-        self.act = jax.jit(
-            self._act_only if on_host else self._act_and_store, donate_argnums=(0, 1)
-        )
+        self.sync = jax.jit(self.synced)
+        self.act = jax.jit(self._act_only if on_host else self.act_and_store, donate_argnums=(0, 1))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
         # (Buffers of their own: training goes on in the old weights' memory.)
         target_params = jax.tree.map(jnp.copy, params)
-        return Weights(params, target_params, self._agent.optimizer(constants).init(params))
+        return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
 
     def _draw_one(self, key: jax.Array, draws: Draws) -> jax.Array:
         return replay.draw(
@@ -145,16 +108,17 @@ class _Programs:
             self._agent.update_horizon,
         )
 
-    def _learn_from_memory(
+    def learn_from_memory(
         self, weights: Weights, constants: Any, num_actions: Any, memory: Any, keys: Any, draws: Any
     ) -> Any:
-        steps = self._each(replay.read)(memory, self.draw(keys, draws))
+        """Runs an update from a draw of the memory; returns weights and statistics."""
+        steps = self.each(replay.read)(memory, self.draw(keys, draws))
         return self._learn_from_steps(weights, constants, num_actions, steps, draws)
 
     def _learn_from_steps(
         self, weights: Weights, constants: Any, num_actions: Any, steps: Any, draws: Any
     ) -> Any:
-        return self._each(self._learn_one)(weights, constants, num_actions, steps, draws.learns)
+        return self.each(self._learn_one)(weights, constants, num_actions, steps, draws.learns)
 
     def _learn_one(
         self, weights: Weights, constants: Any, num_actions: Any, steps: Any, learns: Any
@@ -162,7 +126,7 @@ class _Programs:
         params, optimizer_state, statistics = update.train_step(
             self._agent.batch_loss(constants),
             lambda params, states: self._agent.outputs(self._network, params, states, num_actions),
-            self._agent.optimizer(constants),
+            self._agent.create_optimizer(constants),
             weights.params,
             weights.target_params,
             weights.optimizer_state,
@@ -173,20 +137,26 @@ class _Programs:
             new = jax.tree.map(lambda new, old: jnp.where(learns, new, old), new, weights)
         return new, statistics
 
-    def _synced(self, params: Any, target_params: Any, runs: jax.Array) -> Any:
-        return self._each(
+    def synced(self, params: Any, target_params: Any, runs: jax.Array) -> Any:
+        """Returns the target network's parameters, new ones for some runs."""
+        return self.each(
             lambda new, old, run: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old)
         )(params, target_params, runs)
 
     def _act_only(self, stacks: Any, memory: None, *inputs: Any) -> Any:
-        stacks, actions = self._each(self._act_one)(stacks, *inputs)
+        stacks, actions = self.each(self._act_one)(stacks, *inputs)
         return stacks, memory, actions
 
-    def _act_and_store(self, stacks: Any, memory: Any, *inputs: Any) -> Any:
+    def act_and_store(self, stacks: Any, memory: Any, *inputs: Any) -> Any:
+        """Chooses actions and stores steps; returns the new states, memory and actions."""
         *_, frames, rewards, _, steps = inputs
-        stacks, actions = self._each(self._act_one)(stacks, *inputs)
-        memory = self._each(replay.add_result)(memory, steps.result_slot, rewards, steps.terminal)
-        memory = self._each(replay.add_step)(memory, steps.slot, frames, steps.age, actions)
+        stacks, actions = self.each(self._act_one)(stacks, *inputs)
+        # No action is negative, but so the compiler knows that what is stored waits for the action,
+        # and that for what is learned. Else it copies the memory to learn from it later.
+        beyond = self._slots * (actions < 0)
+        steps = steps._replace(slot=steps.slot + beyond, result_slot=steps.result_slot + beyond)
+        memory = self.each(replay.add_result)(memory, steps.result_slot, rewards, steps.terminal)
+        memory = self.each(replay.add_step)(memory, steps.slot, frames, steps.age, actions)
         return stacks, memory, actions
 
     def _act_one(
@@ -208,9 +178,9 @@ class _Programs:
 @functools.lru_cache(maxsize=16)
 def _programs(
     agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...], *args: Any
-) -> _Programs:
+) -> Programs:
     """Returns the programs of runs that are alike, the same for all groups of such runs."""
-    return _Programs(agent_class(**dict(shared)), *args)
+    return Programs(agent_class(**dict(shared)), *args)
 
 
 class Learner:
@@ -224,6 +194,8 @@ class Learner:
         slots: slots of a run's replay memory.
         weights: what the runs have learned; arrays have the run as first axis.
         memory: their replay memories.
+        stacks: their last states.
+        programs: what is compiled for them.
     """
 
     def __init__(
@@ -249,7 +221,7 @@ class Learner:
         self._several = self.num_runs > 1
         self._on_host = on_host
         agent_class: Any = type(agent)
-        self._programs = _programs(
+        self.programs = _programs(
             agent_class,
             tuple(agent.shared.items()),
             problem,
@@ -269,12 +241,17 @@ class Learner:
             agent.init(problem.network, init_key, problem.state_shape, number, max(num_actions))
             for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
         ]
-        self.weights = self._programs.initial_weights(self._constants, self._stack(params))
+        self.weights = self.programs.initial_weights(self._constants, self._stack(params))
         runs = (self.num_runs,) if self._several else ()
         self.memory = replay.create(
             (*runs, self.slots), problem.frame_shape, problem.frame_dtype, np if on_host else jnp
         )
-        self._stacks = jnp.zeros((*runs, *problem.state_shape), problem.frame_dtype)
+        self.stacks = jnp.zeros((*runs, *problem.state_shape), problem.frame_dtype)
+
+    @property
+    def numbers(self) -> tuple[Any, Any, Any, Any]:
+        """The runs' constants, numbers of actions, and keys for acting and for drawing."""
+        return self._constants, self._num_actions, self._act_keys, self._draw_keys
 
     def _stack(self, trees: Sequence[Any]) -> Any:
         """Puts the runs' arrays together."""
@@ -304,13 +281,13 @@ class Learner:
         """
         source: tuple[Any, ...] = (self._draw_keys, self._of_runs(draws))
         if self._on_host:
-            slots = np.asarray(self._programs.draw(*source))
+            slots = np.asarray(self.programs.draw(*source))
             runs = (np.arange(self.num_runs)[:, None, None],) if self._several else ()
             steps = replay.Memory(*(values[(*runs, slots)] for values in self.memory))
             source = (steps, source[1])
         else:
             source = (self.memory, *source)
-        self.weights, statistics = self._programs.learn(
+        self.weights, statistics = self.programs.learn(
             self.weights, self._constants, self._num_actions, *source
         )
         return statistics
@@ -318,7 +295,7 @@ class Learner:
     def sync(self, runs: np.ndarray) -> None:
         """Copies the online network to the target network of some runs, bools [num_runs]."""
         self.weights = self.weights._replace(
-            target_params=self._programs.sync(
+            target_params=self.programs.sync(
                 self.weights.params, self.weights.target_params, self._of_runs(runs)
             )
         )
@@ -344,7 +321,7 @@ class Learner:
             *self._of_runs((frames, rewards, epsilons, steps)),
         )  # fmt: skip
         memory = None if self._on_host else self.memory
-        self._stacks, memory, actions = self._programs.act(self._stacks, memory, *inputs)
+        self.stacks, memory, actions = self.programs.act(self.stacks, memory, *inputs)
         if not self._on_host:
             self.memory = memory
             return actions

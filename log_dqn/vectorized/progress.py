@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 
-from log_dqn.vectorized.schedule import Phase, Protocol, Schedule
+from log_dqn.vectorized.schedule import Protocol, Schedule
+from log_dqn.vectorized.timeline import Phase
 
 # Seconds between lines, on a terminal and in a log file.
 _TERMINAL_PERIOD, _LOG_FILE_PERIOD = 0.5, 60.0
@@ -31,7 +32,7 @@ class Progress:
         self._in_place = sys.stderr.isatty()
         self._period = _TERMINAL_PERIOD if self._in_place else _LOG_FILE_PERIOD
         self._start = self._last = time.monotonic()
-        self._chosen_at_start = schedule.chosen.sum()
+        self._chosen_at_start = schedule.place.chosen.sum()
         self._width = 0
 
     def line(self, seconds: float) -> str:
@@ -41,15 +42,15 @@ class Progress:
             seconds: time since the job began.
         """
         schedule, protocol = self._schedule, self._protocol
-        running = schedule.phase != Phase.FINISHED
-        iterations = schedule.iteration[running] + 1
+        running = schedule.place.phase != Phase.FINISHED
+        iterations = schedule.place.iteration[running] + 1
         per_iteration = protocol.training_steps + protocol.evaluation_steps
-        before = np.where(schedule.phase == Phase.EVALUATION, protocol.training_steps, 0)
+        before = np.where(schedule.place.phase == Phase.EVALUATION, protocol.training_steps, 0)
         # (Phases overshoot, since episodes are played to their end; keep to the plan's count.)
-        in_iteration = np.minimum(before + schedule.phase_steps, per_iteration)
-        done = schedule.iteration * per_iteration + in_iteration
+        in_iteration = np.minimum(before + schedule.place.phase_steps, per_iteration)
+        done = schedule.place.iteration * per_iteration + in_iteration
         left = (protocol.num_iterations * per_iteration - done)[running].sum()
-        rate = (schedule.chosen.sum() - self._chosen_at_start) / seconds
+        rate = (schedule.place.chosen.sum() - self._chosen_at_start) / seconds
         time_left = datetime.timedelta(seconds=round(left / rate)) if rate else "?"
         first, last = iterations.min(initial=protocol.num_iterations), iterations.max(initial=0)
         shown = f"{first}" if first >= last else f"{first} to {last}"

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from log_dqn import checkpoints, run_config, scan
+from log_dqn import scan
+from log_dqn.run_folder import checkpoints, configuration
 from log_dqn.vectorized.agents import Agent
 from log_dqn.vectorized.learner import Learner
-from log_dqn.vectorized.schedule import Iteration, Phase
+from log_dqn.vectorized.schedule import Iteration
+from log_dqn.vectorized.timeline import Phase
 
 # Steps of the replay memory that are copied from the device at a time.
 _CHUNK_STEPS = 8192
@@ -213,25 +215,25 @@ def save(
 
 
 def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
-    from log_dqn import compressed_array
+    from log_dqn.run_folder import arrays
 
     for name in learner.memory._fields:
         parts = (
             learner.read_memory(index, name, start, min(start + _CHUNK_STEPS, steps)).tobytes()
             for start in range(0, steps, _CHUNK_STEPS)
         )
-        compressed_array.save_parts(folder / f"replay_{name}.zst", parts)
+        arrays.save_parts(folder / f"replay_{name}.zst", parts)
 
 
 def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
-    from log_dqn import compressed_array
+    from log_dqn.run_folder import arrays
 
     for name, field in learner.memory._asdict().items():
         shape, dtype = learner.step_shape(name), field.dtype
         starts = range(0, steps, _CHUNK_STEPS)
         counts = [min(_CHUNK_STEPS, steps - start) for start in starts]
         step_bytes = int(np.prod(shape)) * dtype.itemsize
-        parts = compressed_array.load_parts(
+        parts = arrays.load_parts(
             folder / f"replay_{name}.zst", [count * step_bytes for count in counts]
         )
         for start, count, part in zip(starts, counts, parts, strict=True):
@@ -285,8 +287,8 @@ def find(run: Run, report: Any) -> Found | None:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
-    differences = run_config.differences(
-        run_config.parameters(manifest["config"]), run_config.parameters(run.config)
+    differences = configuration.differences(
+        configuration.parameters(manifest["config"]), configuration.parameters(run.config)
     )
     if differences:
         raise checkpoints.CheckpointError(

@@ -4,21 +4,22 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from log_dqn.stopping import RunStopped
+from log_dqn.program.stopping import RunStopped
 from log_dqn.vectorized import progress
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import Environments, Results
-from log_dqn.vectorized.learner import Draws, Learner, Problem, Steps
+from log_dqn.vectorized.learner import Learner, Problem
 from log_dqn.vectorized.runs import Counters, Events, Found, Log, Run
-from log_dqn.vectorized.schedule import Phase, Protocol, Schedule
+from log_dqn.vectorized.schedule import Protocol, Schedule
+from log_dqn.vectorized.timeline import Draws, Phase, Steps
 
 # Training steps between a run's events, as in Dopamine.
-_SUMMARY_PERIOD = 500
+SUMMARY_PERIOD = 500
 
 
 def runs_per_call() -> int | None:
@@ -39,7 +40,9 @@ class _Update(NamedTuple):
 
 
 class Job:
-    """Some runs in lockstep.
+    """Some runs that learn together: their checkpoints, logs, events and progress.
+
+    A subclass says what a step is.
 
     Attributes:
         schedule: where each run is.
@@ -51,11 +54,12 @@ class Job:
         job_runs: Sequence[Run],
         protocol: Protocol,
         problem: Problem,
-        environments: Environments,
+        num_actions: Sequence[int],
         found: Sequence[Found | None] | None = None,
         checkpoint_replay: bool = False,
         on_host: bool = False,
         group_size: int | None = None,
+        shown: Any = None,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
@@ -63,18 +67,18 @@ class Job:
             job_runs: the runs; their agents are alike in `Agent.shared`.
             protocol: what a run consists of.
             problem: what the runs learn from.
-            environments: one for each run.
-            found: each run's checkpoint to go on from, or None to start.
+            num_actions: each run's number of actions.
+            found: each run's checkpoint to resume from, or None to start.
             checkpoint_replay: whether checkpoints hold the replay memory.
             on_host: whether the replay memories are kept in the host's memory.
             group_size: how many runs act and learn in one call; None for all.
+            shown: progress to show, shared with other jobs; None for a line of its own.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
         self._runs = job_runs
         self._protocol = protocol
-        self._environments = environments
         self._checkpoint_replay = checkpoint_replay
         num_runs = len(job_runs)
         size = group_size or num_runs
@@ -83,37 +87,33 @@ class Job:
             Learner(
                 [run.agent for run in job_runs[group]],
                 problem,
-                environments.num_actions[group],
+                num_actions[group],
                 [run.seed for run in job_runs[group]],
                 on_host,
             )
             for group in self._groups
         ]
-        self.schedule = Schedule(
-            [run.agent for run in job_runs], protocol, problem.stack_size, self._learners[0].slots
-        )
+        self.schedule = Schedule([run.agent for run in job_runs], protocol, self._learners[0].slots)
         self._logs: list[Log] = [{} for _ in job_runs]
         self._events = [Events(run.folder) for run in job_runs]
-        self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
         self._training_began, self._training_seconds = np.zeros((2, num_runs))
-        self._step = 0
         self._stop_signal: int | None = None
         self.failures: dict[int, str] = {}
         for index, checkpoint in enumerate(found or [None] * num_runs):
             if checkpoint is not None:
                 self._resume(index, checkpoint)
-        self._progress = progress.Progress(self.schedule, protocol)
+        self._progress = shown or progress.Progress(self.schedule, protocol)
 
     def _resume(self, index: int, found: Found) -> None:
         schedule = self.schedule
         self._logs[index] = found.log
-        schedule.iteration[index] = found.iterations
+        schedule.place.iteration[index] = found.iterations
         if found.iterations >= self._protocol.num_iterations:
             schedule.stop(index)
             return
         counters = run_files.load(found, *self._place(index))
         for name, value in counters._asdict().items():
-            getattr(schedule, name)[index] = value
+            getattr(schedule.place, name)[index] = value
         # The run may have died between its checkpoint and what follows that.
         run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
 
@@ -140,11 +140,7 @@ class Job:
         try:
             while not self.schedule.finished:
                 if self._stop_signal is not None:
-                    raise RunStopped(
-                        f"stopped by {signal.Signals(self._stop_signal).name}; the same command "
-                        "goes on from the start of each run's iteration",
-                        status=128 + self._stop_signal,
-                    )
+                    raise stopped_by(self._stop_signal)
                 self.step()
         except OSError as error:
             raise RunStopped(
@@ -158,8 +154,116 @@ class Job:
 
     def step(self) -> None:
         """Runs a step of every run."""
+        raise NotImplementedError
+
+    def _environment_seeds(self, starts: np.ndarray) -> np.ndarray:
+        """Returns the seeds of the environments of runs whose iteration starts; 0 for others."""
+        seeds = np.zeros(len(starts), np.int64)
+        for index in np.flatnonzero(starts).tolist():
+            iteration = int(self.schedule.place.iteration[index])
+            seeds[index] = environment_seed(self._runs[index].seed, iteration)
+        return seeds
+
+    def _end_iteration(self, index: int) -> None:
+        """Saves a run after an iteration."""
+        run, schedule, log = self._runs[index], self.schedule, self._logs[index]
+        episodes = schedule.iterations[index]
+        steps = sum(episodes.lengths[Phase.TRAINING])
+        entry = run_files.statistics(episodes, steps / self._training_seconds[index])
+        iteration = len(log)
+        log[f"iteration_{iteration}"] = entry
+        counters = Counters(
+            **{name: int(getattr(schedule.place, name)[index]) for name in Counters._fields}
+        )
+        try:
+            run_files.save(run, *self._place(index), counters, log, self._checkpoint_replay)
+        except FloatingPointError as error:
+            self._fail(
+                index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
+            )
+            return
+        run_files.write_results(run.folder, log, iteration)
+        self._events[index].write(run_files.scalars(entry), iteration)
+        self._report(index, iteration, entry)
+
+    def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
+        """Prints a finished iteration's line."""
+        results = [
+            f"{name} return {entry[f'{name}_average_return'][0]:.2f} "
+            f"({len(entry[f'{name}_episode_returns'])} episodes)"
+            for name in ("train", "eval")
+            if f"{name}_average_return" in entry
+        ]
+        title, num_iterations = self._runs[index].title, self._protocol.num_iterations
+        self._progress.print_line(
+            f"{title}: iteration {iteration + 1}/{num_iterations}: {', '.join(results)}"
+        )
+
+    def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
+        """Writes the events that are due, and stops runs that have diverged."""
+        due = (number % SUMMARY_PERIOD == 0) & (number > 0)
+        for update in updates:
+            indices = np.arange(update.group.start, update.group.stop)
+            chosen = np.flatnonzero(update.learns & due[update.group])
+            if chosen.size:
+                statistics = {tag: np.atleast_1d(v) for tag, v in update.statistics.items()}
+                for i in chosen:
+                    values = {tag: float(of_runs[i]) for tag, of_runs in statistics.items()}
+                    self._write_summary(int(indices[i]), int(number[indices[i]]), values)
+
+    def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
+        """Writes the statistics of a run's update as events; stops the run if it has diverged."""
+        self._events[index].write(values, number)
+        bad = [tag for tag, value in values.items() if not np.isfinite(value)]
+        if bad:
+            self._fail(index, f"stopped at training step {number}: {bad[0]} is {values[bad[0]]}")
+
+    def _fail(self, index: int, message: str) -> None:
+        self.schedule.stop(index)
+        self.failures[index] = message
+        self._progress.clear()
+        others = "" if self.schedule.finished else "; the other runs go on"
+        print(
+            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}{others}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+class HostJob(Job):
+    """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
+
+    def __init__(
+        self,
+        job_runs: Sequence[Run],
+        protocol: Protocol,
+        problem: Problem,
+        environments: Environments,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        """Creates networks and memories, and loads checkpoints.
+
+        Args:
+            job_runs: the runs.
+            protocol: what a run consists of.
+            problem: what the runs learn from.
+            environments: one for each run.
+            *args: `Job`'s further arguments.
+            **kwargs: `Job`'s further arguments.
+
+        Raises:
+            checkpoints.CheckpointError: if a checkpoint doesn't fit.
+        """
+        super().__init__(job_runs, protocol, problem, environments.num_actions, *args, **kwargs)
+        self._environments = environments
+        self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
+        self._step = 0
+
+    def step(self) -> None:
+        """Runs a step of every run."""
         schedule = self.schedule
-        number = schedule.training_steps.copy()
+        number = schedule.place.training_steps.copy()
         certain = schedule.certain_updates()
         # (Updates run on the device while the environments step.)
         updates = self._learn(certain, number)
@@ -171,7 +275,7 @@ class Job:
         for group, learner in self._grouped(syncs):
             learner.sync(syncs[group])
         # (Storing the last results of iterations that are over.)
-        acts = (schedule.phase != Phase.FINISHED) | over
+        acts = (schedule.place.phase != Phase.FINISHED) | over
         actions = self._act(acts, frames, np.clip(results.rewards, -1, 1).astype(np.float32))
         if not schedule.finished:
             self._environments.send(actions)
@@ -224,9 +328,9 @@ class Job:
 
     def _record(self, results: Results) -> np.ndarray:
         schedule = self.schedule
-        trained = schedule.phase == Phase.TRAINING
+        trained = schedule.place.phase == Phase.TRAINING
         over = schedule.record(results.rewards, results.ended)
-        trained &= schedule.phase != Phase.TRAINING
+        trained &= schedule.place.phase != Phase.TRAINING
         self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
         return over
 
@@ -236,74 +340,17 @@ class Job:
         if not starts.any():
             return frames
         self._training_began[starts] = time.monotonic()
-        seeds = np.zeros(len(starts), np.int64)
-        for index in np.flatnonzero(starts).tolist():
-            seeds[index] = environment_seed(
-                self._runs[index].seed, int(self.schedule.iteration[index])
-            )
-        first = self._environments.reset(starts, seeds)
+        first = self._environments.reset(starts, self._environment_seeds(starts))
         return np.where(starts.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
 
-    def _end_iteration(self, index: int) -> None:
-        """Saves a run after an iteration."""
-        run, schedule, log = self._runs[index], self.schedule, self._logs[index]
-        episodes = schedule.iterations[index]
-        steps = sum(episodes.lengths[Phase.TRAINING])
-        entry = run_files.statistics(episodes, steps / self._training_seconds[index])
-        iteration = len(log)
-        log[f"iteration_{iteration}"] = entry
-        counters = Counters(
-            **{name: int(getattr(schedule, name)[index]) for name in Counters._fields}
-        )
-        try:
-            run_files.save(run, *self._place(index), counters, log, self._checkpoint_replay)
-        except FloatingPointError as error:
-            self._fail(
-                index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
-            )
-            return
-        run_files.write_results(run.folder, log, iteration)
-        self._events[index].write(run_files.scalars(entry), iteration)
-        results = [
-            f"{name} return {entry[f'{name}_average_return'][0]:.2f} "
-            f"({len(entry[f'{name}_episode_returns'])} episodes)"
-            for name in ("train", "eval")
-            if f"{name}_average_return" in entry
-        ]
-        self._progress.print_line(
-            f"{run.title}: iteration {iteration + 1}/{self._protocol.num_iterations}: "
-            f"{', '.join(results)}"
-        )
 
-    def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
-        """Writes the events that are due, and stops runs that have diverged."""
-        due = (number % _SUMMARY_PERIOD == 0) & (number > 0)
-        for update in updates:
-            indices = np.arange(update.group.start, update.group.stop)
-            chosen = np.flatnonzero(update.learns & due[update.group])
-            if not chosen.size:
-                continue
-            statistics = {tag: np.atleast_1d(values) for tag, values in update.statistics.items()}
-            for i in chosen:
-                index, values = int(indices[i]), {tag: float(v[i]) for tag, v in statistics.items()}
-                self._events[index].write(values, int(number[index]))
-                bad = [tag for tag, value in values.items() if not np.isfinite(value)]
-                if bad:
-                    self._fail(
-                        index,
-                        f"stopped at training step {number[index]}: {bad[0]} is {values[bad[0]]}",
-                    )
-
-    def _fail(self, index: int, message: str) -> None:
-        self.schedule.stop(index)
-        self.failures[index] = message
-        self._progress.clear()
-        others = "" if self.schedule.finished else "; the other runs go on"
-        print(
-            f"log_dqn.train_vectorized: {self._runs[index].title}: {message}{others}",
-            file=sys.stderr,
-            flush=True,
-        )
+def stopped_by(signal_number: int) -> RunStopped:
+    """Returns what a job that a signal has stopped raises."""
+    return RunStopped(
+        f"stopped by {signal.Signals(signal_number).name}; the same command goes on from the start "
+        "of each run's iteration",
+        status=128 + signal_number,
+    )
 
 
 def environment_seed(seed: int, iteration: int) -> int:

@@ -36,7 +36,7 @@ NETWORKS = pytest.mark.parametrize(
 def test_head_initialisation(network, shape, output):
     state = np.random.default_rng(0).integers(256, size=shape)
     limit = math.sqrt(6 / (512 + NUM_ACTIONS))  # Glorot uniform for one head
-    for head_init in heads.HEAD_INITS:
+    for head_init in log_space.HEAD_INITS:
         two_headed = create(network, head_init)
         params = two_headed.init(jax.random.PRNGKey(0), state)
         layer = params["params"][output]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import atari, compressed_array, safe_pickle, train
+from log_dqn import atari, train
+from log_dqn.run_folder import arrays, safe_pickle
 from tests.programs import fresh, read_log, run  # noqa: F401
 from tests.programs import tiny as tiny_tf
 
@@ -113,7 +114,7 @@ def test_the_seed_decides_returns_and_weights(tmp_path):
 
 def terminals(base_dir, iteration):
     path = base_dir / "checkpoints" / str(iteration) / "replay_is_terminal.npy.zst"
-    return compressed_array.load(path)
+    return arrays.load(path)
 
 
 def test_an_episode_cut_off_bootstraps_if_only_the_runner_cut_it(tmp_path, monkeypatch):

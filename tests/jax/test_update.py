@@ -16,12 +16,12 @@ NUM_ACTIONS = 4
 BATCH_SIZE = 48
 
 
-def batch(rule, seed=0):
+def batch(settings, seed=0):
     """Outputs as training meets them: targets of every size from the floor to the largest return,
     next-state actions that nearly tie or lie far apart, chosen outputs near their targets."""
     rng = np.random.default_rng(seed)
-    mappings = rule.mappings
-    largest = -np.log1p(-rule.gamma)
+    mappings = settings.mappings
+    largest = -np.log1p(-settings.gamma)
     next_tqs = []
     for mapping in mappings:
         centre = rng.uniform(mapping.log_floor, largest, (BATCH_SIZE, 1))
@@ -31,7 +31,9 @@ def batch(rule, seed=0):
     # Mostly no reward: a reward of order 1 drowns every small value.
     rewards = rng.choice([-1, 0, 0, 0, 0, 1], BATCH_SIZE).astype(np.float32)
     terminals = rng.random(BATCH_SIZE) < 0.2
-    exact = reference.exact(gamma=rule.gamma, k=rule.k, c=rule.c, beta_reg=rule.beta_reg)
+    exact = reference.exact(
+        gamma=settings.gamma, k=settings.k, c=settings.c, beta_reg=settings.beta_reg
+    )
     us = np.array(
         [
             [float(exact.ln(u)) for u in exact.update_targets(*transition)]
@@ -65,12 +67,13 @@ def plain_update(plain, tqs, next_tqs, actions, rewards, terminals):
 @pytest.mark.parametrize("k", [10, 100, 300])
 @pytest.mark.parametrize("gamma", [0.1, 0.3, 0.5, 0.84, 0.96, 0.99, 0.999])
 def test_float32_is_enough_at_any_discount_factor(gamma, k):
-    rule = log_space.LogUpdate(gamma=gamma, k=k)
-    tqs, next_tqs, actions, rewards, terminals = batch(rule)
+    settings = log_space.LogUpdate(gamma=gamma, k=k)
+    rule = settings.rule
+    tqs, next_tqs, actions, rewards, terminals = batch(settings)
 
     def loss_fn(tqs):
         return update.batch_loss(
-            rule.constants,
+            rule,
             "huber",
             tqs,
             tuple(map(jnp.asarray, next_tqs)),
@@ -80,7 +83,7 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
         )[0]
 
     loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
-    greedy = np.asarray(rule.constants.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
+    greedy = np.asarray(rule.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
     assert loss.dtype == gradients[0].dtype == jnp.float32
     rows = np.arange(BATCH_SIZE)
     chosen = np.stack([np.asarray(gradient)[rows, actions] for gradient in gradients])
@@ -109,7 +112,7 @@ def test_train_step_worked_by_hand():
     # One state, no inputs: the outputs are the parameters. gamma = 0.5, k = 2, c = 1 and
     # beta_reg = 0.5: d_+ = 0, d_- = ln 4. r = 1, q = (0.5, 0.25), in s' q_+ = 1, q_- = 0.5:
     # U_+ = 1.5, U^_+ = 1; U_- = 0.25, U^_- = 0.25. The losses are ln(2)^2 / 2 and 0.
-    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5)
+    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5).rule
     params = {
         "plus": jnp.log(jnp.array([4, 0.5])),
         "minus": jnp.log(4 * jnp.array([1, 0.25])),
@@ -122,7 +125,7 @@ def test_train_step_worked_by_hand():
 
     optimizer = optax.sgd(0.1)
     new_params, _, statistics = update.train_step(
-        functools.partial(update.batch_loss, rule.constants, "huber"),
+        functools.partial(update.batch_loss, rule, "huber"),
         network, optimizer, params, target_params, optimizer.init(params),
         update.Batch(np.zeros(1), np.array([1]), np.zeros(1), np.array([1.0]), np.array([False])),
     )  # fmt: skip

@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from log_dqn.results import baselines, games, scores
+from log_dqn import games
+from log_dqn.results import baselines, references, scores
 from tests.results import synthetic
 
 PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
@@ -269,7 +270,7 @@ def test_a_cache_that_cannot_be_written(tmp_path):
 
 def test_one_line_for_many_files(tmp_path):
     lines = []
-    runs = baselines.load(str(tmp_path), games.paper55(), lines.append)
+    runs = baselines.load(str(tmp_path), games.PAPER55, lines.append)
     assert len(lines) == 1
     assert "Alien, Amidar, Assault, Asterix, Asteroids and 50 more" in lines[0]
     assert len(runs) == 55 * 20
@@ -290,7 +291,7 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
     right = hashlib.sha256((folder / "pong.json").read_bytes()).hexdigest()
     table = [{"file": f"{g.lower()}.json", "sha256": right} for g in GAMES]
     monkeypatch.setattr(baselines, "DOPAMINE", server.address)
-    monkeypatch.setattr(games, "read_table", lambda name, read=games.read_table: (
+    monkeypatch.setattr(baselines, "read_table", lambda name, read=baselines.read_table: (
         table if name == "baseline_files.csv" else read(name)
     ))  # fmt: skip
     lines = []
@@ -302,17 +303,17 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
 
 
 def test_hashes_are_there_for_all_games():
-    table = {row["file"]: row["sha256"] for row in games.read_table("baseline_files.csv")}
-    assert set(table) == {f"{game.lower()}.json" for game in games.published_games()}
+    table = {row["file"]: row["sha256"] for row in references.read_table("baseline_files.csv")}
+    assert set(table) == {f"{game.lower()}.json" for game in games.GAMES}
     assert {len(value) for value in table.values()} == {64}
 
 
 @needs_published
 def test_the_hashes_and_final_scores_are_those_of_the_published_files():
-    table = {row["file"]: row["sha256"] for row in games.read_table("baseline_files.csv")}
-    finals = {r[:3]: r.returns[-1] for r in baselines.final_runs(games.published_games())}
+    table = {row["file"]: row["sha256"] for row in references.read_table("baseline_files.csv")}
+    finals = {r[:3]: r.returns[-1] for r in baselines.final_runs(games.GAMES)}
     seen = 0
-    for game in games.published_games():
+    for game in games.GAMES:
         data = (PUBLISHED / f"{game.lower()}.json").read_bytes()
         assert hashlib.sha256(data).hexdigest() == table[f"{game.lower()}.json"]
         for run in baselines.parse(data, game):

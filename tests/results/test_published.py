@@ -7,7 +7,8 @@ import statistics
 
 import pytest
 
-from log_dqn.results import baselines, comparison, games, report
+from log_dqn import games
+from log_dqn.results import baselines, comparison, references, report
 from tests.results import synthetic
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared"
@@ -19,7 +20,7 @@ needs_published = pytest.mark.skipif(
 
 def plainly(folder, game_names, agents, video_pinball_random, num_seeds=5):
     """Mean and median human-normalised score of each agent, in plain Python."""
-    table = pathlib.Path(games.__file__).parent / "data" / "human_random_scores.csv"
+    table = pathlib.Path(references.__file__).parent / "data" / "human_random_scores.csv"
     with table.open() as file:
         human_random = {
             r["game"]: (float(r["random"]), float(r["human"])) for r in csv.DictReader(file)
@@ -72,7 +73,7 @@ def test_made_baselines(tmp_path, random):
 @pytest.mark.parametrize("random", [16256.9, 0.0])
 def test_published_baselines_over_55_games(random):
     agents = [*baselines.AGENTS]
-    names = games.paper55()
+    names = games.PAPER55
     expected = plainly(PUBLISHED, names, agents, random)
     result = through_the_package(PUBLISHED, ["paper55"], agents, random)
     for agent in agents:
@@ -101,7 +102,7 @@ def test_final_scores_give_the_same_aggregates(tmp_path):
 
 @needs_published
 def test_the_figures_are_those_of_the_files():
-    result = plainly(PUBLISHED, games.paper55(), FIGURES, 16256.9)
+    result = plainly(PUBLISHED, games.PAPER55, FIGURES, 16256.9)
     assert {a: tuple(round(x, 3) for x in v) for a, v in result.items()} == FIGURES
-    zero = plainly(PUBLISHED, games.paper55(), ["DQN"], 0.0)["DQN"]
+    zero = plainly(PUBLISHED, games.PAPER55, ["DQN"], 0.0)["DQN"]
     assert zero == pytest.approx((2.31, FIGURES["DQN"][1]), abs=0.005)

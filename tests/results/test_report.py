@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from log_dqn.results import comparison, figures, games, gamma_scan, pictures, report
+from log_dqn.results import comparison, figures, gamma_scan, pictures, references, report
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
@@ -13,7 +13,7 @@ from log_dqn.results.statistics import Interval
 def made(scores, runs, agents, main=None):
     return comparison.Comparison(
         request=comparison.Request(repetitions=20),
-        references=games.references(),
+        references=references.references(),
         agents=agents,
         own_agents=agents,
         games=sorted({s.game for s in scores}),

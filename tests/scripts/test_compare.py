@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from log_dqn.results import games, scores
+from log_dqn.results import references, scores
 from tests.results import synthetic
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
@@ -96,7 +96,7 @@ def test_whole_report(tmp_path, published, capsys):
     relative = table(out / "relative.csv")
     assert list(relative[0]) == ["game", "relative"] and len(relative) == 3
     for row in relative:
-        random, human = games.references()[row["game"]]
+        random, human = references.references()[row["game"]]
         dqn, ours = means["DQN"][row["game"]], means["log_dqn"][row["game"]]
         expected = (ours - dqn) / (max(dqn, human) - random)
         assert float(row["relative"]) == pytest.approx(expected, rel=1e-6)
@@ -104,7 +104,7 @@ def test_whole_report(tmp_path, published, capsys):
     aggregates = table(out / "aggregates.csv")
     assert list(aggregates[0]) == ["agent", "metric", "value", "low", "high"]
     [mean] = [r for r in aggregates if (r["agent"], r["metric"]) == ("log_dqn", "mean")]
-    hns = [scores.human_normalised(means["log_dqn"][g], *games.references()[g]) for g in FEW]
+    hns = [scores.human_normalised(means["log_dqn"][g], *references.references()[g]) for g in FEW]
     assert float(mean["value"]) == pytest.approx(np.mean(hns), rel=1e-6)
     assert float(mean["low"]) <= float(mean["value"]) <= float(mean["high"])
     chances = [r["metric"] for r in aggregates if "improvement" in r["metric"]]
@@ -207,7 +207,7 @@ def test_a_results_folder_that_is_none(tmp_path, published, capsys):
         (["--games=Pongg"], "--games: unknown game 'Pongg'"),
         (["--iteration=-1"], "--iteration"),
         (["--iteration=last"], "'last' is neither a number >= 0, 'common' nor 'final'"),
-        (["--repetitions=0"], "'0' is not a whole number >= 1"),
+        (["--repetitions=0"], "'0' is not a whole number, at least 1"),
         (["--metric=test"], "--metric"),
         (["--out=/proc/report"], "--out=/proc/report: cannot be written"),
         (["--agents=Rainbow2", "--reference=none"], "--agents=Rainbow2: unknown"),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from log_dqn import progress
+from log_dqn.program import progress
 from log_dqn.sweeps import board, plan
 from tests.results import synthetic
 

@@ -55,7 +55,7 @@ def run_update(agent, fetches, tq, next_tq, actions, rewards, terminals):
 
 
 @pytest.mark.parametrize(
-    ("gamma", "update_horizon", "clips", "loss"),
+    ("gamma", "update_horizon", "clips", "loss_type"),
     [
         *itertools.product(
             [0.1, 0.5, 0.84, 0.96, 0.99],
@@ -68,9 +68,19 @@ def run_update(agent, fetches, tq, next_tq, actions, rewards, terminals):
         )
     ],
 )
-def test_loss_targets_and_gradients_equal_a_plain_derivation(gamma, update_horizon, clips, loss):
+def test_loss_targets_and_gradients_equal_a_plain_derivation(
+    gamma, update_horizon, clips, loss_type
+):
     batch_size = 24
-    agent = small_agent(batch_size, gamma=gamma, update_horizon=update_horizon, loss=loss, **clips)
+    agent = small_agent(
+        batch_size, gamma=gamma, update_horizon=update_horizon, loss_type=loss_type, **clips
+    )
+    log_targets = agent._update.rule.log_targets(
+        agent._replay_next_target_net_outputs,
+        agent._replay.rewards,
+        tf.cast(agent._replay.terminals, tf.bool),
+        xp,
+    )
     gradients = tf.gradients(agent._mean_loss, list(agent._replay_net_outputs))
 
     # Values from below the floor gamma^k to above the largest return, in float64 first.
@@ -91,7 +101,7 @@ def test_loss_targets_and_gradients_equal_a_plain_derivation(gamma, update_horiz
 
     value, (grad_plus, grad_minus), log_u = run_update(
         agent,
-        [agent._mean_loss, gradients, agent._build_target_q_op()],
+        [agent._mean_loss, gradients, log_targets],
         tq, next_tq, actions, rewards, terminals,
     )  # fmt: skip
 
@@ -106,10 +116,10 @@ def test_loss_targets_and_gradients_equal_a_plain_derivation(gamma, update_horiz
             rounding = 1e-6 * (1 + abs(chosen[head]))
             np.testing.assert_allclose(log_u[head][i], math.log(us[head]), rtol=1e-5, atol=2e-5)
             td = ys[head] - chosen[head]
-            slope = -2 * td if loss == "mse" else -max(-1, min(1, td))
+            slope = -2 * td if loss_type == "mse" else -max(-1, min(1, td))
             assert grad[i, action] * batch_size == pytest.approx(slope, rel=1e-5, abs=2 * rounding)
             np.testing.assert_array_equal(np.delete(grad[i], action), 0)
-            expected_loss += reference.plain_loss(td, loss) / batch_size
+            expected_loss += reference.plain_loss(td, loss_type) / batch_size
             loss_rounding += rounding * (abs(slope) + rounding) / batch_size
     assert value == pytest.approx(expected_loss, rel=1e-5, abs=loss_rounding)
 
@@ -183,7 +193,7 @@ def test_no_gradient_flows_into_the_target_network():
 def test_the_values_at_the_start():
     gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
     agent = LogDQNAgent(None, 6)
-    log_qs = agent._update.constants.log_values(agent._net_outputs, xp)
+    log_qs = agent._update.rule.log_values(agent._net_outputs, xp)
     blank = np.zeros(agent.state.shape)
     noise = np.random.default_rng(0).integers(256, size=agent.state.shape)
     for state in (blank, noise):
@@ -429,7 +439,7 @@ class _NoDense(tf.keras.Model):
         ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
         ({"q_init_plus": -1}, "q_init_plus is -1; it must be 0 or a positive number"),
         ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number"),
-        ({"loss": "l1"}, "loss is 'l1'; it must be one of huber, mse"),
+        ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
         ({"network": _NoDense}, "network is .*_NoDense.*; its last layer must be a Dense layer"),

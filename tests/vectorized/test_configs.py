@@ -5,7 +5,7 @@ import dataclasses
 import gin
 import pytest
 
-from log_dqn import train
+from log_dqn.program import gin_files
 from log_dqn.vectorized import agents, schedule
 
 RUNNER = {
@@ -16,6 +16,8 @@ RUNNER = {
     "replay_capacity": 1_000_000,
     "batch_size": 32,
 }
+# What the Atari files leave at its default.
+ATARI = {"stack_size": 4, "network": "nature"}
 SCHEDULE = {
     "loss_type": "huber",
     "update_horizon": 1,
@@ -40,13 +42,29 @@ LOG_DQN = {
     "head_init": "asymmetric",
     **SCHEDULE,
 }
+MINATAR_RUNNER = {
+    "num_iterations": 20,
+    "training_steps": 50_000,
+    "evaluation_steps": 0,
+    "max_steps_per_episode": 1_000_000_000,
+    "replay_capacity": 100_000,
+    "stack_size": 1,
+    "network": "revisiting_rainbow",
+}
+MINATAR_SCHEDULE = {
+    "optimizer": "adam",
+    "min_replay_history": 1000,
+    "target_update_period": 1000,
+}
+ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125}
 
 
 def config(agent, class_name, settings, runner):
+    is_adam = settings.get("optimizer") == "adam"
     return {
         "VectorizedRunner": {"agent": agent, **RUNNER, **runner},
         class_name: settings,
-        "rmsprop_tf": OPTIMIZER,
+        **({"adam": ADAM} if is_adam else {"rmsprop_tf": OPTIMIZER}),
     }
 
 
@@ -71,6 +89,15 @@ EXPECTED = {
             "replay_capacity": 15_000,
         },
     ),
+    "vectorized_log_dqn_minatar.gin": config(
+        "log_dqn", "VectorizedLogDQNAgent", {**LOG_DQN, **MINATAR_SCHEDULE}, MINATAR_RUNNER
+    ),
+    "vectorized_dqn_minatar.gin": config(
+        "dqn",
+        "VectorizedDQNAgent",
+        {"gamma": 0.99, "learning_rate": 0.00025, **SCHEDULE, **MINATAR_SCHEDULE},
+        MINATAR_RUNNER,
+    ),
 }
 
 
@@ -82,12 +109,12 @@ def clean_gin():
 
 
 def test_every_file_is_covered():
-    assert {path.name for path in train.config_dir().glob("vectorized_*.gin")} == set(EXPECTED)
+    assert {path.name for path in gin_files.config_dir().glob("vectorized_*.gin")} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    gin.parse_config_file(train.find_gin_file(name))
+    gin.parse_config_file(gin_files.find_gin_file(name))
     bound = {
         selector.rsplit(".", 1)[-1]: parameters
         for (_, selector), parameters in gin.config._CONFIG.items()
@@ -97,12 +124,13 @@ def test_every_hyperparameter(name):
     protocol = schedule.Protocol()
     agent = agents.AGENTS[protocol.agent]()
     class_name = type(agent).__name__
-    assert dataclasses.asdict(protocol) == EXPECTED[name]["VectorizedRunner"]
-    assert dataclasses.asdict(agent) == EXPECTED[name][class_name]
+    assert dataclasses.asdict(protocol) == {**ATARI, **EXPECTED[name]["VectorizedRunner"]}
+    assert dataclasses.asdict(agent) == {"optimizer": "rmsprop_tf", **EXPECTED[name][class_name]}
 
 
 def test_the_files_are_the_defaults():
     # So that the paper's settings stand in one place more, where they can be compared.
-    assert dataclasses.asdict(agents.VectorizedLogDQNAgent()) == LOG_DQN
-    assert dataclasses.asdict(schedule.Protocol()) == {"agent": "log_dqn", **RUNNER}
+    default = dataclasses.asdict(agents.VectorizedLogDQNAgent())
+    assert default == {"optimizer": "rmsprop_tf", **LOG_DQN}
+    assert dataclasses.asdict(schedule.Protocol()) == {"agent": "log_dqn", **RUNNER, **ATARI}
     assert agents.VectorizedDQNAgent().learning_rate == 0.00025

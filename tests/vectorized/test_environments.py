@@ -6,12 +6,13 @@ import pytest
 from ale_py import roms
 
 from log_dqn import atari
+from log_dqn.games import GAMES, rom_name
 from log_dqn.vectorized import environments
 
 
-@pytest.mark.parametrize("game", atari.GAMES)
+@pytest.mark.parametrize("game", GAMES)
 def test_every_game_has_its_rom(game):
-    assert roms.get_rom_path(environments.rom_name(game)) is not None
+    assert roms.get_rom_path(rom_name(game)) is not None
 
 
 @pytest.mark.parametrize("game", ["Pong", "SpaceInvaders", "Breakout"])

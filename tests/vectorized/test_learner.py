@@ -10,7 +10,7 @@ import pytest
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import log_dqn_agent, optimizers
-from log_dqn.vectorized import agents, learner, memory, networks, replay
+from log_dqn.vectorized import agents, learner, memory, networks, replay, timeline
 
 from . import toys
 
@@ -40,7 +40,7 @@ def filled(run_agents, **settings):
 
 def draws(num_runs=1, number=4):
     ones = np.ones(num_runs, np.int32)
-    return learner.Draws(number * ones, 3 * ones, 40 * ones, ones > 0)
+    return timeline.Draws(number * ones, 3 * ones, 40 * ones, ones > 0)
 
 
 def in_flax(params):
@@ -140,7 +140,7 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
         for of_runs in (device, host):
             of_runs.learn(draws(2, number))
         frames = rng.integers(0, 256, (2, 84, 84)).astype(np.uint8)
-        steps = learner.Steps(
+        steps = timeline.Steps(
             number=np.full(2, number), begins=np.array([number == 0, False]),
             slot=np.array([number, of_runs.slots]), age=np.array([number, 0]),
             result_slot=np.array([of_runs.slots, number]), terminal=np.array([False, True]),
@@ -175,7 +175,7 @@ def test_actions_are_the_agents(create, create_other):
     for number in range(40):
         frame = np.kron(rng.random((6, 6)) < 0.5, np.full((14, 14), 255)).astype(np.uint8)
         begins = number in (0, 25)
-        steps = learner.Steps(
+        steps = timeline.Steps(
             number=number * ONE, begins=ONE * begins > 0, slot=ONE * of_runs.slots, age=0 * ONE,
             result_slot=ONE * of_runs.slots, terminal=ONE < 0,
         )  # fmt: skip
@@ -194,7 +194,7 @@ def test_exploration_has_the_rate_asked_for():
     out = np.full(3, of_runs.slots)
     chosen = []
     for number in range(3000):
-        steps = learner.Steps(
+        steps = timeline.Steps(
             np.full(3, number), np.ones(3, bool), out, 0 * out, out, np.zeros(3, bool)
         )
         epsilons = np.array([1.0, 0.4, 0.4], np.float32)
@@ -340,7 +340,7 @@ def test_a_memory_of_a_million_frames():
         of_runs.write_memory(0, "frames", start, frames[part])
         of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
     one = np.int32(1)
-    drawn = learner.Draws(one, np.int32(slots[10]), np.int32(1000), one > 0)
+    drawn = timeline.Draws(one, np.int32(slots[10]), np.int32(1000), one > 0)
     where = of_runs._programs.draw(of_runs._draw_keys, drawn)
     steps = replay.read(of_runs.memory, where)
     told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
@@ -351,6 +351,6 @@ def test_a_memory_of_a_million_frames():
     frame = np.full((1, 84, 84), 77, np.uint8)
     zero = np.zeros(1, np.float32)
     of_runs.act(
-        frame, zero, zero, learner.Steps(0 * last, last > 0, last, 0 * last, last, last < 0)
+        frame, zero, zero, timeline.Steps(0 * last, last > 0, last, 0 * last, last, last < 0)
     )
     np.testing.assert_array_equal(of_runs.read_memory(0, "frames", last[0], last[0] + 1), frame)

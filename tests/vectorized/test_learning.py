@@ -10,7 +10,7 @@ from flax import linen as nn
 
 from log_dqn.jax import log_dqn_agent, optimizers
 from log_dqn.vectorized import agents, schedule
-from log_dqn.vectorized.schedule import Phase
+from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 

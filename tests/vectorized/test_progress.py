@@ -6,7 +6,7 @@ import time
 import pytest
 
 from log_dqn.vectorized import progress, schedule
-from log_dqn.vectorized.schedule import Phase
+from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 
@@ -21,16 +21,16 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def plan():
     """Three runs: in iteration 3, in 5's evaluation, and finished; one has gone on from 2."""
-    plan = schedule.Schedule([toys.log_dqn()] * 3, PROTOCOL, 1, 100)
-    plan.chosen[0] = 500
+    plan = schedule.Schedule([toys.log_dqn()] * 3, PROTOCOL, 100)
+    plan.place.chosen[0] = 500
     return plan
 
 
 def go_on(plan):
-    plan.phase[:] = Phase.TRAINING, Phase.EVALUATION, Phase.FINISHED
-    plan.iteration[:] = 2, 4, 10
-    plan.phase_steps[:] = 100, 60, 0
-    plan.chosen[:] = 600, 1260, 2500
+    plan.place.phase[:] = Phase.TRAINING, Phase.EVALUATION, Phase.FINISHED
+    plan.place.iteration[:] = 2, 4, 10
+    plan.place.phase_steps[:] = 100, 60, 0
+    plan.place.chosen[:] = 600, 1260, 2500
 
 
 def test_line(plan):
@@ -41,7 +41,7 @@ def test_line(plan):
     # 2500 - 5 * 250: 3,150 steps, 82 s.
     expected = "2 runs, iteration 3 to 5/10, 39 steps/s (19 a run), 0:01:22 left"
     assert shown.line(100.0) == expected
-    plan.phase[1] = Phase.FINISHED
+    plan.place.phase[1] = Phase.FINISHED
     assert shown.line(100.0) == "1 run, iteration 3/10, 39 steps/s (39 a run), 0:00:49 left"
 
 
@@ -58,7 +58,7 @@ def test_on_a_terminal_the_line_is_rewritten_and_never_wraps(plan, monkeypatch):
     line = "2 runs, iteration 3 to 5/10, "
     assert len(line) == 29
     assert terminal.getvalue() == f"{line}\r{' ' * 29}\r{line}"
-    plan.phase[:] = Phase.FINISHED
+    plan.place.phase[:] = Phase.FINISHED
     now[0] = 110.0
     shown.update()
     shown.clear()

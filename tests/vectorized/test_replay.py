@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from log_dqn.vectorized import learner, replay, schedule
-from log_dqn.vectorized.schedule import Phase
+from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 
@@ -63,14 +63,14 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
     protocol = schedule.Protocol(
         num_iterations=8, training_steps=900, evaluation_steps=100, replay_capacity=capacity
     )
-    plan = schedule.Schedule([agent] * 2, protocol, STACK, of_runs.slots)
+    plan = schedule.Schedule([agent] * 2, protocol, of_runs.slots)
     environments = toys.Toys(lambda seed: toys.Noise(seed, lengths=(1, 8)), 2)
     plain = [PlainMemory(n, 0.9, capacity) for _ in range(2)]
     before, compared, episodes = None, 0, 0
 
     for step in range(15000):
         plan.certain_updates()
-        available = plan.draws(np.ones(2, bool), plan.training_steps).available
+        available = plan.draws(np.ones(2, bool), plan.place.training_steps).available
         for memory in plain:
             memory.drawable = list(memory.transitions)
         results = environments.receive() if step else None
@@ -84,7 +84,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
                 )
                 episodes += ended
         if step % 50 == 49:
-            draws = plan.draws(np.ones(2, bool), plan.training_steps)
+            draws = plan.draws(np.ones(2, bool), plan.place.training_steps)
             for run in np.flatnonzero([len(memory.drawable) > 0 for memory in plain]):
                 assert available[run] == len(plain[run].drawable)
                 slots = draws.oldest[run] + np.arange(available[run])[:, None]
@@ -104,7 +104,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
         rewards = np.clip(results.rewards, -1, 1).astype(np.float32)
         actions = np.asarray(of_runs.act(frames, rewards, np.ones(2, np.float32), plan.steps()))
         environments.send(actions)
-        before = {"frames": frames, "actions": actions, "phase": plan.phase.copy()}
+        before = {"frames": frames, "actions": actions, "phase": plan.place.phase.copy()}
     assert plan.finished
     assert episodes > 2500
     assert compared > 10000

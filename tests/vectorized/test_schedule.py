@@ -8,7 +8,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import compat  # noqa: F401  (mends Dopamine's replay memory)
 from log_dqn.vectorized import agents, replay, schedule
-from log_dqn.vectorized.schedule import Phase
+from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 
@@ -103,7 +103,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
         evaluation_steps=EVALUATION,
         replay_capacity=CAPACITY,
     )
-    plan = schedule.Schedule([agent], protocol, 1, replay.num_slots(CAPACITY, 1, update_horizon))
+    plan = schedule.Schedule([agent], protocol, 1, replay.num_slots(CAPACITY, update_horizon))
     toy = new_toy()
     toy.reset()
     steps, returns, early, late = [], [], 0, 0
@@ -111,7 +111,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
     step, active = 0, False
     while not plan.finished:
         event = {}
-        number = plan.training_steps.copy()
+        number = plan.place.training_steps.copy()
         certain = plan.certain_updates()
         _, reward, ended = toy.step(0) if active else (None, 0.0, False)
         if ended:
@@ -128,7 +128,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
             late += not certain[0]
         if syncs[0]:
             event["syncs"] = int(number[0])
-        active = plan.phase[0] in (Phase.TRAINING, Phase.EVALUATION)
+        active = plan.place.phase[0] in (Phase.TRAINING, Phase.EVALUATION)
         event["epsilon"] = float(plan.epsilons()[0])
         plan.steps()
         if active:
@@ -171,14 +171,14 @@ def test_runs_learn_at_the_same_steps():
     protocol = schedule.Protocol(
         num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100
     )
-    plan = schedule.Schedule(run_agents, protocol, 1, replay.num_slots(100, 1, 1))
+    plan = schedule.Schedule(run_agents, protocol, 1, replay.num_slots(100, 1))
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
         certain = plan.certain_updates()
         plan.record(np.zeros(3), rng.random(3) < 0.2)
         plan.start(step)
-        training = plan.phase == Phase.TRAINING
+        training = plan.place.phase == Phase.TRAINING
         learns, _ = plan.train()
         assert not (certain & ~learns).any()
         plan.steps()
@@ -186,12 +186,12 @@ def test_runs_learn_at_the_same_steps():
             np.testing.assert_array_equal(learns, training)
             alone += training.sum() < 3
     assert alone > 20
-    assert (plan.iteration > 10).all()
+    assert (plan.place.iteration > 10).all()
 
 
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
-    plan = schedule.Schedule([agent], schedule.Protocol(), 1, 20)
+    plan = schedule.Schedule([agent], schedule.Protocol(), 20)
     learned = []
     # The first episode is a single step; its transition can be drawn a step later.
     for step, ended in enumerate((False, True, False, False)):
@@ -199,7 +199,7 @@ def test_nothing_is_learned_from_an_empty_memory():
         plan.record(np.zeros(1), np.array([ended]))
         plan.start(step)
         learns, _ = plan.train()
-        available = int(plan.draws(learns, plan.training_steps).available[0])
+        available = int(plan.draws(learns, plan.place.training_steps).available[0])
         plan.steps()
         learned.append((bool(certain[0]), bool(learns[0]), available if learns[0] else None))
     assert learned == [(False, False, None), (False, False, None), (True, True, 1), (True, True, 2)]

@@ -10,9 +10,10 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from log_dqn import checkpoints, stopping
+from log_dqn.program import stopping
+from log_dqn.run_folder import checkpoints
 from log_dqn.vectorized import agents, learner, runs, schedule, training
-from log_dqn.vectorized.schedule import Phase
+from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 
@@ -124,14 +125,14 @@ def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps, 
 
     stopped = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, **settings).job
     with pytest.raises(stopping.RunStopped, match="stopped by SIGTERM") as stop:
-        while stopped.schedule.iteration.min() < 2:
+        while stopped.schedule.place.iteration.min() < 2:
             stopped.step()
         steps_of(stopped, 33)  # in the third iteration
         stopped.stop(15)
         stopped.train()
     assert stop.value.status == 143
     rest = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, found=True, **settings).job
-    np.testing.assert_array_equal(rest.schedule.iteration, [2, 2])
+    np.testing.assert_array_equal(rest.schedule.place.iteration, [2, 2])
     rest.train()
     for ours, theirs in zip(toys.weights(rest), toys.weights(whole), strict=True):
         assert equal(ours, theirs)
@@ -166,7 +167,7 @@ def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
         tmp_path / "stopped", toys.Catch, [toys.log_dqn()], found=True, protocol=more, **settings
     ).job
     rest.train()
-    assert rest.schedule.stored[0] == jobs[0].schedule.stored[0] == 243
+    assert rest.schedule.place.stored[0] == jobs[0].schedule.place.stored[0] == 243
     assert equal(toys.weights(rest)[0], toys.weights(jobs[0])[0])
     assert not equal(toys.weights(rest)[0], toys.weights(jobs[1])[0])
 
@@ -175,11 +176,11 @@ def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
     agent = toys.log_dqn()
     first = toys.make_job(tmp_path, toys.Catch, [agent], **settings).job
-    while first.schedule.iteration[0] < 1:
+    while first.schedule.place.iteration[0] < 1:
         first.step()
     rest = toys.make_job(tmp_path, toys.Catch, [agent], found=True, **settings).job
-    assert rest.schedule.stored[0] == 0
-    assert rest.schedule.training_steps[0] == first.schedule.training_steps[0] > 100
+    assert rest.schedule.place.stored[0] == 0
+    assert rest.schedule.place.training_steps[0] == first.schedule.place.training_steps[0] > 100
     before = toys.weights(rest)[0]
     steps_of(rest, 45)
     assert equal(toys.weights(rest)[0], before)
@@ -193,7 +194,7 @@ def test_finished_runs_leave_the_others_room(tmp_path):
     one = toys.make_job(tmp_path, toys.Catch, run_agents[:1], **settings).job
     one.train()
     both = toys.make_job(tmp_path, toys.Catch, run_agents, found=True, **settings).job
-    assert list(both.schedule.phase) == [Phase.FINISHED, Phase.WAITING]
+    assert list(both.schedule.place.phase) == [Phase.FINISHED, Phase.WAITING]
     both.train()
     assert both.schedule.finished
     assert sorted(path.name for path in (tmp_path / "2" / "logs").iterdir()) == [
@@ -237,8 +238,8 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert list(job.failures) == [0]
     error = capsys.readouterr().err
     assert re.search(r"log_dqn Catch 1: stopped at training step 500: Losses/\w+ is nan; ", error)
-    assert job.schedule.training_steps[0] == 501
-    assert job.schedule.training_steps[1] >= 700
+    assert job.schedule.place.training_steps[0] == 501
+    assert job.schedule.place.training_steps[1] >= 700
 
 
 def test_what_a_run_writes(tmp_path, monkeypatch):
@@ -299,7 +300,7 @@ def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
         tmp_path, toys.Noise, [toys.log_dqn()], protocol=protocol, capacity=150
     ).job  # fmt: skip
     job.train()
-    steps = job.schedule.stored[0]
+    steps = job.schedule.place.stored[0]
     rewards = job._learners[0].read_memory(0, "rewards", 0, steps)
     counts = dict(zip(*np.unique(rewards, return_counts=True), strict=True))
     assert list(counts) == [-1, 0, 1]
@@ -340,7 +341,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
     path = tmp_path / "1" / "checkpoints" / "2" / name
     path.write_bytes(path.read_bytes()[:-1])
     rest = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **settings).job
-    assert rest.schedule.iteration[0] == 2
+    assert rest.schedule.place.iteration[0] == 2
     assert "checkpoint 2" in capsys.readouterr().out
 
 

@@ -134,7 +134,7 @@ def make_job(
         num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
     )
     job_runs = make_runs(folder, run_agents, seeds)
-    job = training.Job(
+    job = training.HostJob(
         job_runs,
         protocol,
         problem_,

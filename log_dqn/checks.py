@@ -1,0 +1,45 @@
+"""Checks of settings: an error says what the setting is and what it must be."""
+
+import math
+import numbers
+from typing import Any
+
+
+def as_number(value: Any) -> float:
+    """Returns a real number as it is, and NaN, which lies in no range, for anything else."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return float(value) if is_number else math.nan
+
+
+def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
+    """Checks a setting.
+
+    Args:
+        name: its name.
+        value: its value.
+        is_allowed: whether the value is allowed.
+        allowed: what is allowed, in words.
+
+    Raises:
+        ValueError: if the value isn't allowed; the message names all three.
+    """
+    if not is_allowed:
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+
+
+def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
+    """Checks that a setting is a whole number.
+
+    Args:
+        name: its name.
+        value: its value.
+        least: the smallest number allowed.
+        most: the largest number allowed; None for any.
+
+    Raises:
+        ValueError: if it isn't one, or outside its range.
+    """
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    is_allowed = is_whole and least <= value and (most is None or value <= most)
+    allowed = f", at least {least}" if most is None else f" from {least} to {most}"
+    check(name, value, is_allowed, f"a whole number{allowed}")

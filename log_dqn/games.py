@@ -1,0 +1,140 @@
+"""Atari games: their names, and the sets of them that results are reported on."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+GAMES = (
+    "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
+    "BattleZone", "BeamRider", "Berzerk", "Bowling", "Boxing", "Breakout", "Carnival",
+    "Centipede", "ChopperCommand", "CrazyClimber", "DemonAttack", "DoubleDunk", "ElevatorAction",
+    "Enduro", "FishingDerby", "Freeway", "Frostbite", "Gopher", "Gravitar", "Hero", "IceHockey",
+    "Jamesbond", "JourneyEscape", "Kangaroo", "Krull", "KungFuMaster", "MontezumaRevenge",
+    "MsPacman", "NameThisGame", "Phoenix", "Pitfall", "Pong", "Pooyan", "PrivateEye", "Qbert",
+    "Riverraid", "RoadRunner", "Robotank", "Seaquest", "Skiing", "Solaris", "SpaceInvaders",
+    "StarGunner", "Tennis", "TimePilot", "Tutankham", "UpNDown", "Venture", "VideoPinball",
+    "WizardOfWor", "YarsRevenge", "Zaxxon",
+)  # fmt: skip
+"""The games of Dopamine's published baselines (baselines/atari/data), by Dopamine's names."""
+
+WITHOUT_HUMAN_SCORES = ("AirRaid", "Carnival", "ElevatorAction", "JourneyEscape", "Pooyan")
+"""Games with published baselines for which Wang et al. (2016) have no human scores."""
+
+WITHOUT_BASELINES = ("Defender", "Surround")
+"""Games with human scores for which Dopamine publishes no baselines."""
+
+PAPER55 = tuple(game for game in GAMES if game not in WITHOUT_HUMAN_SCORES)
+"""The games of the paper: those with human scores and published baselines."""
+
+PAPER6 = ("Alien", "Zaxxon", "Breakout", "DoubleDunk", "SpaceInvaders", "FishingDerby")
+"""The games of the paper's hyper-parameter optimization (Appendix C)."""
+
+ATARI5 = ("BattleZone", "DoubleDunk", "NameThisGame", "Phoenix", "Qbert")
+"""The subset of Aitchison, Sweetser and Hutter (2022) that predicts the 57-game median."""
+
+MINATAR5 = tuple(
+    f"MinAtar/{name}" for name in ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+)
+"""MinAtar's games (Young and Tian, 2019)."""
+
+SMALL_GAMES = (*MINATAR5, "bsuite/Catch")
+"""The games with settings of their own, small enough for a laptop."""
+
+SETS = {
+    "paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5, "minatar5": MINATAR5
+}  # fmt: skip
+
+
+KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
+"""All games that have a name here."""
+
+
+def check_game(game_name: str | None) -> None:
+    """Checks the name of a game.
+
+    Args:
+        game_name: name of a game, as in `GAMES`.
+
+    Raises:
+        ValueError: if it isn't one; the message gives the nearest names.
+    """
+    if game_name in GAMES:
+        return
+    by_lower_case = {game.lower(): game for game in GAMES}
+    near = difflib.get_close_matches(str(game_name).lower(), by_lower_case, n=3, cutoff=0.5)
+    nearest = f" (nearest: {', '.join(by_lower_case[name] for name in near)})" if near else ""
+    raise ValueError(
+        f"game is {game_name!r}; it must be one of Dopamine's {len(GAMES)} Atari games, spelt "
+        f"like Pong or SpaceInvaders{nearest}"
+    )
+
+
+def rom_name(game: str) -> str:
+    """Returns ale_py's name of a game in Dopamine's spelling: space_invaders, SpaceInvaders."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", game).lower()
+
+
+def canonical(name: str) -> str | None:
+    """Dopamine's spelling of a game, or None where there is no such game.
+
+    Case and underscores don't matter: Pong, pong, space_invaders. A folder's name is the game's.
+    """
+    known = {folder_name(game).lower(): game for game in KNOWN}
+    return known.get(folder_name(name).lower().replace("_", ""))
+
+
+def folder_name(game: str) -> str:
+    """Returns the name of a game's folder: MinAtar-Breakout for MinAtar/Breakout."""
+    return game.replace("/", "-")
+
+
+def listing(names: Sequence[str]) -> str:
+    """Names in one line: all of a few, the first five of many."""
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def select(names: Iterable[str]) -> list[str]:
+    """Resolves names of games and of sets of games.
+
+    Args:
+        names: games, or `paper55`, `paper6`, `all60`, `atari5`.
+
+    Returns:
+        Games in Dopamine's spelling, without repetition.
+
+    Raises:
+        ValueError: a name is neither; the message gives the nearest ones.
+    """
+    chosen: dict[str, None] = {}
+    for name in names:
+        if name in SETS:
+            chosen.update(dict.fromkeys(SETS[name]))
+            continue
+        game = canonical(name)
+        if game is None:
+            known = [*KNOWN, *SETS]
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            hint = f"did you mean {', '.join(near)}?" if near else f"e.g. {', '.join(known[:3])}"
+            raise ValueError(
+                f"--games: unknown game {name!r}; allowed are Dopamine's 60 games, Defender, "
+                f"Surround, and {', '.join(SETS)} ({hint})"
+            )
+        chosen[game] = None
+    return list(chosen)
+
+
+def select_to_train(names: Iterable[str]) -> list[str]:
+    """Does what `select` does, for the 60 games that can be trained.
+
+    Raises:
+        ValueError: also for the games without baselines, and if no name is given.
+    """
+    chosen = select(names)
+    missing = [game for game in chosen if game in WITHOUT_BASELINES]
+    if missing or not chosen:
+        raise ValueError(
+            f"--games: {listing(missing) or 'no game'}; allowed are the {len(GAMES)} "
+            f"games of Dopamine's published baselines, and {', '.join(SETS)}"
+        )
+    return chosen

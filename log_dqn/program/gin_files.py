@@ -1,0 +1,118 @@
+"""Finding and reading gin files and bindings, with errors of one line."""
+
+import contextlib
+import difflib
+import inspect
+import logging
+import os
+import pathlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import gin
+
+from log_dqn import compat
+from log_dqn.program.shell import explain
+
+DEFAULT_AGENT = "log_dqn"
+"""The agent whose gin file is used when neither an agent nor a gin file is given."""
+
+
+def config_dir() -> pathlib.Path:
+    """Returns the folder of the gin files: in the installed package, or in the checkout."""
+    package = pathlib.Path(__file__).resolve().parents[1]
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+# For gin files that include one that comes with the package.
+gin.add_config_file_search_path(str(config_dir()))
+
+
+def find_gin_file(name: str) -> str:
+    """Returns the path of a gin file.
+
+    Args:
+        name: a path, or the name of a file that comes with the package, with or without a
+            folder `configs/` before it.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: if there is no such file.
+    """
+    if os.path.isfile(name):
+        return name
+    packaged = config_dir() / pathlib.PurePath(name).name
+    if str(pathlib.PurePath(name).parent) in (".", "configs") and packaged.is_file():
+        return str(packaged)
+    names = sorted(path.name for path in config_dir().glob("*.gin"))
+    raise ValueError(
+        f"gin_files is {name!r}; it must be the path of a gin file, or one of {', '.join(names)}"
+    )
+
+
+def _nearest_parameters(message: str) -> str:
+    """Returns what gin's message on a parameter that doesn't exist leaves out."""
+    match = re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message)
+    if not match:
+        return ""
+    allowed = list(inspect.signature(gin.get_configurable(match[1])).parameters)
+    near = difflib.get_close_matches(match[2], allowed) or sorted(set(allowed) - {"self"})
+    return f" (nearest: {', '.join(near)})"
+
+
+@contextlib.contextmanager
+def explained(name: str, value: str) -> Iterator[None]:
+    """Turns what gin raises while it parses into a ValueError that names the culprit.
+
+    Args:
+        name: the option that holds what is parsed.
+        value: its value.
+    """
+    # Gin logs every folder in which it does not find an included file.
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    except (
+        ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
+        message = explain(error)
+        if message.startswith("malformed node"):
+            message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
+        raise ValueError(
+            f"{name} is {value!r}; it must be gin that can be read: "
+            f"{message}{_nearest_parameters(message)}"
+        ) from error
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:
+    """Reads gin files, then bindings.
+
+    Args:
+        gin_files: gin files; see `find_gin_file`.
+        gin_bindings: lines of gin.
+        default: the gin file to read if there are none.
+
+    Raises:
+        ValueError: if a file or a gin name doesn't exist, or a file or binding isn't gin.
+    """
+    for name in gin_files or [default]:
+        path = find_gin_file(name)
+        with compat.quiet(), explained("gin_files", name):  # It may import TensorFlow.
+            gin.parse_config_file(path)
+    for binding in gin_bindings:
+        with explained("gin_bindings", binding):
+            gin.parse_config(binding)
+
+
+def bound(name: str, default: Any = None) -> Any:
+    """Returns what gin binds a parameter to, and the default where it binds nothing."""
+    try:
+        return gin.query_parameter(name)
+    except ValueError:
+        return default

@@ -1,0 +1,117 @@
+"""The shell of a program: its options, its errors, its signals and its exit status."""
+
+import argparse
+import contextlib
+import re
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from log_dqn import __version__
+from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder.checkpoints import CheckpointError
+
+# What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
+_SETTING_ERRORS = (
+    ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,
+)  # fmt: skip
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and which knows `--version`."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Takes what ArgumentParser takes."""
+        super().__init__(**settings)
+        self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
+
+    def error(self, message: str) -> NoReturn:
+        """Exits with status 2 and the message."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns the type of an option that is a whole number, at least some number."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, at least {least}")
+        return int(text)
+
+    return parse
+
+
+def explain(error: Exception) -> str:
+    """Returns an error of gin, or of Dopamine, as one line that says what and where."""
+    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    # Keras puts its own heading above a message, gin the place below it.
+    line = lines[-1] if lines[0] == "in user code:" else lines[0]
+    place = re.search(r'In file "(.+)", line (\d+)', message)
+    return line + (f" (in {place[1]}, line {place[2]})" if place else "")
+
+
+class Training(NamedTuple):
+    """Training that is ready to start.
+
+    Attributes:
+        train: trains, and returns the exit status.
+        stop: makes `train` raise RunStopped before its next step; is given the signal that came.
+    """
+
+    train: Callable[[], int]
+    stop: Callable[[int], None]
+
+
+def exit_at_signals() -> list[int]:
+    """Makes SIGTERM and SIGINT end the process; returns a list of those that have come."""
+    signals: list[int] = []
+
+    def exit_at_once(number: int, _: Any) -> NoReturn:
+        signals.append(number)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, exit_at_once)
+    return signals
+
+
+def print_error(program: str, error: Exception) -> None:
+    """Prints why a program can't start."""
+    print(f"{program}: error: {explain(error)}", file=sys.stderr)
+
+
+def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:
+    """Prepares training, trains, and stops when a signal comes.
+
+    Args:
+        program: name of the program, for what it says.
+        prepare: makes the training, or returns None if there is nothing left to do; what it puts
+            on the stack is undone at the end.
+
+    Returns:
+        The exit status: the training's, 2 for settings that can't be, 128 + n when stopped by
+        signal n.
+    """
+    signals = exit_at_signals()
+    with contextlib.ExitStack() as stack:
+        try:
+            training = prepare(stack)
+        except (CheckpointError, OSError, *_SETTING_ERRORS) as error:
+            print_error(program, error)
+            return 2
+        if training is not None:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda number, _: training.stop(number))
+        if signals:  # The exit was swallowed by whatever the signal interrupted.
+            return 128 + signals[0]
+        if training is None:
+            return 0
+        try:
+            return training.train()
+        except RunStopped as stop:
+            print(f"{program}: {stop}", file=sys.stderr)
+            return stop.status

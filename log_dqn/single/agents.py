@@ -1,0 +1,196 @@
+"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
+
+import contextlib
+import inspect
+import math
+from typing import Any
+
+import jax
+import tensorflow as tf
+from dopamine.jax.agents.dqn import dqn_agent as jax_dqn_agent
+from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.implicit_quantile import (
+    implicit_quantile_agent as jax_implicit_quantile_agent,
+)
+from dopamine.jax.agents.rainbow import rainbow_agent as jax_rainbow_agent
+from dopamine.tf.agents.dqn import dqn_agent
+from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
+from dopamine.tf.agents.rainbow import rainbow_agent
+
+from log_dqn import compat, log_space
+from log_dqn.checks import as_number, check, check_count
+from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
+from log_dqn.program.gin_files import bound
+from log_dqn.tf import graph_hooks, log_dqn_agent
+
+_UNBOUND = object()
+
+AGENTS = {
+    "log_dqn": log_dqn_agent.LogDQNAgent,
+    "dqn": dqn_agent.DQNAgent,
+    "c51": rainbow_agent.RainbowAgent,
+    "rainbow": rainbow_agent.RainbowAgent,
+    "implicit_quantile": implicit_quantile_agent.ImplicitQuantileAgent,
+    "jax_log_dqn": jax_log_dqn_agent.JaxLogDQNAgent,
+    "jax_dqn": jax_dqn_agent.JaxDQNAgent,
+    "jax_rainbow": jax_rainbow_agent.JaxRainbowAgent,
+    "jax_implicit_quantile": jax_implicit_quantile_agent.JaxImplicitQuantileAgent,
+    "full_rainbow": full_rainbow_agent.JaxFullRainbowAgent,
+}
+
+
+def agent_name() -> str:
+    """Returns the agent that the gin configuration names (`create_agent.agent_name`).
+
+    Raises:
+        ValueError: if it names none, or an unknown one.
+    """
+    name = bound("create_agent.agent_name")
+    check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
+    return name
+
+
+def _parameters(agent_class: type) -> list[str]:
+    return [name for name in inspect.signature(agent_class).parameters if name != "self"]
+
+
+def agent_classes() -> list[type]:
+    """Returns the classes of all agents, with those that they extend."""
+    return list(dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]))
+
+
+def parameters_read(agent: str) -> dict[str, str]:
+    """Returns an agent's parameters, each with where gin binds it: {'gamma': 'DQNAgent.gamma'}."""
+    # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
+    read: dict[str, str] = {}
+    for cls in reversed(AGENTS[agent].__mro__[:-1]):
+        read |= {parameter: f"{cls.__name__}.{parameter}" for parameter in _parameters(cls)}
+    for parameter in ("sess", "num_actions", "summary_writer", "seed"):
+        read.pop(parameter, None)  # `create_agent` gives them.
+    return read
+
+
+def _check_bindings_are_read(agent: str) -> None:
+    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
+
+    Gin is silent on those, and the run would have the default.
+    """
+    read = parameters_read(agent)
+    for cls in agent_classes():
+        for parameter in _parameters(cls):
+            binding = f"{cls.__name__}.{parameter}"
+            value = bound(binding, _UNBOUND)
+            if value is _UNBOUND:
+                continue
+            allowed = f"left out, since {agent} "
+            allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
+            check(binding, value, read.get(parameter) == binding, allowed)
+
+
+def _check_agent_settings(agent_class: str) -> None:
+    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
+
+    def literal(name: str, default: Any) -> Any:
+        value = bound(name, default)
+        # References (@...) and macros (%...) are checked by what they name.
+        return value if isinstance(value, (int, float, str, tuple, type(None))) else default
+
+    for name in (
+        "update_period", "target_update_period", "update_horizon", "stack_size",
+        "summary_writing_frequency",
+    ):  # fmt: skip
+        check_count(name, literal(f"{agent_class}.{name}", 1))
+    for name in ("epsilon_train", "epsilon_eval"):
+        epsilon = literal(f"{agent_class}.{name}", 0)
+        check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
+    gamma = literal(f"{agent_class}.gamma", 0.5)
+    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    history = literal(f"{agent_class}.min_replay_history", 0)
+    is_number = 0 <= as_number(history) < math.inf
+    check("min_replay_history", history, is_number, "0 or a positive number")
+    period = literal(f"{agent_class}.epsilon_decay_period", 1)
+    is_positive = 0 < as_number(period) < math.inf
+    check("epsilon_decay_period", period, is_positive, "a positive number")
+    loss = literal(f"{agent_class}.loss_type", "mse")
+    check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
+    epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
+    check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
+    for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
+        for name in ("batch_size", "replay_capacity", "max_capacity"):
+            check_count(name, literal(f"{replay}.{name}", 1))
+
+
+def check_settings(agent: str) -> None:
+    """Checks what gin sets of an agent and would be used, or passed over, unchecked.
+
+    Args:
+        agent: name of the agent.
+
+    Raises:
+        ValueError: if a setting is outside its range, or of another agent.
+    """
+    _check_bindings_are_read(agent)
+    for cls in AGENTS[agent].__mro__[:-1]:
+        _check_agent_settings(cls.__name__)
+
+
+def uses_jax() -> bool:
+    """Returns whether the configured agent is one of Dopamine's JAX agents."""
+    return issubclass(AGENTS[agent_name()], jax_dqn_agent.JaxDQNAgent)
+
+
+def has_gpu() -> bool:
+    """Returns whether the configured agent finds a GPU."""
+    with compat.quiet():  # Without one, the first look for it writes an error.
+        if uses_jax():
+            return jax.default_backend() == "gpu"
+        return bool(tf.config.list_physical_devices("GPU"))
+
+
+def prepare_tensorflow() -> None:
+    """Sets TensorFlow up before its first use: graphs for its own agents, not for JAX's.
+
+    Beside a JAX agent TensorFlow writes TensorBoard's events only; it must leave the GPU alone,
+    whose memory it would take whole.
+    """
+    if uses_jax():
+        # If TensorFlow runs in this process already, it is too late.
+        with compat.quiet(), contextlib.suppress(RuntimeError):
+            tf.config.set_visible_devices([], "GPU")
+    else:
+        tf.compat.v1.disable_v2_behavior()
+
+
+def create_agent(
+    sess: Any, environment: Any, summary_writer: Any = None, seed: int | None = None
+) -> dqn_agent.DQNAgent | jax_dqn_agent.JaxDQNAgent:
+    """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
+
+    Args:
+        sess: None; TensorFlow agents make their session.
+        environment: environment with a discrete action space.
+        summary_writer: directory for the agent's TensorBoard summaries.
+        seed: seed of a JAX agent. (TensorFlow's are seeded through its default graph.)
+
+    Returns:
+        The agent.
+
+    Raises:
+        ValueError: if the agent is unknown, or one of its parameters is outside its range.
+    """
+    name = agent_name()
+    check_settings(name)
+    settings = {
+        "num_actions": int(environment.action_space.n),
+        "summary_writer": summary_writer,
+    }
+    if uses_jax():
+        return AGENTS[name](seed=seed, **settings)
+    draws_in_graph = name == "implicit_quantile"
+    with (
+        graph_hooks.collect_losses() as losses,
+        graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
+    ):
+        agent = AGENTS[name](sess, **settings)
+    graph_hooks.install_loss_check(agent, *losses)
+    return agent

@@ -1,0 +1,147 @@
+"""Starting one run: its configuration, its folder and its runner."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Sequence
+
+import gin
+
+from log_dqn import games
+from log_dqn.checks import check
+from log_dqn.program import gin_files as files
+from log_dqn.run_folder import lock
+from log_dqn.single import agents, runner
+
+# Where the environment factories, ours and Dopamine's, take the game from.
+_GAME_PARAMETERS = ("create_environment.game_name", "atari_lib.create_atari_environment.game_name")
+
+
+def configure(
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    game: str | None = None,
+    agent: str | None = None,
+    seed: int | None = None,
+) -> None:
+    """Reads gin files, then bindings, then the short forms.
+
+    Args:
+        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own.
+        gin_bindings: lines of gin.
+        game: Atari game, or None to leave the configuration's.
+        agent: agent, or None likewise.
+        seed: seed, or None likewise.
+
+    Raises:
+        ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
+            isn't gin, or game or agent contradict the files.
+    """
+    if agent is not None:
+        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+    if game is not None:
+        games.check_game(game)
+    files.read(gin_files, gin_bindings, default=f"{agent or files.DEFAULT_AGENT}.gin")
+    if agent is not None:
+        configured = files.bound("create_agent.agent_name")
+        if configured is None:
+            gin.parse_config(f"create_agent.agent_name = {agent!r}")
+        check(
+            "agent", agent, configured in (None, agent),
+            f"{configured!r}, which the gin files configure",
+        )  # fmt: skip
+    if game is not None:
+        factory = str(
+            files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
+        )
+        parameters = [name for name in _GAME_PARAMETERS if factory.endswith(name.split(".")[-2])]
+        if not parameters:
+            raise ValueError(
+                f"game is {game!r}; it must be left out, since the environment is {factory}"
+            )
+        gin.parse_config(f"{parameters[0]} = {game!r}")
+    if seed is not None:
+        gin.parse_config(f"seed_everything.seed = {seed!r}")
+    agents.agent_name()
+
+
+def _check_writable(base_dir: str) -> None:
+    try:
+        os.makedirs(base_dir, exist_ok=True)
+        with tempfile.TemporaryFile(dir=base_dir):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"base_dir is {base_dir!r}; it must be a folder that can be written ({error.strerror})"
+        ) from error
+
+
+def _run_files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Returns what a run writes into its folder, as far as it is there."""
+    names = ("checkpoints", "logs", "metrics", "operative_config.gin")
+    present = [folder / name for name in names if os.path.lexists(folder / name)]
+    return [*present, *folder.glob("events.out.tfevents.*")]
+
+
+def _remove(path: pathlib.Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def create_runner(
+    base_dir: str, restart: bool, stack: contextlib.ExitStack
+) -> runner.ProgressRunner:
+    """Makes a run's folder, takes its lock, and creates the runner.
+
+    If that fails, what was there before is there again, and nothing else.
+
+    Args:
+        base_dir: folder of the run.
+        restart: whether to remove the run that is there.
+        stack: holds the lock.
+
+    Returns:
+        The runner.
+
+    Raises:
+        ValueError: if the folder can't be written or is in use, or restart is asked for in a
+            folder that holds no run.
+    """
+    folder = pathlib.Path(base_dir)
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    _check_writable(base_dir)
+    stack.enter_context(lock.hold(folder))
+    before = _run_files(folder)
+    old = folder / f".restart-{os.getpid()}"
+    if restart and before:
+        if folder / "operative_config.gin" not in before:
+            raise ValueError(
+                f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, which "
+                "holds operative_config.gin"
+            )
+        old.mkdir()
+        for path in before:
+            path.rename(old / path.name)
+    try:
+        experiment = runner.create_runner(base_dir)
+    except BaseException:
+        for path in _run_files(folder):
+            if old.exists() or path not in before:
+                _remove(path)
+        if old.exists():
+            for path in old.iterdir():
+                path.rename(folder / path.name)
+            old.rmdir()
+        with contextlib.suppress(OSError):
+            if missing:
+                (folder / lock.NAME).unlink()
+            for path in missing:
+                path.rmdir()
+        raise
+    if old.exists():
+        shutil.rmtree(old)
+    return experiment

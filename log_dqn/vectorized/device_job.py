@@ -1,0 +1,170 @@
+"""Jobs whose loop is one program on the device, and the pool that runs them side by side."""
+
+import concurrent.futures
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from log_dqn.vectorized.device_loop import DeviceLoop
+from log_dqn.vectorized.jax_games import JaxGame
+from log_dqn.vectorized.learner import Problem
+from log_dqn.vectorized.runs import Found, Run
+from log_dqn.vectorized.schedule import Protocol
+from log_dqn.vectorized.timeline import Phase
+from log_dqn.vectorized.training import Job, stopped_by
+
+
+class DeviceJob(Job):
+    """Some runs of one game that is a JAX program.
+
+    A step is a chunk of the runs' steps. Checkpoints hold the replay memory, which is small.
+    """
+
+    def __init__(
+        self,
+        job_runs: Sequence[Run],
+        protocol: Protocol,
+        problem: Problem,
+        game: JaxGame,
+        found: Sequence[Found | None],
+        progress: Any,
+    ) -> None:
+        """Creates networks, memories and games, and loads checkpoints.
+
+        Args:
+            job_runs: the runs; their agents are alike in `Agent.shared`.
+            protocol: what a run consists of.
+            problem: what the runs learn from.
+            game: the game of all of them.
+            found: each run's checkpoint to resume from, or None to start.
+            progress: shows the steps of this job and of others; see `program.progress.create`.
+
+        Raises:
+            checkpoints.CheckpointError: if a checkpoint doesn't fit.
+        """
+        num_actions = [game.num_actions] * len(job_runs)
+        super().__init__(
+            job_runs, protocol, problem, num_actions, found, checkpoint_replay=True, shown=progress
+        )
+        self._loop = DeviceLoop(self._learners[0], game, self.schedule.rules)
+        self._may_start = np.zeros(len(job_runs), bool)
+
+    def step(self) -> None:
+        """Runs a chunk of every run, and saves runs whose iteration is over."""
+        schedule = self.schedule
+        waits = (schedule.place.phase == Phase.WAITING) & ~self._may_start
+        if waits.any():
+            self._training_began[waits] = time.monotonic()
+            schedule.clear_iterations(waits)
+            self._loop.reset(waits, self._environment_seeds(waits))
+            self._may_start |= waits
+        before = schedule.place
+        chunk = self._loop.advance(before, self._may_start)
+        place = schedule.place = chunk.place
+        for step, run in np.argwhere(chunk.episodes.ended):
+            episode = (part[step, run] for part in chunk.episodes[1:])
+            schedule.iterations[run].add(*episode)
+        trained = (before.phase == Phase.TRAINING) | (before.phase == Phase.WAITING)
+        trained &= place.phase != Phase.TRAINING
+        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
+        for run in np.flatnonzero(chunk.summary.number >= 0):
+            values = {tag: float(v[run]) for tag, v in chunk.summary.statistics.items()}
+            self._write_summary(int(run), int(chunk.summary.number[run]), values)
+        over = place.iteration > before.iteration
+        self._may_start &= ~over
+        for run in np.flatnonzero(over):
+            self._end_iteration(int(run))
+        self._progress.update(int((place.chosen - before.chosen).sum()))
+
+    def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
+        """Prints a finished run's line."""
+        if iteration + 1 == self._protocol.num_iterations:
+            super()._report(index, iteration, entry)
+
+
+class Pool:
+    """Jobs that run side by side, as many at a time as there are workers.
+
+    On a CPU a job's arithmetic keeps to one core, so that there is a worker for each.
+
+    Attributes:
+        failures: why runs were left out.
+    """
+
+    def __init__(
+        self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Any
+    ) -> None:
+        """Initializes it.
+
+        Args:
+            create_jobs: each creates a job when there is a worker for it.
+            num_workers: number of jobs at a time.
+            progress: shows the steps of all jobs; see `program.progress.create`.
+        """
+        self._progress = progress
+        self._create_jobs = create_jobs
+        self._num_workers = num_workers
+        self._jobs: set[DeviceJob] = set()
+        self._lock = threading.Lock()
+        self._stop_signal: int | None = None
+        self.failures: list[str] = []
+
+    def stop(self, signal_number: int) -> None:
+        """Makes `train` raise RunStopped soon, for a signal handler."""
+        self._stop_signal = signal_number
+
+    def train(self) -> None:
+        """Runs all jobs.
+
+        Raises:
+            RunStopped: if a file can't be written, or `stop` was called. The checkpoints of
+                finished iterations are intact.
+        """
+        executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
+        futures = [executor.submit(self._train, create) for create in self._create_jobs]
+        try:
+            left = set(futures)
+            while left:
+                done, left = concurrent.futures.wait(
+                    left, timeout=0.2, return_when=concurrent.futures.FIRST_EXCEPTION
+                )
+                if self._stop_signal is not None:
+                    self._stop_jobs()
+                for future in done:
+                    future.result()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._stop_jobs()
+            executor.shutdown()
+            self._progress.close()
+
+    def _stop_jobs(self) -> None:
+        with self._lock:
+            for job in self._jobs:
+                job.stop(self._stop_signal or signal.SIGTERM)
+
+    def _train(self, create: Callable[[], DeviceJob]) -> None:
+        if self._stop_signal is not None:
+            raise stopped_by(self._stop_signal)
+        job = create()
+        with self._lock:
+            self._jobs.add(job)
+        try:
+            job.train()
+        finally:
+            with self._lock:
+                self._jobs.remove(job)
+                self.failures += job.failures.values()
+
+
+def num_workers() -> int:
+    """Returns how many jobs run at a time: one a core of a CPU, one on another device."""
+    if jax.default_backend() != "cpu":
+        return 1
+    return len(os.sched_getaffinity(0))

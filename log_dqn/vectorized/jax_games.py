@@ -1,0 +1,161 @@
+"""Environments that are JAX programs: MinAtar's five games, and tasks with rewards of both signs.
+
+They are gymnax's (Lange, 2022), brought to the rules of the originals where they differ. gymnax is
+imported when a game is made, not before.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+STICKY_PROBABILITY = 0.1
+"""Probability that MinAtar repeats the last action (Young and Tian, 2019)."""
+
+_NO_LIMIT = 2**31 - 1
+
+# Steps of an episode of Freeway in MinAtar, which ends it one step after its time limit of 2,500.
+_FREEWAY_STEPS = 2501
+
+
+class Outcome(NamedTuple):
+    """What an action led to.
+
+    Attributes:
+        frame: the observation, of the next episode where one has ended.
+        reward: reward as the game gives it, float32.
+        ended: whether the episode has ended, bool.
+    """
+
+    frame: jax.Array
+    reward: jax.Array
+    ended: jax.Array
+
+
+class State(NamedTuple):
+    """State of a game: gymnax's, the random key, the last action and the steps of the episode."""
+
+    game: Any
+    key: jax.Array
+    last_action: jax.Array
+    steps: jax.Array
+
+
+class JaxGame(NamedTuple):
+    """A game as pure functions.
+
+    Attributes:
+        name: its name, as in `GAMES`.
+        frame_shape: shape of an observation.
+        num_actions: number of actions.
+        reset: takes a random key and returns the state at the start of an episode, and its first
+            observation.
+        step: takes a state and an action and returns the new state and the outcome. Where an
+            episode has ended, the state is the next one's first.
+    """
+
+    name: str
+    frame_shape: tuple[int, ...]
+    num_actions: int
+    reset: Callable[[jax.Array], tuple[State, jax.Array]]
+    step: Callable[[State, jax.Array], tuple[State, Outcome]]
+
+
+def _fill_slots(key: jax.Array, state: Any) -> Any:
+    """Spawns an entity in Asterix as MinAtar does: in a free row, and nowhere if there is none.
+
+    gymnax 1.0 never looks at one of the eight rows, and empties a row where none is free.
+    """
+    direction_key, gold_key, row_key = jax.random.split(key, 3)
+    from_left = jax.random.bernoulli(direction_key).astype(jnp.int32)
+    is_gold = jax.random.bernoulli(gold_key, 1 / 3).astype(jnp.int32)
+    free = state.entities[:, 4] == 0
+    row = jnp.argmax(jnp.where(free, jax.random.uniform(row_key, (8,)), -1.0))
+    entity = jnp.stack([9 * (1 - from_left), row + 1, from_left, is_gold, jnp.ones_like(row)])
+    due = state.spawn_timer == 0
+    spawned = state.entities.at[row].set(entity.astype(state.entities.dtype))
+    return state.replace(
+        entities=jnp.where(due & free.any(), spawned, state.entities),
+        # gymnax's own spawning never comes: its timer is set before it looks.
+        spawn_timer=jnp.where(due, state.spawn_speed, state.spawn_timer),
+    )
+
+
+@functools.lru_cache
+def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
+    """Creates a game.
+
+    Args:
+        name: its name, as in `GAMES`.
+        max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
+
+    Returns:
+        The game. MinAtar's have sticky actions and all six actions.
+
+    Raises:
+        ValueError: if gymnax is not installed.
+    """
+    try:
+        import gymnax
+    except ImportError as error:
+        raise ValueError(
+            f"game is {name!r}; it must be installed: pip install 'log_dqn[minatar]'"
+        ) from error
+    is_minatar = name.startswith("MinAtar/")
+    settings = {"use_minimal_action_set": False} if is_minatar else {}
+    environment, params = gymnax.make(GAMES[name], **settings)
+    params = params.replace(max_steps_in_episode=_NO_LIMIT)
+    sticky = STICKY_PROBABILITY if is_minatar else 0.0
+    if name == "MinAtar/Freeway":
+        max_steps_per_episode = min(max_steps_per_episode, _FREEWAY_STEPS)
+    shape = environment.observation_space(params).shape
+    frame_shape = shape if len(shape) == 3 else (*shape, 1)
+
+    def frame(observation: jax.Array) -> jax.Array:
+        return observation.reshape(frame_shape).astype(bool)
+
+    def reset(key: jax.Array) -> tuple[State, jax.Array]:
+        key, reset_key = jax.random.split(key)
+        observation, game = environment.reset_env(reset_key, params)
+        # gymnax starts with weakly typed numbers, and goes on with others.
+        game = jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), game)
+        zero = jnp.int32(0)
+        return State(game, key, zero, zero), frame(observation)
+
+    def step(state: State, action: jax.Array) -> tuple[State, Outcome]:
+        key, step_key, sticky_key, reset_key = jax.random.split(state.key, 4)
+        if sticky:
+            repeats = jax.random.uniform(sticky_key) < sticky
+            action = jnp.where(repeats, state.last_action, action)
+        game = state.game
+        if name == "MinAtar/Asterix":
+            step_key, spawn_key = jax.random.split(step_key)
+            game = _fill_slots(spawn_key, game)
+        observation, game, reward, ended, _ = environment.step_env(step_key, game, action, params)
+        steps = state.steps + 1
+        ended = ended | (steps >= max_steps_per_episode)
+
+        def begin(_: Any) -> tuple[Any, jax.Array]:
+            observation, new = environment.reset_env(reset_key, params)
+            new = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), new, game)
+            return new, frame(observation)
+
+        game = jax.tree.map(jnp.asarray, game)
+        game, shown = jax.lax.cond(ended, begin, lambda _: (game, frame(observation)), None)
+        new = State(game, key, action.astype(jnp.int32), jnp.where(ended, 0, steps))
+        return new, Outcome(shown, reward.astype(jnp.float32), ended)
+
+    return JaxGame(name, frame_shape, environment.num_actions, reset, step)
+
+
+GAMES = {
+    "MinAtar/Asterix": "Asterix-MinAtar",
+    "MinAtar/Breakout": "Breakout-MinAtar",
+    "MinAtar/Freeway": "Freeway-MinAtar",
+    "MinAtar/Seaquest": "Seaquest-MinAtar",
+    "MinAtar/SpaceInvaders": "SpaceInvaders-MinAtar",
+    "bsuite/Catch": "Catch-bsuite",
+}
+"""gymnax's names of the games."""

@@ -1,0 +1,362 @@
+"""Starting a job: its settings, its runs and their folders."""
+
+import collections
+import contextlib
+import itertools
+import pathlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import gin
+import jax
+
+from log_dqn import games, scan
+from log_dqn.checks import check
+from log_dqn.jax.optimizers import OPTIMIZERS
+from log_dqn.program import gin_files as files
+from log_dqn.program import progress
+from log_dqn.run_folder import checkpoints, configuration, lock
+from log_dqn.vectorized import (
+    agents,
+    device_job,
+    environments,
+    jax_games,
+    learner,
+    memory,
+    networks,
+    runs,
+    training,
+)
+from log_dqn.vectorized.schedule import Protocol
+
+
+class Setting(NamedTuple):
+    """A setting of the scan, with what gin makes of it.
+
+    Attributes:
+        setting: the setting.
+        protocol: what its runs consist of.
+        agent: their agent.
+        config: the gin configuration in force.
+    """
+
+    setting: scan.Setting
+    protocol: Protocol
+    agent: agents.Agent
+    config: str
+
+
+def configure(
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    agent: str | None = None,
+    capacity: int | None = None,
+    small: bool = False,
+) -> None:
+    """Reads the gin files, the bindings and the short forms.
+
+    Args:
+        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own.
+        gin_bindings: lines of gin.
+        agent: agent, or None to leave the configuration's.
+        capacity: transitions that a run remembers, or None likewise.
+        small: whether the default is the gin file for MinAtar rather than for Atari.
+
+    Raises:
+        ValueError: if the agent, a file or a gin name doesn't exist.
+    """
+    if agent is not None:
+        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+    default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
+    files.read(gin_files, gin_bindings, default)
+    if capacity is not None:
+        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
+
+
+def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
+    """Returns the settings of some scans.
+
+    Args:
+        scans: scans; see `scan.read`.
+        agent: what the configured agent has to be, or None for any.
+
+    Raises:
+        ValueError: if a setting is outside its range, or differs where all runs must be alike.
+    """
+    settings = []
+    for setting in scan.parse(scans):
+        for binding in setting.gin_bindings():
+            with files.explained("scan", binding):
+                gin.parse_config(binding)
+        protocol = Protocol()
+        check(
+            "agent", agent, agent in (None, protocol.agent),
+            f"{protocol.agent!r}, which the gin files configure",
+        )  # fmt: skip
+        settings.append(_read_setting(setting, protocol))
+    first = settings[0]
+    for other in settings[1:]:
+        check(
+            "scan", other.setting.name,
+            other.protocol == first.protocol and other.agent.shared == first.agent.shared
+            and _optimizer_settings(other.config) == _optimizer_settings(first.config),
+            f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
+            "of VectorizedRunner or of the optimizer",
+        )  # fmt: skip
+    return settings
+
+
+def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
+    agent = agents.AGENTS[protocol.agent]()
+    most = max(protocol.replay_capacity - protocol.stack_size, 1)
+    check(
+        "update_horizon", agent.update_horizon, agent.update_horizon <= most,
+        f"at most {most}, for a replay_capacity of {protocol.replay_capacity}",
+    )  # fmt: skip
+    _check_bindings_are_read(protocol.agent, agent)
+    agent.create_optimizer(agent.constants)  # So that gin notes its settings.
+    config = configuration.operative()
+    for parameter in setting.bindings:
+        name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
+        check(
+            "scan", parameter, f"{name} = " in config,
+            f"a parameter that the agent uses, such as {type(agent).__name__}.gamma",
+        )  # fmt: skip
+    return Setting(setting, protocol, agent, config)
+
+
+def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
+    """Checks that gin binds nothing that isn't read; it is silent on those."""
+    class_name = type(agent).__name__
+    read = {"VectorizedRunner", class_name, agent.optimizer}
+    for parameter, value in configuration.parameters(
+        gin.config_str(max_line_length=10_000)
+    ).items():
+        configurable, setting = parameter.split(".")[-2:]
+        # The agents have a learning rate of their own.
+        is_rate = configurable in OPTIMIZERS and setting == "learning_rate"
+        allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
+        check(parameter, value, configurable in read and not is_rate, allowed)
+
+
+def _optimizer_settings(config: str) -> list[str]:
+    return [line for line in config.splitlines() if line.split(".")[0] in OPTIMIZERS]
+
+
+def _hold_folders(
+    job_runs: Sequence[runs.Run], stack: contextlib.ExitStack, undo: contextlib.ExitStack
+) -> None:
+    """Makes the runs' folders and holds them.
+
+    Args:
+        job_runs: the runs.
+        stack: holds the folders.
+        undo: removes new folders.
+
+    Raises:
+        ValueError: if one can't be written, or is in use.
+    """
+    for run in job_runs:
+        missing = [path for path in (run.folder, *run.folder.parents) if not path.exists()]
+        try:
+            for path in reversed(missing):
+                path.mkdir(exist_ok=True)
+                undo.callback(_remove_folder, path)
+            stack.enter_context(lock.hold(run.folder))
+        except OSError as error:
+            raise ValueError(
+                f"results_dir is {str(run.folder)!r}; it must be a folder that can be written "
+                f"({error.strerror})"
+            ) from error
+
+
+def _remove_folder(folder: pathlib.Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / lock.NAME).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def plan_runs(
+    results_dir: pathlib.Path,
+    settings: Sequence[Setting],
+    games: Sequence[str],
+    seeds: Sequence[int],
+) -> list[runs.Run]:
+    """Returns the runs of a study.
+
+    Args:
+        results_dir: folder of all results.
+        settings: the settings of the scan.
+        games: games in Dopamine's spelling.
+        seeds: seeds of each game.
+    """
+    planned = []
+    for setting, protocol, agent, config in settings:
+        for game in games:
+            for seed in seeds:
+                folder = scan.run_folder(results_dir, protocol.agent, setting, game, seed)
+                planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
+    return planned
+
+
+def unfinished(
+    planned: Sequence[runs.Run], num_iterations: int
+) -> tuple[list[runs.Run], list[runs.Found | None]]:
+    """Returns the runs that have iterations left, each with its checkpoint if it has one.
+
+    Args:
+        planned: all runs.
+        num_iterations: iterations of a run.
+
+    Raises:
+        checkpoints.CheckpointError: if a run can't go on.
+        OSError: if a file can't be read.
+    """
+
+    def report(message: str) -> None:
+        print(f"log_dqn.train_vectorized: warning: {message}", file=sys.stderr, flush=True)
+
+    found = [runs.find(run, report) for run in planned]
+    left = [f is None or f.iterations < num_iterations for f in found]
+    if not all(left):
+        print(f"{left.count(False)} of {len(left)} runs have finished.", flush=True)
+    return list(itertools.compress(planned, left)), list(itertools.compress(found, left))
+
+
+def create_job(
+    job_runs: Sequence[runs.Run],
+    protocol: Protocol,
+    found: Sequence[runs.Found | None],
+    checkpoint_replay: bool,
+    stack: contextlib.ExitStack,
+) -> training.Job | device_job.Pool:
+    """Makes the runs' folders and their job. If that fails, the new folders are gone again.
+
+    Args:
+        job_runs: the runs.
+        protocol: what each consists of.
+        found: each run's checkpoint, or None.
+        checkpoint_replay: whether checkpoints hold the replay memory.
+        stack: holds the runs' folders.
+
+    Returns:
+        The job; where the games are JAX programs, the pool of jobs.
+
+    Raises:
+        ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
+            the games don't fit the settings.
+        checkpoints.CheckpointError: if a checkpoint doesn't fit.
+        OSError: if a file can't be read or written.
+    """
+    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_job
+    with contextlib.ExitStack() as undo:
+        job = create(
+            job_runs, protocol, found, checkpoint_replay,
+            lambda: _hold_folders(job_runs, stack, undo),
+        )  # fmt: skip
+        for run in job_runs:
+            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
+        undo.pop_all()
+    if not runs.Events.are_written():
+        print("TensorBoard is not installed: no events are written", flush=True)
+    return job
+
+
+def _create_atari_job(
+    job_runs: Sequence[runs.Run],
+    protocol: Protocol,
+    found: Sequence[runs.Found | None],
+    checkpoint_replay: bool,
+    hold_folders: Callable[[], None],
+) -> training.Job:
+    check("network", protocol.network, protocol.network == "nature", "'nature' for Atari")
+    problem = learner.Problem(
+        networks.nature, environments.FRAME_SHAPE, "uint8", protocol.stack_size,
+        protocol.batch_size, protocol.replay_capacity,
+    )  # fmt: skip
+    together = training.runs_per_call()
+    place = memory.place(
+        job_runs[0].agent, problem, environments.MAX_ACTIONS, len(job_runs), memory.free(), together
+    )
+    atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
+    hold_folders()
+    job = training.HostJob(
+        job_runs, protocol, problem, atari, found, checkpoint_replay, place.on_host, together
+    )
+    _announce(job_runs, protocol, place)
+    return job
+
+
+def _create_pool(
+    job_runs: Sequence[runs.Run],
+    protocol: Protocol,
+    found: Sequence[runs.Found | None],
+    checkpoint_replay: bool,
+    hold_folders: Callable[[], None],
+) -> device_job.Pool:
+    del checkpoint_replay  # Their replay memories are small, and always saved.
+    check(
+        "network", protocol.network, protocol.network != "nature",
+        "'revisiting_rainbow' or 'minatar' for MinAtar",
+    )  # fmt: skip
+    check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
+    workers = device_job.num_workers()
+    on_cpu = jax.default_backend() == "cpu"
+    parts: list[list[int]] = []
+    for game in dict.fromkeys(run.game for run in job_runs):
+        indices = [i for i, run in enumerate(job_runs) if run.game == game]
+        # One run a core of a CPU, which gains nothing from more; all that fit on another device.
+        parts += [[i] for i in indices] if on_cpu else [indices]
+    steps = protocol.num_iterations * (protocol.training_steps + protocol.evaluation_steps)
+    done = sum((f.iterations / protocol.num_iterations for f in found if f is not None), 0.0)
+    shown = progress.create(initial=int(done * steps), total=steps * len(job_runs))
+
+    def part_of(indices: list[int]) -> Callable[[], device_job.DeviceJob]:
+        game = jax_games.create(job_runs[indices[0]].game, protocol.max_steps_per_episode)
+        problem = learner.Problem(
+            networks.NETWORKS[protocol.network], game.frame_shape, "bool", protocol.stack_size,
+            protocol.batch_size, protocol.replay_capacity,
+        )  # fmt: skip
+        most = len(indices) if not on_cpu else min(workers, len(job_runs))
+        memory.place(
+            job_runs[indices[0]].agent, problem, game.num_actions, most, memory.free(),
+            training.runs_per_call(),
+        )  # fmt: skip
+        return lambda: device_job.DeviceJob(
+            [job_runs[i] for i in indices], protocol, problem, game, [found[i] for i in indices],
+            shown,
+        )  # fmt: skip
+
+    jobs = [part_of(indices) for indices in parts]
+    hold_folders()
+    print(
+        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}, {workers} at a "
+        f"time: {_listed(job_runs)}",
+        flush=True,
+    )
+    return device_job.Pool(jobs, workers, shown)
+
+
+def _counted(job_runs: Sequence[runs.Run]) -> str:
+    return "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
+
+
+def _listed(job_runs: Sequence[runs.Run]) -> str:
+    per_game = collections.Counter(run.game for run in job_runs)
+    return games.listing([f"{game} ({count})" for game, count in per_game.items()])
+
+
+def _device_kind() -> str:
+    return jax.devices()[0].device_kind
+
+
+def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: memory.Place) -> None:
+    on_cpu = jax.devices()[0].platform == "cpu"
+    where = "the host's memory" if place.on_host or on_cpu else "its memory"
+    print(
+        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}: "
+        f"{_listed(job_runs)}; replay memories of {protocol.replay_capacity} transitions take "
+        f"{place.replay_bytes / 1e9:.2f} GB of {where}",
+        flush=True,
+    )

@@ -1,0 +1,145 @@
+"""What the benchmarks share: timing blocks of work in turn, ratios and peak memory."""
+
+import functools
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+GAME = "Pong"
+
+_PROGRAM = pathlib.Path(__file__).parents[1] / "benchmark.py"
+_FIGURES = {"train": "training step", "act": "acting", "loop": "whole loop"}
+
+
+class Player:
+    """An agent with a game, as it is in the middle of training; subclasses can train and act."""
+
+    def __init__(self, agent: Any, environment: Any, replay_steps: int) -> None:
+        """Fills the replay memory.
+
+        Args:
+            agent: the agent; plays at random until its memory is filled.
+            environment: the game.
+            replay_steps: agent steps that fill the memory.
+        """
+        self.agent, self.environment = agent, environment
+        self._action = agent.begin_episode(environment.reset())
+        self.loop(replay_steps)
+
+    def loop(self, steps: int) -> None:
+        """Plays agent steps of training, as Dopamine's runner does."""
+        for _ in range(steps):
+            frame, reward, terminal, _ = self.environment.step(self._action)
+            if terminal:
+                self.agent.end_episode(np.clip(reward, -1, 1))
+                self._action = self.agent.begin_episode(self.environment.reset())
+            else:
+                self._action = self.agent.step(np.clip(reward, -1, 1), frame)
+
+
+def interleave(
+    blocks: Mapping[str, Callable[[], object]], rounds: int, description: str, warm_up: int = 1
+) -> dict[str, np.ndarray]:
+    """Times blocks of work in turn, so that a machine's drift hits all of them alike.
+
+    Args:
+        blocks: what to time, by name.
+        rounds: how often.
+        description: name of the figure, for the progress bar.
+        warm_up: how many rounds go before and don't count.
+
+    Returns:
+        Seconds of each block, shape [rounds], by name.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in blocks}
+    for round_ in tqdm(range(warm_up + rounds), description, leave=False, disable=None):
+        for name in sorted(blocks, reverse=bool(round_ % 2)):
+            start = time.perf_counter()
+            blocks[name]()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: np.array(values[warm_up:]) for name, values in seconds.items()}
+
+
+def print_heading(first: str, second: str) -> None:
+    """Prints the line above the figures of two contestants."""
+    print(f"{'':<22}{first:>10}{second:>13}")
+
+
+def print_ratio(figure: str, first: np.ndarray, second: np.ndarray, unit: str) -> None:
+    """Prints a line: both medians, and the median and range of the ratios of neighbouring blocks.
+
+    Args:
+        figure: what was measured.
+        first: values of one contestant, shape [rounds].
+        second: values of the other, shape [rounds].
+        unit: unit of the values.
+    """
+    ratios = first / second
+    low, high = np.percentile(ratios, [10, 90])
+    print(
+        f"{figure:<22}{np.median(first):>10.4g}{np.median(second):>13.4g}  {unit:<9}"
+        f"ratio {np.median(ratios):.3f} (10% to 90% of blocks: {low:.3f} to {high:.3f})",
+        flush=True,
+    )
+
+
+def compare_players(
+    framework: str, agents: Mapping[str, Callable[[], Player]], steps: dict[str, int], rounds: int
+) -> None:
+    """Prints the figures of the first agent beside those of each other one.
+
+    Args:
+        framework: `tf` or `jax`.
+        agents: makes each agent, by name.
+        steps: how many steps of `train`, `act` and `loop` make a block.
+        rounds: blocks of each figure.
+    """
+    # First: a process's peak begins at the size of the process that starts it.
+    memory = {name: _peak_memory(framework, name) for name in agents}
+    players = {name: create() for name, create in agents.items()}
+    seconds = {
+        method: interleave(
+            {
+                name: functools.partial(getattr(player, method), steps[method])
+                for name, player in players.items()
+            },
+            rounds,
+            figure,
+        )
+        for method, figure in _FIGURES.items()
+    }
+    first, *others = agents
+    for other in others:
+        print_heading(first, other)
+        for method, times in seconds.items():
+            pair = times[first] / steps[method], times[other] / steps[method]
+            if method == "loop":
+                print_ratio(_FIGURES[method], 1 / pair[0], 1 / pair[1], "steps/s")
+            else:
+                print_ratio(_FIGURES[method], 1e3 * pair[0], 1e3 * pair[1], "ms")
+        print_ratio("peak memory", memory[first], memory[other], "MiB")
+
+
+def _peak_memory(framework: str, name: str) -> np.ndarray:
+    """Returns an agent's peak in a process of its own, in MiB, shape [1]."""
+    command = [
+        sys.executable,
+        str(_PROGRAM),
+        f"--framework={framework}",
+        f"--measure_memory_of={name}",
+    ]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return np.array([float(output.split()[-1])])
+
+
+def print_peak_memory(create: Callable[[], Player]) -> None:
+    """Plays a while with an agent and prints this process's peak, in MiB."""
+    create().loop(1000)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -1,0 +1,177 @@
+"""Vectorized training: agent steps per second of 1, 2, 4, ... runs, and what limits them.
+
+The columns: agent steps per second of all runs together, and of each; the share of the time that
+the host spends waiting for the environments, on acting (with the wait for the device) and on
+starting updates; the speed of the environments alone, of acting alone and of the updates alone
+(one for every `update_period` steps, on memories already filled), all in agent steps per second;
+and the share that the whole has of the lower ceiling, environments or updates.
+
+Where TensorFlow and Dopamine are installed, one run is then measured against Dopamine's
+TensorFlow DQN, in turn, in the same process.
+"""
+
+import importlib.util
+import pathlib
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gin
+import jax
+import numpy as np
+
+from benchmarks import measuring
+from log_dqn import scan
+from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
+
+# Random play before anything is measured, in agent steps.
+_WARM_UP = 220
+
+
+def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> training.HostJob:
+    """Creates a job of some runs of one game and plays until they learn."""
+    settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
+    problem = learner.Problem(
+        networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
+    )
+    job_runs = [
+        runs.Run(
+            agent, scan.Setting("", {}), measuring.GAME, seed, settings, "", pathlib.Path(folder)
+        )
+        for seed in range(1, num_runs + 1)
+    ]
+    job = training.HostJob(
+        job_runs,
+        schedule.Protocol(training_steps=10**9, replay_capacity=capacity),
+        problem,
+        environments.AtariGames([measuring.GAME] * num_runs, 27000),
+        group_size=training.runs_per_call(),
+    )
+    for _ in range(_WARM_UP + 12):
+        job.step()
+    return job
+
+
+def seconds(function: Callable[[], Any], at_least: float) -> float:
+    """Returns the mean time of a call, over calls that take a while together."""
+    count, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < at_least:
+        function()
+        count += 1
+    return passed / count
+
+
+def split(job: training.HostJob, at_least: float) -> tuple[float, dict[str, float]]:
+    """Returns the mean time of a step, and the shares that its parts have of it."""
+    spent = dict.fromkeys(("receive", "_act", "_learn"), 0.0)
+
+    def timed(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*args: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*args)
+            spent[name] += time.perf_counter() - start
+            return result
+
+        setattr(owner, name, call)
+
+    timed(job._environments, "receive")
+    timed(job, "_act")
+    timed(job, "_learn")
+    steps = 4 * max(1, round(at_least / seconds(job.step, 1.0) / 4))
+    spent.update(dict.fromkeys(spent, 0.0))
+    start = time.perf_counter()
+    for _ in range(steps):
+        job.step()
+    jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+    passed = time.perf_counter() - start
+    return passed / steps, {name: value / passed for name, value in spent.items()}
+
+
+def ceilings(job: training.HostJob, at_least: float) -> dict[str, float]:
+    """Returns the time of a step of the environments, of acting and of updates, each alone."""
+    num_runs = len(job._runs)
+    rng = np.random.default_rng(0)
+    everyone = np.ones(num_runs, bool)
+    # (The job has sent actions already.)
+    results = job._environments.receive()
+
+    def step_environments() -> None:
+        job._environments.send(rng.integers(0, 4, num_runs))
+        job._environments.receive()
+
+    def act() -> None:
+        job._act(everyone, results.frames, np.zeros(num_runs, np.float32))
+
+    number = np.full(num_runs, 4)
+    job.schedule.certain_updates()
+
+    def learn() -> None:
+        job._learn(everyone, number)
+        jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+
+    period = job._runs[0].agent.update_period
+    return {
+        "environments": seconds(step_environments, at_least),
+        "acting": seconds(act, at_least),
+        "updates": seconds(learn, at_least) / period,
+    }
+
+
+def against_dopamine(agent: str, rounds: int, folder: str) -> None:
+    """Measures one run and Dopamine's TensorFlow DQN in turn."""
+    from benchmarks import agents_tf
+
+    agents_tf.set_up()
+    gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
+    dopamine = agents_tf.Player("DQN", replay_steps=500)
+    job = create_job(agent, 1, 10_000, folder)
+    steps = 40
+
+    def ours() -> None:
+        for _ in range(steps):
+            job.step()
+        jax.block_until_ready(job._learners[0].weights)
+
+    times = measuring.interleave(
+        {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
+    )
+    measuring.print_heading("one run", "DQN")
+    measuring.print_ratio("whole loop", steps / times["ours"], steps / times["dopamine"], "steps/s")
+
+
+def run(
+    runs_at_once: Sequence[int], agent: str, capacity: int, at_least: float, rounds: int
+) -> None:
+    """Prints a line for each number of runs, then one run against Dopamine.
+
+    Args:
+        runs_at_once: numbers of runs.
+        agent: a key of `agents.AGENTS`.
+        capacity: transitions that a run remembers.
+        at_least: seconds of each figure.
+        rounds: blocks against Dopamine.
+    """
+    device = jax.devices()[0].device_kind
+    print(f"{measuring.GAME}, {agent}, batch size 32, JAX {jax.__version__} on {device}")
+    names = ("runs", "steps/s", "a run", "env", "act", "learn", "| env", "acting", "updates", "")
+    print(("{:>5}{:>9}{:>8}{:>7}{:>7}{:>7}{:>9}{:>9}{:>9}{:>12}").format(*names))
+    with tempfile.TemporaryDirectory() as folder:
+        for num_runs in runs_at_once:
+            job = create_job(agent, num_runs, capacity, folder)
+            step, shares = split(job, at_least)
+            alone = ceilings(job, at_least / 3)
+            speed = num_runs / step
+            lower = num_runs / max(alone["environments"], alone["updates"])
+            print(
+                f"{num_runs:5}{speed:9.0f}{speed / num_runs:8.0f}"
+                + "".join(f"{shares[name]:7.0%}" for name in ("receive", "_act", "_learn"))
+                + "".join(f"{num_runs / alone[name]:9.0f}" for name in alone)
+                + f"{speed / lower:8.0%} of it",
+                flush=True,
+            )
+            del job
+        if all(importlib.util.find_spec(name) for name in ("tensorflow", "dopamine")):
+            against_dopamine(agent, rounds, folder)

@@ -1,0 +1,82 @@
+"""The one command of all benchmarks: what it parses, and what it prints."""
+
+import pathlib
+import re
+import sys
+
+import numpy as np
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+PARTS = ("agents", "checkpoint", "vectorized", "linear", "sweep")
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    import benchmark
+
+    yield benchmark
+    for name in [n for n in sys.modules if n.split(".")[0] in ("benchmark", "benchmarks")]:
+        del sys.modules[name]
+
+
+def test_every_part_parses_and_agents_are_the_default(benchmark):
+    assert benchmark.parse([]).what == "agents"
+    for part in PARTS:
+        args = benchmark.parse([part, "--rounds=1"])
+        assert (args.what, args.rounds) == (part, 1)
+
+
+def test_flags_of_the_parts(benchmark):
+    assert benchmark.parse(["--framework=jax"]).framework == "jax"
+    assert benchmark.parse(["checkpoint", "--game=Asterix"]).game == "Asterix"
+    args = benchmark.parse(["vectorized", "--runs", "1", "2", "--agent=dqn", "--seconds=0.5"])
+    assert (args.runs, args.agent, args.capacity, args.seconds) == ([1, 2], "dqn", 10_000, 0.5)
+
+
+@pytest.mark.parametrize("flag", ["--game=Pnog", "--framework=torch", "--rounds=x", "--round=1"])
+def test_flags_that_are_refused(benchmark, capsys, flag):
+    with pytest.raises(SystemExit) as exit_:
+        benchmark.parse(["checkpoint", flag])
+    assert exit_.value.code == 2
+    assert flag.split("=")[-1] in capsys.readouterr().err
+
+
+def test_parts_have_a_module_each(benchmark):
+    modules = {path.stem for path in (SCRIPTS / "benchmarks").glob("*.py")}
+    assert modules - {"__init__", "measuring"} == {"agents_tf", "agents_jax", *PARTS[1:]}
+
+
+def test_a_tiny_run_of_the_linear_part(benchmark, monkeypatch, capsys):
+    from benchmarks import linear
+
+    monkeypatch.setattr(linear, "REPEATS", 1)
+    monkeypatch.setattr(linear.experiments, "WIDTHS", (2,))
+    benchmark.main(["linear"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[2:]] == [["regular", "2"], ["logarithmic", "2"]]
+    for line in lines[2:]:
+        slow, fast, ratio = map(float, re.findall(r"[\d.]+(?= ms| us|x)", line))
+        # Printed with two digits after the point, and the ratio without any.
+        assert ratio == pytest.approx(1e3 * slow / fast, rel=0.05)
+
+
+def test_blocks_are_timed_in_turn_and_the_first_round_does_not_count(benchmark):
+    from benchmarks import measuring
+
+    order = []
+    blocks = {name: (lambda name=name: order.append(name)) for name in ("b", "a")}
+    seconds = measuring.interleave(blocks, 2, "order")
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert {name: times.shape for name, times in seconds.items()} == {"a": (2,), "b": (2,)}
+
+
+def test_a_ratio_is_the_median_of_neighbouring_blocks(benchmark, capsys):
+    from benchmarks import measuring
+
+    # Medians 2 and 2, but ratios 1/2, 1 and 3, whose 10% and 90% are 0.6 and 2.6.
+    measuring.print_ratio("acting", np.array([1.0, 2.0, 6.0]), np.array([2.0, 2.0, 2.0]), "ms")
+    line = capsys.readouterr().out
+    assert line.split()[:4] == ["acting", "2", "2", "ms"]
+    assert "ratio 1.000 (10% to 90% of blocks: 0.600 to 2.600)" in line

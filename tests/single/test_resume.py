@@ -1,0 +1,407 @@
+"""Runs that stop, die, or find their files damaged."""
+
+import os
+import pathlib
+import pickle
+import resource
+import shutil
+import signal
+import subprocess
+
+import gin
+import numpy as np
+import pytest
+import tensorflow as tf
+from dopamine.discrete_domains import run_experiment
+
+from log_dqn import train
+from log_dqn.run_folder import lock
+from log_dqn.single import agents, runner, start
+from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
+
+SEED = "--seed=4"
+CARTPOLE = [
+    "--gin_files=log_dqn_cartpole.gin",
+    "--gin_bindings=Runner.training_steps=100",
+    "--gin_bindings=Runner.evaluation_steps=50",
+    "--gin_bindings=LogDQNAgent.min_replay_history=50",
+    "--gin_bindings=WrappedReplayBuffer.replay_capacity=220",
+    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
+]
+
+
+def iterations(number):
+    return f"--gin_bindings=Runner.num_iterations={number}"
+
+
+def results(base_dir, last):
+    return {
+        iteration: {key: value for key, value in statistics.items() if "per_second" not in key}
+        for iteration, statistics in read_log(base_dir, last).items()
+    }
+
+
+def assert_same_run(first, second, last):
+    assert results(first, last) == results(second, last)
+    first, second = weights(first, last), weights(second, last)
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        (tiny(), 3),
+        (["--agent=rainbow", *tiny("RainbowAgent")], 2),
+        pytest.param(
+            ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
+        ),
+        (CARTPOLE, 3),
+    ],
+    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole"],
+)
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, arguments, number):
+    last = number - 1
+    assert run(tmp_path / "whole", *arguments, SEED, iterations(number)) == 0
+    for finished in range(1, number + 1):
+        assert run(tmp_path / "pieces", *arguments, SEED, iterations(finished)) == 0
+    assert_same_run(tmp_path / "whole", tmp_path / "pieces", last)
+    metrics = [
+        pickle.loads((tmp_path / name / "metrics" / "pickle" / f"pickle_{last}.pkl").read_bytes())
+        for name in ("whole", "pieces")
+    ]
+    assert set(metrics[0]) == set(metrics[1]) == {f"iteration_{i}" for i in range(number)}
+    for iteration, statistics in metrics[0].items():
+        for name in ("Train/NumEpisodes", "Train/AverageReturns", "Eval/AverageReturns"):
+            assert statistics[name] == metrics[1][iteration][name]
+
+
+def interrupt_at(monkeypatch, step, action):
+    """Calls `action` before one step of the whole run."""
+    original = runner.ProgressRunner._run_one_step
+    taken = iter(range(10**9))
+
+    def step_or_act(self, move):
+        if next(taken) == step:
+            action()
+        return original(self, move)
+
+    monkeypatch.setattr(runner.ProgressRunner, "_run_one_step", step_or_act)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "name"),
+    [(signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "SIGINT")],
+)
+def test_a_signal_ends_the_run_and_the_next_start_goes_on(
+    tmp_path, capsys, monkeypatch, number, status, name
+):
+    with monkeypatch.context() as patch:
+        # 80 steps an iteration: in the second.
+        interrupt_at(patch, 95, lambda: os.kill(os.getpid(), number))
+        assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == status
+    assert capsys.readouterr().err == (
+        f"log_dqn.train: stopped by {name}; the same command goes on from the start of this "
+        f"iteration; the last good checkpoint is {tmp_path}/pieces/checkpoints/0\n"
+    )
+    assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["iteration 2/3", "iteration 3/3"]
+    assert run(tmp_path / "whole", *tiny(), SEED, iterations(3)) == 0
+    assert_same_run(tmp_path / "whole", tmp_path / "pieces", 2)
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(tmp_path, capsys):
+    whole, hurt = tmp_path / "whole", tmp_path / "hurt"
+    assert run(whole, *tiny(), SEED, iterations(3)) == 0
+    assert run(hurt, *tiny(), SEED, iterations(2)) == 0
+    capsys.readouterr()
+    (hurt / "checkpoints" / "1" / "weights.index").unlink()
+    assert run(hurt, *tiny(), SEED, iterations(3)) == 0
+    out, err = capsys.readouterr()
+    assert err == (
+        f"log_dqn.train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is passed "
+        "over: weights.index is missing\n"
+    )
+    assert [line.split(":")[0] for line in out.splitlines()[1:]] == [
+        "iteration 2/3",
+        "iteration 3/3",
+    ]
+    assert_same_run(whole, hurt, 2)
+
+    for number in (1, 2):
+        os.truncate(hurt / "checkpoints" / str(number) / "replay_observation.npy.zst", 10)
+    assert run(hurt, *tiny(), SEED, iterations(4)) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"log_dqn.train: error: none of the checkpoints in {hurt}/checkpoints is usable; "
+        "--restart starts over"
+    )
+    assert results(hurt, 2) == results(whole, 2)  # nothing was overwritten
+    assert run(hurt, *tiny(), SEED, iterations(3), "--restart") == 0
+    assert_same_run(whole, hurt, 2)
+
+
+def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, capsys):
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    shutil.rmtree(tmp_path / "checkpoints")
+    capsys.readouterr()
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 2
+    assert capsys.readouterr().err == (
+        f"log_dqn.train: error: {tmp_path} has logs but no checkpoint; --restart starts over\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("--game=Breakout", "create_environment.game_name was 'Centipede' and is 'Breakout'"),
+        ("--agent=dqn", "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'\n"),
+        ("--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 0.5 and is 2"),
+        ("--seed=5", "seed_everything.seed was 4 and is 5"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, capsys, change, difference):
+    base = tmp_path / "run"
+    assert run(base, *tiny(), SEED, iterations(1)) == 0
+    capsys.readouterr()
+    before = read_log(base, 0)
+    arguments = tiny("DQNAgent") if "dqn" in change else tiny()
+    assert run(base, *arguments, SEED, iterations(2), change) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "is a checkpoint of another configuration: " in err
+    assert difference in err
+    assert read_log(base, 0) == before
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, capsys):
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    # The weights of the checkpoint are made to overflow.
+    explode = "--gin_bindings=tf.train.RMSPropOptimizer.learning_rate=1e38"
+    capsys.readouterr()
+    assert run(tmp_path / "b", *tiny(), SEED, iterations(3), explode) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "stopped at training step " in err
+    assert "the loss is not finite: " in err
+    assert "in a batch with rewards from " in err
+    assert "there is no checkpoint yet" in err
+
+
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, capsys, monkeypatch):
+    original = runner.ProgressRunner._checkpoint_experiment
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def with_little_room(self, iteration):
+        if iteration == 1:  # No file may grow beyond 1 MB; the weights take 34 MB.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
+        try:
+            original(self, iteration)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.ProgressRunner, "_checkpoint_experiment", with_little_room)
+        assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 1
+    err = capsys.readouterr().err
+    assert "stopped in iteration 2, which can't be saved: " in err
+    assert "File too large" in err
+    assert err.endswith(f"the last good checkpoint is {tmp_path}/a/checkpoints/0\n")
+    assert os.listdir(tmp_path / "a" / "checkpoints") == ["0"]
+    assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 0
+    assert run(tmp_path / "b", *tiny(), SEED, iterations(3)) == 0
+    assert_same_run(tmp_path / "a", tmp_path / "b", 2)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=85m", "tmpfs", str(folder)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small tmpfs is not permitted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_really_full_disk(small_disk, capsys):
+    """A checkpoint takes 34 MB, and for a moment twice that: the second finds no space."""
+    assert run(small_disk / "a", *tiny(), SEED, iterations(3)) == 1
+    err = capsys.readouterr().err
+    assert "No space left on device" in err
+    assert "stopped in iteration 2" in err
+    assert f"the last good checkpoint is {small_disk}/a/checkpoints/0" in err
+    assert os.listdir(small_disk / "a" / "checkpoints") == ["0"]
+
+
+def test_a_second_process_is_refused(tmp_path, capsys):
+    with lock.hold(tmp_path):
+        assert run(tmp_path, *tiny()) == 2
+    assert capsys.readouterr().err == (
+        f"log_dqn.train: error: the run's folder is '{tmp_path}'; it must not be in use, and "
+        f"process {os.getpid()} on {os.uname().nodename} trains in it\n"
+    )
+    assert not (tmp_path / "checkpoints").exists()
+
+
+class _Hostile:
+    def __reduce__(self):
+        return os.mkdir, (str(pathlib.Path(train.__file__).parent / "pwned"),)
+
+
+def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
+    original = pickle.dumps
+
+    def poisoned(value, *args, **kwargs):
+        if "agent" in value:
+            value["agent"] = _Hostile()
+        return original(value, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.pickle, "dumps", poisoned)
+        assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    capsys.readouterr()
+    assert run(tmp_path, *tiny(), SEED, iterations(2)) == 2
+    err = capsys.readouterr().err
+    assert "refused to load posix.mkdir" in err
+    assert err.count("\n") == 1
+    assert not (pathlib.Path(train.__file__).parent / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("agent", "agent_class"), [("dqn", "DQNAgent"), ("rainbow", "RainbowAgent")]
+)
+def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
+    arguments = [f"--agent={agent}", *tiny(agent_class)]
+    host = tmp_path / "host"
+    start.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
+                    "Centipede", agent, 4)  # fmt: skip
+    with tf.Graph().as_default():
+        host_runner = run_experiment.Runner(str(host), agents.create_agent)
+        host_runner.run_experiment()
+        memory = host_runner._agent._replay.memory
+    host_weights = tf.train.load_checkpoint(str(host / "checkpoints" / "tf_ckpt-1"))
+    capsys.readouterr()
+
+    gin.clear_config()
+    loaded = {}
+    original = runner.ProgressRunner._load_dopamine
+
+    def look(self, *args):
+        original(self, *args)
+        loaded["memory"] = self._agent._replay.memory
+        variables = tf.compat.v1.global_variables()
+        loaded["weights"] = dict(
+            zip((v.op.name for v in variables), self._agent._sess.run(variables), strict=True)
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.ProgressRunner, "_load_dopamine", look)
+        assert run(host, *arguments, SEED, iterations(2)) == 0
+    out, err = capsys.readouterr()
+    assert "is Dopamine's: it holds no random state" in err
+    assert out.splitlines()[1:] == ["This run has finished its 2 iterations."]
+    for name, array in memory._store.items():
+        np.testing.assert_array_equal(loaded["memory"]._store[name], array)
+    assert loaded["memory"].add_count == memory.add_count
+    assert loaded["memory"].episode_end_indices == memory.episode_end_indices
+    if agent == "rainbow":
+        for ours, theirs in zip(
+            loaded["memory"].sum_tree.nodes, memory.sum_tree.nodes, strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+    for name, value in loaded["weights"].items():
+        np.testing.assert_array_equal(value, host_weights.get_tensor(name))
+
+
+def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
+    host = tmp_path / "host"
+    start.configure([], [a.removeprefix("--gin_bindings=") for a in tiny()[1:]],
+                    "Centipede", "log_dqn", 4)  # fmt: skip
+    with tf.Graph().as_default():
+        run_experiment.Runner(str(host), agents.create_agent).run_experiment()
+    path = host / "checkpoints" / "$store$_observation_ckpt.1.gz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    os.truncate(host / "checkpoints" / "$store$_action_ckpt.0.gz", 20)
+    capsys.readouterr()
+    assert run(host, *tiny(), SEED) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert "checkpoint 1 in" in err[0] and "$store$_observation_ckpt.1.gz" in err[0]
+    assert "checkpoint 0 in" in err[1] and "$store$_action_ckpt.0.gz" in err[1]
+    assert "none of the checkpoints in" in err[2]
+    assert len(err) == 3
+
+
+def test_a_run_goes_on_however_its_configuration_is_written(tmp_path, capsys):
+    """With the drawn seed recorded, a macro for a literal, or 1.0 for 1."""
+    assert run(tmp_path, *tiny(), "--gin_bindings=LogDQNAgent.c=1", iterations(1)) == 0
+    recorded = tmp_path / "operative_config.gin"
+    assert run(tmp_path, f"--gin_files={recorded}", iterations(2)) == 0
+    macro = ["--gin_bindings=scale = 1.0", "--gin_bindings=LogDQNAgent.c = %scale"]
+    assert run(tmp_path, *tiny(), *macro, iterations(3)) == 0
+    assert set(read_log(tmp_path, 2)) == {"iteration_0", "iteration_1", "iteration_2"}
+
+
+def test_a_failed_restart_keeps_the_run(tmp_path, capsys):
+    base = tmp_path / "run"
+    assert run(base, *tiny(), SEED, iterations(1)) == 0
+    before = {path.name for path in base.rglob("*")}
+    assert run(base, *tiny(), SEED, "--gin_bindings=LogDQNAgent.gamma=2", "--restart") == 2
+    assert {path.name for path in base.rglob("*")} == before
+    # Checkpoints kept elsewhere through a link.
+    (base / "checkpoints").rename(tmp_path / "elsewhere")
+    (base / "checkpoints").symlink_to(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert run(base, *tiny(), SEED, iterations(1), "--restart") == 0
+    assert "iteration 1/1" in capsys.readouterr().out
+    assert os.listdir(tmp_path / "elsewhere") == ["0"]
+
+
+def test_a_folder_that_is_no_run_is_not_restarted(tmp_path, capsys):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "mine").write_text("keep")
+    assert run(tmp_path, *tiny(), "--restart") == 2
+    assert "with --restart it must be the folder of a run" in capsys.readouterr().err
+    assert (tmp_path / "logs" / "mine").read_text() == "keep"
+
+
+def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypatch):
+    def die(self, iteration):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.ProgressRunner, "_write_results", die)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, *tiny(), SEED, iterations(1))
+    assert not (tmp_path / "logs" / "log_0").exists()
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    assert set(read_log(tmp_path, 0)) == {"iteration_0"}
+    metrics = (tmp_path / "metrics" / "pickle" / "pickle_0.pkl").read_bytes()
+    assert set(pickle.loads(metrics)) == {"iteration_0"}
+
+
+def test_episodes_over_the_end_of_an_iteration_are_refused(tmp_path, capsys):
+    assert run(tmp_path / "a", *tiny(), "--gin_bindings=Runner.max_steps_per_episode=None") == 2
+    assert "max_steps_per_episode is None; it must be a whole" in capsys.readouterr().err
+
+
+def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, capsys, monkeypatch):
+    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    capsys.readouterr()
+
+    def find_no_space(self, iteration):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.ProgressRunner, "_write_results", find_no_space)
+        assert run(tmp_path, *tiny(), SEED, iterations(2)) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "No space left on device" in err
+    assert err.endswith(f"the last good checkpoint is {tmp_path}/checkpoints/0\n")
+    assert run(tmp_path, *tiny(), SEED, iterations(2)) == 0

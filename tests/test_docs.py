@@ -1,0 +1,149 @@
+"""The documents: what they link to and name exists, and their examples run as printed."""
+
+import os
+import pathlib
+import re
+import runpy
+import subprocess
+import sys
+
+import pytest
+
+from log_dqn import sweep, train, train_vectorized
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in PAGES}
+README = TEXTS["README.md"]
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return [
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    ]
+
+
+def code(text):
+    """The blocks of code and the code within lines."""
+    return re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL)
+
+
+def help_of(program, capsys):
+    with pytest.raises(SystemExit):
+        program(["--help"])
+    return set(re.findall(r"--[a-z_-]+", capsys.readouterr().out))
+
+
+def script(name):
+    scope = runpy.run_path(str(ROOT / "scripts" / name))
+    return scope["main"]
+
+
+PROGRAMS = {
+    "-m log_dqn.train": lambda: train.main,
+    "-m log_dqn.train_vectorized": lambda: train_vectorized.main,
+    "-m log_dqn.sweep": lambda: sweep.main,
+    "scripts/benchmark.py": lambda: script("benchmark.py"),
+    "scripts/compare.py": lambda: script("compare.py"),
+    "scripts/linear_figures.py": lambda: script("linear_figures.py"),
+    "scripts/play.py": lambda: script("play.py"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_and_pictures_exist(name):
+    links = re.findall(r"\]\(([^)]+)\)|src=\"([^\"]+)\"", TEXTS[name])
+    missing = []
+    for target in (markdown or html for markdown, html in links):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        page = (ROOT / name).parent / path if path else ROOT / name
+        if not page.exists() or (anchor and anchor not in anchors(page)):
+            missing.append(target)
+    assert missing == []
+
+
+def test_every_page_and_picture_is_reached_from_the_readme():
+    reached, to_read = set(), [ROOT / "README.md"]
+    while to_read:
+        page = to_read.pop()
+        reached.add(page)
+        if page.suffix == ".md":
+            links = re.findall(r"\]\(([^)#]+)|src=\"([^\"]+)\"", page.read_text("utf-8"))
+            linked = {(page.parent / (a or b)).resolve() for a, b in links if "://" not in a + b}
+            to_read += linked - reached
+    assert {*PAGES, *ROOT.glob("docs/figures/*.png")} <= reached
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_files_that_a_page_names_exist(name):
+    parts = "\n".join(code(TEXTS[name]))
+    named = re.findall(r"(?<![\w/.{}-])(?:log_dqn|scripts|tests|configs|docs)/[\w/-]+\.\w+", parts)
+    gin = [f"configs/{file}" for file in re.findall(r"(?<![\w/{}-])\w+\.gin\b", parts)]
+    written = "configs/operative_config.gin"
+    assert [path for path in named + gin if path != written and not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_flags_in_commands_exist(program, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["program"])
+    known = help_of(PROGRAMS[program](), capsys)
+    commands = [
+        command
+        for text in TEXTS.values()
+        for part in code(text)
+        for command in re.findall(
+            rf"python {re.escape(program)}(?![\w.])(.*)", part.replace("\\\n", "")
+        )
+    ]
+    assert commands
+    used = {flag for command in commands for flag in re.findall(r"(?<!\S)--[a-z_-]+", command)}
+    assert used <= known
+
+
+@pytest.mark.parametrize(
+    ("page", "program"),
+    [
+        ("docs/training.md", "-m log_dqn.train"),
+        ("docs/vectorized.md", "-m log_dqn.train_vectorized"),
+        ("docs/sweeps.md", "-m log_dqn.sweep"),
+        ("docs/results.md", "scripts/compare.py"),
+    ],
+)
+def test_a_page_describes_every_flag_of_its_program(page, program, capsys):
+    known = help_of(PROGRAMS[program](), capsys)
+    described = set(re.findall(r"--[a-z_-]+", "\n".join(code(TEXTS[page]))))
+    assert known - described == {"--help", "--version"} & known
+
+
+def test_the_test_command_stands_where_ci_reads_it():
+    block = re.search(r"<!-- test command -->\n```bash\n(.*)\n```", README)
+    assert block[1].startswith("python3 -m venv .venv") and block[1].endswith("-m pytest")
+
+
+EXAMPLES = {
+    f"{name}, {number}": example
+    for name, text in TEXTS.items()
+    for number, example in enumerate(re.findall(r"```python\n(.*?)```", text, re.DOTALL), 1)
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_python_examples_run_as_printed(name, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        [sys.executable, "-c", EXAMPLES[name]],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    if name == "README.md, 1":
+        lines = process.stdout.splitlines()
+        assert [line.split(" chose action ")[0] for line in lines] == [
+            "LogDQNAgent",
+            "JaxLogDQNAgent",
+        ]
+        assert all(0 <= int(line.split()[-1]) < 6 for line in lines)

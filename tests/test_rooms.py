@@ -1,0 +1,114 @@
+"""The rooms of the package: what each may import. Nothing runs back up."""
+
+import ast
+import pathlib
+
+import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "log_dqn"
+
+# Rooms from the bottom to the top: each with the rooms below that it may import. A room is a
+# module of the root or a folder.
+BOTTOM = {"compat", "checks", "games", "scan"}
+ROOMS = {
+    "compat": set(),
+    "checks": set(),
+    "games": set(),
+    "scan": set(),
+    "mapping": {"checks"},
+    "log_space": {"checks", "mapping"},
+    "atari": {"games"},
+    "minatar": {"checks"},
+    "run_folder": BOTTOM,
+    "program": BOTTOM | {"run_folder"},
+    "linear": {"checks", "mapping"},
+    "tf": BOTTOM | {"log_space", "run_folder"},
+    "jax": BOTTOM | {"log_space", "run_folder"},
+    "single": BOTTOM | {"log_space", "atari", "run_folder", "program", "tf", "jax"},
+    "vectorized": BOTTOM | {"log_space", "run_folder", "program", "jax"},
+    "results": BOTTOM | {"atari", "run_folder", "program", "tf", "single"},
+    "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
+    "train": BOTTOM | {"program", "single"},
+    "train_vectorized": BOTTOM | {"program", "vectorized"},
+    "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
+}
+MOST_MODULES = 12
+
+
+def room_of(path, package):
+    return path.relative_to(package).parts[0].removesuffix(".py")
+
+
+def imported(path, package):
+    """Returns what a file imports of the package, by full name: log_dqn.checks.check."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folder = path.relative_to(package.parent).parts[: -node.level] if node.level else ()
+            module = ".".join(filter(None, [*folder, node.module]))
+            names += [f"{module}.{alias.name}" for alias in node.names]
+    return [name for name in names if name.startswith(f"{package.name}.")]
+
+
+def forbidden(package, rooms):
+    """Returns `file: import` of each import that its room may not have."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        room = room_of(path, package)
+        if room == "__init__":
+            continue
+        found += [
+            f"{path.relative_to(package)}: {name}"
+            for name in imported(path, package)
+            if name.split(".")[1] not in {room, *rooms[room]}
+        ]
+    return found
+
+
+def test_no_room_imports_what_it_may_not():
+    assert forbidden(PACKAGE, ROOMS) == []
+
+
+def test_every_module_is_in_a_room():
+    rooms = {room_of(path, PACKAGE) for path in PACKAGE.rglob("*.py")}
+    assert rooms - {"__init__", "configs"} <= set(ROOMS)
+
+
+def test_arrows_go_down_only():
+    below = set()
+    for room, may_import in ROOMS.items():
+        assert may_import <= below, room
+        below.add(room)
+
+
+def test_entry_points_are_imported_by_nothing():
+    for may_import in ROOMS.values():
+        assert not may_import & {"train", "train_vectorized", "sweep"}
+
+
+def test_the_root_is_small():
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("from top import tower", "top.tower"),
+        ("from top.tower import roof", "top.tower.roof"),
+        ("import top.tower.roof", "top.tower.roof"),
+        ("from .. import tower", "top.tower"),
+        ("from ..tower import roof", "top.tower.roof"),
+        ("def f():\n    from top.tower import roof", "top.tower.roof"),
+    ],
+)
+def test_a_room_that_reaches_up_is_found(tmp_path, line, name):
+    package = tmp_path / "top"
+    (package / "cellar").mkdir(parents=True)
+    (package / "tower.py").write_text("from top.cellar import wine\nimport topping.tower\n")
+    (package / "cellar" / "wine.py").write_text("import os\nfrom top.cellar import barrel\n")
+    rooms = {"cellar": set(), "tower": {"cellar"}}
+    assert forbidden(package, rooms) == []
+    (package / "cellar" / "barrel.py").write_text(f"{line}\n")
+    assert forbidden(package, rooms) == [f"cellar/barrel.py: {name}"]

@@ -1,0 +1,307 @@
+"""The program `python -m log_dqn.train_vectorized`, on real games."""
+
+import os
+import pathlib
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import gin
+import numpy as np
+import pytest
+
+from log_dqn import train_vectorized
+from log_dqn.results import runs
+from log_dqn.run_folder import checkpoints
+from log_dqn.vectorized import runs as vectorized_runs
+from log_dqn.vectorized import training
+
+TINY = {
+    "VectorizedRunner.num_iterations": 2,
+    "VectorizedRunner.training_steps": 60,
+    "VectorizedRunner.evaluation_steps": 20,
+    "VectorizedRunner.max_steps_per_episode": 20,
+    "VectorizedRunner.replay_capacity": 200,
+    "VectorizedRunner.batch_size": 8,
+    "VectorizedLogDQNAgent.min_replay_history": 20,
+    "VectorizedLogDQNAgent.target_update_period": 40,
+    "VectorizedLogDQNAgent.epsilon_decay_period": 40,
+}
+
+
+def arguments(results_dir, *more, games="Centipede", **bindings):
+    bindings = {**TINY, **{name.replace("__", "."): value for name, value in bindings.items()}}
+    return [
+        f"--results_dir={results_dir}",
+        f"--games={games}",
+        *[f"--gin_bindings={name}={value!r}" for name, value in bindings.items()],
+        *more,
+    ]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def run(*args):
+    """Runs the program in this process, as if it were a new one; returns the exit status."""
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
+    return train_vectorized.main(args)
+
+
+def log(folder, number=1):
+    return pickle.loads((folder / "logs" / f"log_{number}").read_bytes())
+
+
+def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys):
+    scans = ["--scan=VectorizedLogDQNAgent.gamma=0.9,0.96", "--seeds=2"]
+    scans.append("--gin_bindings=VectorizedRunner.training_steps=40")
+    assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
+    out, err = capsys.readouterr()
+    assert "Training 8 runs of log_dqn on cpu: Centipede (4), Pong (4); replay memories" in out
+    assert out.count("iteration 2/2") == 8
+    assert err == ""
+    found = runs.read_runs(tmp_path, "train", print)
+    assert [(run.agent, run.game, run.seed) for run in found] == [
+        (f"log_dqn/gamma={gamma}", game, seed)
+        for gamma in ("0.9", "0.96")
+        for game in ("Centipede", "Pong")
+        for seed in ("1", "2")
+    ]
+    assert {run.gamma for run in found[:4]} == {0.9}
+    assert {run.gamma for run in found[4:]} == {0.96}
+    assert {run.agent_class for run in found} == {"VectorizedLogDQNAgent"}
+    for one in found:
+        entry = log(tmp_path / one.agent / one.game / one.seed)["iteration_1"]
+        assert sum(entry["train_episode_lengths"]) >= 40
+        assert one.returns[1] == pytest.approx(np.mean(entry["train_episode_returns"]))
+    # Again: nothing is left to do, and nothing is touched.
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
+    assert capsys.readouterr().out == "8 of 8 runs have finished.\n"
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path):
+    replay = "--checkpoint_replay"
+    assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
+    assert run(*arguments(tmp_path / "b", replay)) == 0
+    bindings = {"VectorizedRunner__num_iterations": 3}
+    assert run(*arguments(tmp_path / "b", replay, "--seeds=2", **bindings)) == 0
+    weights = [
+        np.load(
+            tmp_path / name / "log_dqn" / "Centipede" / "1" / "checkpoints" / "2" / "weights.npz"
+        )
+        for name in ("a", "b")
+    ]
+    for name in weights[0].files:
+        np.testing.assert_array_equal(weights[0][name], weights[1][name])
+    assert len(log(tmp_path / "b" / "log_dqn" / "Centipede" / "2", 2)) == 3
+
+
+def test_dqn(tmp_path, capsys):
+    bindings = {name: value for name, value in TINY.items() if "Runner" in name}
+    args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]
+    args += ["--gin_bindings=VectorizedDQNAgent.min_replay_history=20", "--agent=dqn"]
+    assert run(f"--results_dir={tmp_path}", "--games=Pong", *args) == 0
+    config = (tmp_path / "dqn" / "Pong" / "1" / "operative_config.gin").read_text()
+    assert "VectorizedDQNAgent.gamma = 0.99" in config
+    assert "rmsprop_tf.decay = 0.95" in config
+    assert max(map(len, config.splitlines())) < 100
+
+
+WRONG = [
+    (["--games=Pang"], "unknown game 'Pang'"),
+    (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
+    (["--seeds=0"], "seeds is 0; it must be a whole number from 1 to 1000"),
+    (["--seeds=1000000000"], "seeds is 1000000000; it must be a whole number from 1 to 1000"),
+    (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
+    (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
+    (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
+    (["--capacity=1000000000"], "capacity is 1000000000; it must be what 1 run at a time has room"),
+    (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgent.update_period=100000000000000000000000"],
+        "update_period is 100000000000000000000000; it must be a whole number from 1 to 10000",
+    ),
+    (["--gin_files=nowhere.gin"], "gin_files is 'nowhere.gin'; it must be the path of a gin file"),
+    (["--gin_bindings=VectorizedRunner.foo=1"], "doesn't have a parameter named 'foo'"),
+    (["--gin_bindings=VectorizedLogDQNAgent.c=-1"], "c is -1; it must be a positive number"),
+    (
+        ["--gin_bindings=VectorizedDQNAgent.gamma=0.5"],
+        "VectorizedDQNAgent.gamma is 0.5; it must be left out, since log_dqn reads",
+    ),
+    (
+        ["--gin_bindings=rmsprop_tf.learning_rate=0.1"],
+        "rmsprop_tf.learning_rate is 0.1; it must be left out, since log_dqn reads",
+    ),
+    (["--gin_bindings=VectorizedLogDQNAgent.gamma=nan"], "a value must be a literal of Python"),
+    (["--gin_bindings=VectorizedLogDQNAgent.c=1e300"], "c is 1e+300; it must be a number that fl"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgent.update_horizon=197"],
+        "update_horizon is 197; it must be at most 196, for a replay_capacity of 200",
+    ),
+    (["--gin_files=log_dqn.gin"], "must be left out, since log_dqn reads VectorizedLogDQNAgent's"),
+    (["--gin_bindings=rmsprop_tf.decay=2"], "decay is 2; it must be from 0 to 1, 1 excluded"),
+    (["--scan=VectorizedLogDQNAgent.gamma=0.5,1.5"], "gamma is 1.5; it must be between 0 and 1"),
+    (["--scan=VectorizedLogDQNAgent.gama=0.5"], "(nearest: gamma)"),
+    (["--scan=VectorizedLogDQNAgent.update_horizon=1,3"], "that may differ within a job: not upd"),
+    (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
+    (["--scan=nonsense"], "scan is 'nonsense'; it must be PARAMETER=VALUE,VALUE"),
+    (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
+    (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere/"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[wrong[0] for wrong, _ in WRONG])
+def test_wrong_input_is_said_in_one_line(tmp_path, capsys, wrong, message):
+    assert run(*arguments(tmp_path / "new", *wrong)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("log_dqn.train_vectorized: error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    assert run(*arguments(tmp_path / "new", "--checkpoint_replay")) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == (
+        "",
+        "log_dqn.train_vectorized: error: checkpoint_replay is True; it must be left out where the "
+        "package zstandard isn't installed\n",
+    )
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
+    jobs = []
+
+    class Job:
+        failures = ()
+
+        def __init__(self, *args):
+            jobs.append(args)
+
+        def train(self):
+            pass
+
+        def stop(self, number):
+            pass
+
+    monkeypatch.setattr(training, "Job", Job)
+    assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
+    ((job_runs, protocol, problem, _, found, checkpoint_replay, on_host, runs_per_call),) = jobs
+    assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
+    assert {run.agent.min_replay_history for run in job_runs} == {20}
+    assert (protocol.num_iterations, protocol.training_steps) == (2, 60)
+    assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
+    assert (found, checkpoint_replay, on_host, runs_per_call) == ([None, None], True, False, 1)
+
+
+def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
+    def prepare(args, stack):
+        with pytest.raises(SystemExit):  # As Python does in a destructor.
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(train_vectorized, "_prepare", prepare)
+    assert run(*arguments(tmp_path)) == 143
+    assert capsys.readouterr() == ("", "")
+
+
+def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys):
+    one = {"VectorizedRunner__num_iterations": 1}
+    assert run(*arguments(tmp_path, **one)) == 0
+    capsys.readouterr()
+    assert run(*arguments(tmp_path, VectorizedLogDQNAgent__gamma=0.5)) == 2
+    error = capsys.readouterr().err
+    assert "VectorizedLogDQNAgent.gamma was 0.96 and is 0.5" in error
+    from log_dqn.run_folder import lock
+
+    folder = tmp_path / "log_dqn" / "Centipede"
+    shutil.copytree(folder, folder.with_name("Pong"))
+    assert run(*arguments(tmp_path, games="Pong")) == 2
+    error = capsys.readouterr().err
+    assert "is a checkpoint of another game: it was Centipede and is Pong" in error
+    shutil.copytree(folder / "1", folder / "4")
+    assert run(*arguments(tmp_path, "--seeds=4")) == 2
+    assert "is a checkpoint of another seed: it was 1 and is 4" in capsys.readouterr().err
+    assert not (folder / "3").exists()
+    (folder / "2").mkdir()
+    with lock.hold(folder / "2"):
+        assert run(*arguments(tmp_path, "--seeds=3")) == 2
+    assert "it must not be in use" in capsys.readouterr().err
+    assert not (folder / "3").exists()
+
+
+def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
+    assert run(*arguments(tmp_path, VectorizedRunner__num_iterations=1)) == 0
+    capsys.readouterr()
+    before = sorted(tmp_path.rglob("*"))
+
+    def load(found, learner, index):
+        raise checkpoints.CheckpointError("it can't be loaded")
+
+    monkeypatch.setattr(vectorized_runs, "load", load)
+    assert run(*arguments(tmp_path, "--seeds=2")) == 2
+    assert capsys.readouterr() == ("", "log_dqn.train_vectorized: error: it can't be loaded\n")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_sigterm_stops_and_the_command_goes_on(tmp_path):
+    args = arguments(
+        tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=400
+    )
+    command = [sys.executable, "-m", "log_dqn.train_vectorized", *args]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    folder = tmp_path / "log_dqn" / "Centipede" / "1"
+    deadline = time.monotonic() + 120
+    while not (folder / "logs" / "log_0").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143, (out, err)
+    assert err == (
+        "log_dqn.train_vectorized: stopped by SIGTERM; the same command goes on from the start of "
+        "each run's iteration\n"
+    )
+    finished = sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
+    assert finished[-1] in (0, 1)
+    rest = ["--gin_bindings=VectorizedRunner.num_iterations=2"] if finished[-1] else []
+    assert run(*args[:-1], args[-1], *rest) == 0
+    assert len(log(folder, 1 if rest else 2)) >= 2
+
+
+def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tmp_path):
+    # Only JAX, optax, gin, numpy and ale-py (with gymnasium, which it imports).
+    absent = (
+        "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard", "tqdm",
+        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
+    )  # fmt: skip
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({absent!r}))\n"
+        "from log_dqn import train_vectorized\n"
+        "sys.exit(train_vectorized.main(sys.argv[1:]))"
+    )
+    args = arguments(tmp_path, VectorizedRunner__num_iterations=1)
+    result = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=200
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "TensorBoard is not installed: no events are written" in result.stdout
+    folder = tmp_path / "log_dqn" / "Centipede" / "1"
+    assert len(log(folder, 0)) == 1
+    assert not list(pathlib.Path(folder).glob("events*"))
