@@ -48,7 +48,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
         "--games",
         nargs="+",
         type=_names,
-        help="games, or the sets paper55, paper6, all60, atari5; by default those of the own runs",
+        help=f"games, or the sets {', '.join(games.SETS)}; by default those of the own runs",
     )
     add("--metric", choices=runs.METRICS, help="returns to compare")
     add(

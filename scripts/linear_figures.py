@@ -8,15 +8,9 @@ import os
 import pathlib
 import sys
 import tempfile
-from typing import NoReturn
 
 from log_dqn.linear import experiments, figures
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        # One line, without the usage.
-        raise ValueError(message)
+from log_dqn.program import shell
 
 
 def _cores() -> int:
@@ -28,7 +22,7 @@ def _cores() -> int:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Returns the command line's options; raises ValueError where one is not allowed."""
-    parser = _Parser(description=__doc__.split("\n")[0])
+    parser = shell.Parser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--out", required=True, help="folder for the files")
     names = list(experiments.EXPERIMENTS)
@@ -76,6 +70,7 @@ if __name__ == "__main__":
     try:
         main()
     except (ValueError, OSError) as error:
-        sys.exit(f"linear_figures: {error}")
+        shell.print_error("linear_figures", error)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit("linear_figures: stopped")
