@@ -16,13 +16,14 @@ from collections.abc import Iterable, Sequence
 
 from tqdm import tqdm
 
+from log_dqn import games
 from log_dqn.program import shell
 from log_dqn.results import baselines, comparison, references, report, runs
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
     """Returns what is to be compared and the folder to write to."""
-    parser = argparse.ArgumentParser(
+    parser = shell.Parser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # The defaults are those of `Request`.

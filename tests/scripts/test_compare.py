@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from log_dqn import games
 from log_dqn.results import references, scores
 from tests.results import synthetic
 
@@ -187,6 +188,41 @@ def test_agents_without_a_common_game(tmp_path, published, capsys):
     assert table(tmp_path / "r/aggregates.csv") == []
     assert len(table(tmp_path / "r/relative.csv")) == 1
     assert (tmp_path / "r/learning_curves.png").exists()
+
+
+@pytest.mark.parametrize("reference", ["DQN", "dqn"])
+def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, reference):
+    names = games.MINATAR5
+    folders = [games.folder_name(name) for name in names]
+    for agent, level in (("log_dqn", 1.0), ("dqn", 0.5)):
+        write_runs(tmp_path / "runs", agent, folders, iterations=20, level=level)
+    out = tmp_path / "r"
+    status, _, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
+        "--games=minatar5", f"--reference={reference}",
+    )  # fmt: skip
+    assert status == 0
+    agents = ("DQN", "C51", "Rainbow", "IQN")
+    assert [line.removeprefix("compare: ") for line in lines] == [
+        *(f"{a}: no runs, own or published, on the games compared; left out" for a in agents),
+        *(f"{g}: no human scores; it is in no aggregate and no relative score" for g in names),
+        "no game with human scores is common to all agents: there are no aggregates",
+    ]
+    assert {path.name for path in out.iterdir()} == {
+        "scores.csv", "aggregates.csv", "relative.csv", "report.html",
+        "learning_curves.png", "learning_curves.pdf",
+    }  # fmt: skip
+    rows = {(r["agent"], r["game"], r["seed"]): r for r in table(out / "scores.csv")}
+    assert set(rows) == {(a, g, s) for a in ("log_dqn", "dqn") for g in names for s in "01"}
+    assert {row["hns"] for row in rows.values()} == {""}
+    curve = synthetic.curve(folders[1], 20, 1.0, synthetic.hash_seed(folders[1], 0))
+    score = float(rows["log_dqn", "MinAtar/Breakout", "0"]["score"])
+    assert score == pytest.approx(curve[-2:].mean(), rel=1e-6)
+    assert table(out / "aggregates.csv") == table(out / "relative.csv") == []
+    page = html.unescape((out / "report.html").read_text())
+    assert "None: no game with human scores is common to all agents." in page
+    assert '<td data-value="MinAtar/Breakout">MinAtar/Breakout</td>' in page
+    assert page.count("Figure not made: relative performance: ") == 1
 
 
 def test_a_results_folder_that_is_none(tmp_path, published, capsys):
