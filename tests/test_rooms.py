@@ -62,7 +62,7 @@ def forbidden(package, rooms):
         found += [
             f"{path.relative_to(package)}: {name}"
             for name in imported(path, package)
-            if name.split(".")[1] not in {room, *rooms[room], "__version__"}
+            if name.split(".")[1] not in {room, "__version__", *rooms[room]}
         ]
     return found
 
