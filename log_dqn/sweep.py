@@ -193,7 +193,7 @@ def _sweep(args: argparse.Namespace) -> int:
     args.gin_files = [_absolute(name) for name in args.gin_files]
     check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
-    plan.check_writable(results_dir)
+    shell.check_writable("results_dir", str(results_dir))
     with _checking(args, its_games[0]) as checking:
         from log_dqn.sweeps import cluster
 

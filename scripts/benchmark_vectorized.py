@@ -25,6 +25,7 @@ import jax
 import numpy as np
 
 from log_dqn import compat, scan
+from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
 
 GAME = "Pong"
@@ -38,8 +39,9 @@ def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> trainin
     problem = learner.Problem(
         networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
     )
+    config = configuration.Configuration("", {})
     job_runs = [
-        runs.Run(agent, scan.Setting("", {}), GAME, seed, settings, "", pathlib.Path(folder))
+        runs.Run(agent, scan.Setting("", {}), GAME, seed, settings, config, pathlib.Path(folder))
         for seed in range(1, num_runs + 1)
     ]
     job = training.Job(

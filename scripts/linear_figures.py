@@ -7,10 +7,10 @@ import argparse
 import os
 import pathlib
 import sys
-import tempfile
 from typing import NoReturn
 
 from log_dqn.linear import experiments, figures
+from log_dqn.program import shell
 
 
 class _Parser(argparse.ArgumentParser):
@@ -74,9 +74,8 @@ def main(arguments: list[str] | None = None) -> None:
     # Before the work, not after it: can everything be computed, and the results be written?
     if "chain_log" in options.only:
         experiments.check_log_gammas(settings)
+    shell.check_writable("out", str(options.out))
     options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=options.out):
-        pass
     for name in dict.fromkeys(options.only):
         figures.write(name, experiments.EXPERIMENTS[name](settings), options.out)
 

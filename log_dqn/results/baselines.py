@@ -124,7 +124,7 @@ def load(
 
     Args:
         source: a folder, or an http(s) address to whose end `/pong.json` is added.
-        games: the games, in Dopamine's spelling; those without published runs are passed over.
+        games: the games, in Dopamine's spelling; those without published runs are left out.
         notify: is told of each file that cannot be had.
         cache_dir: where downloaded files are kept; the user's cache folder if None.
         timeout: seconds without a byte after which a download is given up.

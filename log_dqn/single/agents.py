@@ -121,7 +121,7 @@ def _check_agent_settings(agent_class: str) -> None:
 
 
 def check_settings(agent: str) -> None:
-    """Checks what gin sets of an agent and would be used, or passed over, unchecked.
+    """Checks what gin sets of an agent and would be used, or ignored, unchecked.
 
     Args:
         agent: name of the agent.

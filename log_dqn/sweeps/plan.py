@@ -1,7 +1,6 @@
 """The runs of a sweep, the commands that train them, and how far each has come on disk."""
 
 import dataclasses
-import os
 import pathlib
 from typing import Any, NamedTuple
 
@@ -99,7 +98,7 @@ def single_runs(
         for game in games:
             for agent, settings, *lengths in agents:
                 for setting, num_iterations, steps in zip(settings, *lengths, strict=True):
-                    folder = scan.run_folder(results_dir, agent, setting, game, seed)
+                    folder = layout.run_dir(results_dir, agent, setting.name, game, seed)
                     name = str(folder.relative_to(results_dir))
                     arguments = (
                         *("-m", "log_dqn.train", f"--base_dir={folder}"),
@@ -146,7 +145,7 @@ def vectorized_runs(
             for setting, num_iterations, steps in zip(settings, *lengths, strict=True):
                 for game in its_games:
                     for seed in range(1, seeds + 1):
-                        folder = scan.run_folder(results_dir, agent, setting, game, seed)
+                        folder = layout.run_dir(results_dir, agent, setting.name, game, seed)
                         name = str(folder.relative_to(results_dir))
                         runs_of_job.append(Run(name, folder, num_iterations, steps))
             arguments = (
@@ -198,31 +197,3 @@ def progress(folder: pathlib.Path) -> Progress:
 def is_complete(run: Run) -> bool:
     """Returns whether a run's log has all its iterations."""
     return progress(run.folder).iterations >= run.num_iterations
-
-
-def check_writable(folder: pathlib.Path) -> None:
-    """Checks that files can be written in a folder, and leaves nothing there.
-
-    Args:
-        folder: the folder; it and its parents need not exist.
-
-    Raises:
-        ValueError: if it can't be made, or not be written in.
-    """
-    made = []
-    try:
-        for path in reversed((folder, *folder.parents)):
-            if not path.exists():
-                path.mkdir()
-                made.append(path)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(
-            f"results_dir is {str(folder)!r}; it must be a folder that can be written "
-            f"({error.strerror})"
-        ) from error
-    finally:
-        for path in reversed(made):
-            path.rmdir()

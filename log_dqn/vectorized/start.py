@@ -6,7 +6,7 @@ import itertools
 import pathlib
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gin
 import jax
@@ -14,7 +14,7 @@ import jax
 from log_dqn import games, scan
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
-from log_dqn.run_folder import checkpoints, configuration, lock
+from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import agents, environments, learner, memory, networks, runs, training
 from log_dqn.vectorized.schedule import Protocol
 
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
     setting: scan.Setting
     protocol: Protocol
     agent: agents.Agent
-    config: str
+    config: configuration.Configuration
 
 
 def configure(
@@ -103,10 +103,11 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
     _check_bindings_are_read(protocol.agent, type(agent).__name__)
     agent.optimizer(agent.constants)  # So that gin notes its settings.
     config = configuration.operative()
+    used = {".".join(name.split(".")[-2:]) for name in config.parameters}
     for parameter in setting.bindings:
         name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
         check(
-            "scan", parameter, f"{name} = " in config,
+            "scan", parameter, name in used,
             f"a parameter that the agent uses, such as {type(agent).__name__}.gamma",
         )  # fmt: skip
     return Setting(setting, protocol, agent, config)
@@ -115,48 +116,15 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
 def _check_bindings_are_read(agent: str, class_name: str) -> None:
     """Checks that gin binds nothing that isn't read; it is silent on those."""
     read = {"VectorizedRunner", class_name, "rmsprop_tf"}
-    for name, value in configuration.parameters(gin.config_str(max_line_length=10_000)).items():
+    for name, value in configuration.bound().items():
         configurable = name.split(".")[-2]
         # (The agents have a learning rate of their own.)
         is_read = configurable in read and name != "rmsprop_tf.learning_rate"
         check(name, value, is_read, f"left out, since {agent} reads {class_name}'s settings")
 
 
-def _optimizer_settings(config: str) -> list[str]:
-    return [line for line in config.splitlines() if line.startswith("rmsprop_tf.")]
-
-
-def _hold_folders(
-    job_runs: Sequence[runs.Run], stack: contextlib.ExitStack, undo: contextlib.ExitStack
-) -> None:
-    """Makes the runs' folders and holds them.
-
-    Args:
-        job_runs: the runs.
-        stack: holds the folders.
-        undo: removes new folders.
-
-    Raises:
-        ValueError: if one can't be written, or is in use.
-    """
-    for run in job_runs:
-        missing = [path for path in (run.folder, *run.folder.parents) if not path.exists()]
-        try:
-            for path in reversed(missing):
-                path.mkdir(exist_ok=True)
-                undo.callback(_remove_folder, path)
-            stack.enter_context(lock.hold(run.folder))
-        except OSError as error:
-            raise ValueError(
-                f"results_dir is {str(run.folder)!r}; it must be a folder that can be written "
-                f"({error.strerror})"
-            ) from error
-
-
-def _remove_folder(folder: pathlib.Path) -> None:
-    with contextlib.suppress(OSError):
-        (folder / lock.NAME).unlink(missing_ok=True)
-        folder.rmdir()
+def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
+    return {n: value for n, value in config.parameters.items() if n.startswith("rmsprop_tf.")}
 
 
 def plan_runs(
@@ -174,7 +142,7 @@ def plan_runs(
     for setting, protocol, agent, config in settings:
         for game in games:
             for seed in range(1, num_seeds + 1):
-                folder = scan.run_folder(results_dir, protocol.agent, setting, game, seed)
+                folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
                 planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
     return planned
 
@@ -241,12 +209,13 @@ def create_job(
     )
     atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
     with contextlib.ExitStack() as undo:
-        _hold_folders(job_runs, stack, undo)
+        for run in job_runs:
+            lock.claim("results_dir", run.folder, stack, undo)
         job = training.Job(
             job_runs, protocol, problem, atari, found, checkpoint_replay, place.on_host, together
         )
         for run in job_runs:
-            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
+            configuration.write(run.folder, run.config)
         undo.pop_all()
     _announce(job_runs, protocol, place)
     return job

@@ -1,7 +1,4 @@
-import os
 import pathlib
-
-import pytest
 
 from log_dqn import scan, train
 from log_dqn.sweeps import plan
@@ -58,17 +55,6 @@ def test_progress_is_the_newest_readable_log_s(tmp_path):
     assert not plan.is_complete(run)
     synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
     assert plan.is_complete(run)
-
-
-def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
-    plan.check_writable(tmp_path / "a/b")
-    plan.check_writable(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file/a", tmp_path / "file", pathlib.Path("/proc/a")):
-        with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
-            plan.check_writable(path)
-    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
