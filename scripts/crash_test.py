@@ -82,11 +82,11 @@ def outcome(base_dir: pathlib.Path) -> dict[str, Any]:
             for key, values in statistics.items()
             if "_episode_" in key
         },
-        # The log and the metrics hold how fast the machine was.
+        # The log and the collector hold how fast the machine was.
         **{
             name: file
             for name, file in manifest["files"].items()
-            if name not in ("log.json", "metrics.json")
+            if name not in ("log.json", "collector.json")
         },
     }
 

@@ -110,7 +110,7 @@ def save(
         data.save(folder / "agent", _of_agent().save(agent, folder))
         data.save(folder / "random", random_state.capture(environment))
         data.save(folder / "log", state.log)
-        data.save(folder / "metrics", state.metrics)
+        data.save(folder / "collector", state.metrics)
 
     description = {"iteration": state.iteration, "config": parameters}
     checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
@@ -139,7 +139,7 @@ def load(found: Found, agent: Any, environment: Any, parameters: Mapping[str, An
         configuration.check_same(folder, manifest["config"], parameters)
         _of_agent().load(agent, folder, data.load(folder / "agent"))
         random_state.restore(environment, data.load(folder / "random"))
-        log, metrics = data.load(folder / "log"), data.load(folder / "metrics")
+        log, metrics = data.load(folder / "log"), data.load(folder / "collector")
         return State(manifest["iteration"], log, metrics)
     except (ValueError, KeyError, tf.errors.OpError) as error:
         reason = _first_line(error)
