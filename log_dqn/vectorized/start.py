@@ -15,7 +15,7 @@ from log_dqn import games, scan
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.vectorized import agents, environments, learner, memory, networks, runs, training
+from log_dqn.vectorized import agents, environments, learner, networks, placement, runs, training
 from log_dqn.vectorized.schedule import Protocol
 
 
@@ -204,8 +204,13 @@ def create_job(
         protocol.replay_capacity,
     )
     together = training.runs_per_call()
-    place = memory.place(
-        job_runs[0].agent, problem, environments.MAX_ACTIONS, len(job_runs), memory.free(), together
+    place = placement.place(
+        job_runs[0].agent,
+        problem,
+        environments.MAX_ACTIONS,
+        len(job_runs),
+        placement.free(),
+        together,
     )
     atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
     with contextlib.ExitStack() as undo:
@@ -221,7 +226,7 @@ def create_job(
     return job
 
 
-def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: memory.Place) -> None:
+def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: placement.Place) -> None:
     per_game = collections.Counter(run.game for run in job_runs)
     shown = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     count = "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
