@@ -3,7 +3,7 @@
 import json
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import gin
@@ -66,9 +66,11 @@ def parameters(text: str) -> dict[str, Any]:
     return json.loads(json.dumps(values, default=repr))
 
 
-def bound() -> dict[str, Any]:
-    """Returns the parameters that gin binds now."""
-    return parameters(gin.config_str(max_line_length=10_000))
+def bindings() -> Iterator[tuple[str, str, Any]]:
+    """Yields what gin binds now: the configurable's short name, the parameter and the value."""
+    for name, value in parameters(gin.config_str()).items():
+        configurable, parameter = re.split("[./]", name)[-2:]
+        yield configurable, parameter, value
 
 
 def operative(**called: Mapping[str, Any]) -> Configuration:

@@ -116,9 +116,9 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
 def _check_bindings_are_read(agent: str, class_name: str) -> None:
     """Checks that gin binds nothing that isn't read; it is silent on those."""
     read = {"VectorizedRunner", class_name, "rmsprop_tf"}
-    for name, value in configuration.bound().items():
-        configurable = name.split(".")[-2]
-        # (The agents have a learning rate of their own.)
+    for configurable, parameter, value in configuration.bindings():
+        name = f"{configurable}.{parameter}"
+        # The agents have a learning rate of their own.
         is_read = configurable in read and name != "rmsprop_tf.learning_rate"
         check(name, value, is_read, f"left out, since {agent} reads {class_name}'s settings")
 
