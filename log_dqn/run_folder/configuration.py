@@ -118,33 +118,20 @@ def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[s
         now: the present ones.
 
     Raises:
-        CheckpointError: if they differ.
-    """
-    found = differences(then, now)
-    if found:
-        raise CheckpointError(
-            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(found)}"
-        )
-
-
-def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Compares the parameters that a checkpoint was made with and the present ones.
-
-    Args:
-        then: the checkpoint's, by name.
-        now: the present ones.
-
-    Returns:
-        A phrase for each parameter that should be the same and isn't; only one where the agent is
-        another, with which nearly everything differs.
+        CheckpointError: if they differ. Where the agent is another, with which nearly everything
+            differs, the error says that alone.
     """
     names = sorted(then.keys() | now.keys())
     if then.get(_AGENT) != now.get(_AGENT):
         names = [_AGENT]
-    return [
+    differences = [
         f"{name} was {then[name]!r} and is {now[name]!r}"
         if name in then and name in now
         else f"{name} {'is not set' if name in then else 'was not set'}"
         for name in names
         if then.get(name) != now.get(name) and not _MAY_CHANGE.fullmatch(name)
     ]
+    if differences:
+        raise CheckpointError(
+            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(differences)}"
+        )

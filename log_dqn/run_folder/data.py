@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-# Stands in the JSON file for an array or bytes: {"array": "0"} is the array of that name.
+# Stand in the JSON file for an array or bytes: {"array": "0"} is the array of that name.
 _ARRAY, _BYTES = "array", "bytes"
 
 
@@ -21,27 +21,23 @@ def save(path: pathlib.Path, tree: Any) -> None:
 
     Raises:
         OSError: if a file can't be written.
+        TypeError: if the tree holds anything else.
     """
     arrays: dict[str, np.ndarray] = {}
 
-    def named(kind: str, array: Any) -> dict[str, str]:
-        name = str(len(arrays))
-        arrays[name] = np.asarray(array)
-        return {kind: name}
-
     def plain(item: Any) -> Any:
-        if isinstance(item, dict):
-            return {key: plain(value) for key, value in item.items()}
-        if isinstance(item, (list, tuple)):
-            return [plain(value) for value in item]
+        if isinstance(item, np.generic):
+            return item.item()
+        if not isinstance(item, (np.ndarray, bytes)):
+            raise TypeError(f"{type(item).__name__} is no plain data")
+        name = str(len(arrays))
         if isinstance(item, bytes):
-            return named(_BYTES, np.frombuffer(item, np.uint8))
-        if isinstance(item, np.ndarray):
-            return named(_ARRAY, item)
-        return item.item() if isinstance(item, np.generic) else item
+            arrays[name] = np.frombuffer(item, np.uint8)
+            return {_BYTES: name}
+        arrays[name] = item
+        return {_ARRAY: name}
 
-    text = json.dumps(plain(tree))
-    path.with_suffix(".json").write_text(text, encoding="utf-8")
+    path.with_suffix(".json").write_text(json.dumps(tree, default=plain), encoding="utf-8")
     if arrays:
         np.savez(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
 
@@ -56,7 +52,6 @@ def load(path: pathlib.Path) -> Any:
         ValueError: if a file is damaged, or holds objects.
         OSError: if a file can't be read.
     """
-    tree = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     arrays: dict[str, np.ndarray] = {}
     if path.with_suffix(".npz").exists():
         try:
@@ -65,17 +60,9 @@ def load(path: pathlib.Path) -> Any:
         except zipfile.BadZipFile as error:
             raise ValueError(f"{path.name}.npz is damaged ({error})") from error
 
-    def whole(item: Any) -> Any:
-        if isinstance(item, list):
-            return [whole(value) for value in item]
-        if not isinstance(item, dict):
-            return item
-        if len(item) == 1:
-            ((kind, name),) = item.items()
-            if kind == _ARRAY:
-                return arrays[name]
-            if kind == _BYTES:
-                return arrays[name].tobytes()
-        return {key: whole(value) for key, value in item.items()}
+    def whole(item: dict[str, Any]) -> Any:
+        if item.keys() == {_ARRAY}:
+            return arrays[item[_ARRAY]]
+        return arrays[item[_BYTES]].tobytes() if item.keys() == {_BYTES} else item
 
-    return whole(tree)
+    return json.loads(path.with_suffix(".json").read_text("utf-8"), object_hook=whole)

@@ -14,12 +14,10 @@ GIN_CONFIG = "operative_config.gin"
 CONFIG = "config.json"
 """The same as data: values by the parameters' full names."""
 
-LOG_PREFIX = "log"
-
 LOGS_KEPT = 4
 """Dopamine keeps as many logs; each holds the statistics of all iterations so far."""
 
-_LOG = re.compile(rf"{LOG_PREFIX}_(\d+)")
+_LOG = re.compile(r"log_(\d+)")
 
 Log = dict[str, dict[str, list[Any]]]
 """Dopamine's log: statistics by name by `iteration_N`."""
@@ -77,23 +75,20 @@ def logs(folder: pathlib.Path) -> list[pathlib.Path]:
     return [path for _, path in sorted(numbers, reverse=True)]
 
 
-def write_log(
-    folder: pathlib.Path, log: Log, iteration: int, prefix: str = LOG_PREFIX, kept: int = LOGS_KEPT
-) -> None:
+def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_KEPT) -> None:
     """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one.
 
     Args:
         folder: folder of the run.
         log: statistics of all iterations so far.
         iteration: the last of them.
-        prefix: begins the file's name.
         kept: how many logs are kept.
 
     Raises:
         OSError: if the file can't be written.
     """
-    _write_pickle(folder / "logs" / f"{prefix}_{iteration}", log)
-    (folder / "logs" / f"{prefix}_{iteration - kept}").unlink(missing_ok=True)
+    _write_pickle(folder / "logs" / f"log_{iteration}", log)
+    (folder / "logs" / f"log_{iteration - kept}").unlink(missing_ok=True)
 
 
 def write_metrics(
@@ -125,7 +120,7 @@ def _write_pickle(path: pathlib.Path, data: Any) -> None:
 
 
 def newest_checkpoint(
-    folder: pathlib.Path, report: checkpoints.Report, remedy: str, prefix: str = LOG_PREFIX
+    folder: pathlib.Path, report: checkpoints.Report, remedy: str
 ) -> tuple[pathlib.Path, dict[str, Any]] | None:
     """Finds the newest usable checkpoint of a run.
 
@@ -133,7 +128,6 @@ def newest_checkpoint(
         folder: folder of the run.
         report: is told, in one line each, of checkpoints that are skipped.
         remedy: what can be done if none is usable, for the error.
-        prefix: begins the names of its logs.
 
     Returns:
         Its folder and manifest; None for a run that has none yet.
@@ -146,6 +140,6 @@ def newest_checkpoint(
     newest = checkpoints.newest_usable(root, report, remedy)
     if newest is not None:
         return root / str(newest[0]), newest[1]
-    if any((folder / "logs").glob(f"{prefix}_*")):
+    if any((folder / "logs").glob("log_*")):
         raise checkpoints.CheckpointError(f"{folder} has logs but no checkpoint; {remedy}")
     return None

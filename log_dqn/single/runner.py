@@ -62,8 +62,7 @@ class ResumableRunner(run_experiment.Runner):
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
         agents.prepare_tensorflow()
-        prefix = bound("Runner.logging_file_prefix", layout.LOG_PREFIX)
-        self._found = saved_run.find(self._folder, prefix)
+        self._found = saved_run.find(self._folder)
         if bound("seed_everything.seed") is None:
             # One that is drawn is recorded like one that is given, and kept when a run resumes.
             seed = self._found.seed if self._found else None
@@ -85,6 +84,8 @@ class ResumableRunner(run_experiment.Runner):
         # environment is exact.
         check_count("max_steps_per_episode", self._max_steps_per_episode)
         check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
+        prefix = self._logging_file_prefix
+        check("logging_file_prefix", prefix, prefix == "log", "'log', which readers look for")
         super()._create_directories()
 
     def stop(self, signal_number: int) -> None:
@@ -145,13 +146,7 @@ class ResumableRunner(run_experiment.Runner):
 
     def _write_results(self, iteration: int) -> None:
         """Writes what others read of a run: logs, metrics and events."""
-        layout.write_log(
-            self._folder,
-            self._logger.data,
-            iteration,
-            self._logging_file_prefix,
-            self._logger._logs_duration,
-        )
+        layout.write_log(self._folder, self._logger.data, iteration, self._logger._logs_duration)
         self._collector_dispatcher.flush()
         if self._summary_writer is not None:
             self._summary_writer.flush()

@@ -54,15 +54,8 @@ def _report(message: str) -> None:
     print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
 
 
-def find(run_dir: pathlib.Path, log_prefix: str) -> Found | None:
-    """Finds what a run can resume from.
-
-    Args:
-        run_dir: folder of the run.
-        log_prefix: begins the names of its logs.
-
-    Returns:
-        The newest usable checkpoint, or Dopamine's own; None for a run that has none yet.
+def find(run_dir: pathlib.Path) -> Found | None:
+    """Returns what a run can resume from, or None for a run that has nothing yet.
 
     Raises:
         CheckpointError: if there are checkpoints or logs, but nothing to resume from.
@@ -70,7 +63,7 @@ def find(run_dir: pathlib.Path, log_prefix: str) -> Found | None:
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
-        newest = layout.newest_checkpoint(run_dir, _report, _REMEDY, log_prefix)
+        newest = layout.newest_checkpoint(run_dir, _report, _REMEDY)
     except CheckpointError:
         if not dopamine:
             raise

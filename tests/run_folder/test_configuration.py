@@ -49,8 +49,7 @@ def test_differences_are_named(tmp_path):
     )
 
 
-def test_of_another_agent_only_that_is_said():
+def test_of_another_agent_only_that_is_said(tmp_path):
     then = {"create_agent.agent_name": "dqn", "A.b": 1}
-    assert configuration.differences(then, {"create_agent.agent_name": "c51"}) == [
-        "create_agent.agent_name was 'dqn' and is 'c51'"
-    ]
+    with pytest.raises(CheckpointError, match=r": create_agent.agent_name was 'dqn' and is 'c51'$"):
+        configuration.check_same(tmp_path, then, {"create_agent.agent_name": "c51"})
