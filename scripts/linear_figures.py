@@ -7,7 +7,6 @@ import argparse
 import os
 import pathlib
 import sys
-import tempfile
 
 from log_dqn.linear import experiments, figures
 from log_dqn.program import shell
@@ -59,9 +58,8 @@ def main(arguments: list[str] | None = None) -> None:
     # Before the work, not after it: can everything be computed, and the results be written?
     if "chain_log" in flags.only:
         experiments.check_log_gammas(options)
+    shell.check_writable("out", str(flags.out))
     flags.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=flags.out):
-        pass
     for name in dict.fromkeys(flags.only):
         figures.write(name, experiments.EXPERIMENTS[name](options), flags.out)
 

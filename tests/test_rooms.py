@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ ROOMS = {
     "compat": set(),
     "checks": set(),
     "games": set(),
-    "scan": {"games"},
+    "scan": set(),
     "mapping": {"checks"},
     "log_space": {"checks", "mapping"},
     "atari": {"games"},
@@ -90,6 +91,16 @@ def test_entry_points_are_imported_by_nothing():
 
 def test_the_root_is_small():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
+
+
+def test_the_run_folder_alone_spells_its_names():
+    names = re.compile(r"[\"'/](operative_config\.gin|checkpoints|metrics)[\"'/]")
+    spelt = {
+        room_of(path, PACKAGE)
+        for path in PACKAGE.rglob("*.py")
+        if names.search(path.read_text(encoding="utf-8"))
+    }
+    assert spelt == {"run_folder"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import games
-from log_dqn.run_folder import layout, safe_pickle
+from log_dqn.run_folder import configuration, layout, safe_pickle
 
 METRICS = ("train", "eval")
 
@@ -21,7 +21,6 @@ LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
 
 _ITERATION = re.compile(r"iteration_(\d+)")
-_GAMMA = re.compile(r"^\s*(?:\S*[./])?(\w+Agent)\.gamma\s*=\s*(\S+)", re.MULTILINE)
 
 Notify = Callable[[str], None]
 """Takes one line about something that is missing or could not be read."""
@@ -145,29 +144,19 @@ def _line(error: BaseException) -> str:
 
 
 def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
-    """Reads the agent's class and discount factor from a run's `operative_config.gin`.
+    """Reads the agent's class and discount factor from a run's configuration.
 
     Returns:
-        (class, gamma), or None if the file is absent or does not say.
+        (class, gamma), or None if the run has no configuration as data, or it does not say.
     """
-    try:
-        text = (run_dir / "operative_config.gin").read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    bindings = dict(_GAMMA.findall(text))
+    found = {}
+    for name, value in configuration.read(run_dir).items():
+        *_, configurable, parameter = ["", *re.split("[./]", name)]
+        is_gamma = configurable.endswith("Agent") and parameter == "gamma"
+        if is_gamma and isinstance(value, (int, float)) and 0 <= value <= 1:
+            found[configurable] = float(value)
     # A LogDQN agent may also bind the gamma of the Dopamine agent that it extends.
-    for agent_class in sorted(bindings, key=lambda name: "LogDQN" not in name):
-        value = bindings[agent_class]
-        if value.startswith("%"):
-            macro = re.search(rf"^\s*{re.escape(value[1:])}\s*=\s*(\S+)", text, re.MULTILINE)
-            value = macro[1] if macro else ""
-        try:
-            gamma = float(value)
-        except ValueError:
-            continue
-        if 0 <= gamma <= 1:
-            return agent_class, gamma
-    return None
+    return min(found.items(), key=lambda item: "LogDQN" not in item[0], default=None)
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -178,12 +167,7 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
     """
     if not results_dir.is_dir():
         raise ValueError(f"--results_dir={results_dir}: not a folder")
-    found = []
-    for pattern in ("*/*/*/logs", "*/*=*/*/*/logs"):
-        for path in sorted(results_dir.glob(pattern)):
-            if path.is_dir():
-                *agent, game, seed = path.parent.relative_to(results_dir).parts
-                found.append(("/".join(agent), game, seed, path.parent))
+    found = layout.find_runs(results_dir)
     if not found:
         raise ValueError(
             f"--results_dir={results_dir}: no runs; they are looked for in "

@@ -154,18 +154,21 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("LogDQNAgent.gamma = 0.96\n", ("LogDQNAgent", 0.96)),
-        ("DQNAgent.gamma = 0.99\nLogDQNAgent.gamma = 0.9\n", ("LogDQNAgent", 0.9)),
-        ("log_dqn.tf.LogDQNAgent.gamma = %g\n\ng = 0.5\n", ("LogDQNAgent", 0.5)),
-        ("dqn_agent.JaxDQNAgent.gamma = 0.99\n", ("JaxDQNAgent", 0.99)),
-        ("LogDQNAgent.gamma = @f()\n", None),
-        ("# LogDQNAgent.gamma = 0.1\n", None),
-        ("LogDQNAgent.gamma = nan\n", None),
-        ("LogDQNAgent.gamma = 1e999\n", None),
+        ('{"LogDQNAgent.gamma": 0.96}', ("LogDQNAgent", 0.96)),
+        ('{"DQNAgent.gamma": 0.99, "LogDQNAgent.gamma": 0.9}', ("LogDQNAgent", 0.9)),
+        ('{"log_dqn.tf.LogDQNAgent.gamma": 0.5}', ("LogDQNAgent", 0.5)),
+        ('{"dqn_agent.JaxDQNAgent.gamma": 0.99}', ("JaxDQNAgent", 0.99)),
+        ('{"scope/LogDQNAgent.gamma": 0.9, "gamma": 0.8}', ("LogDQNAgent", 0.9)),
+        ('{"LogDQNAgent.gamma": "@f()"}', None),
+        ('{"LogDQNAgent.gamma": NaN}', None),
+        ('{"LogDQNAgent.gamma": 1e999}', None),
+        ('{"LogDQNAgent.gamma": ' + "1" * 400 + "}", None),
+        ("[0.96]", None),
+        ("{", None),
     ],
 )
-def test_gamma_comes_from_the_gin_configuration(tmp_path, text, expected):
-    (tmp_path / "operative_config.gin").write_text(text)
+def test_gamma_comes_from_the_configuration(tmp_path, text, expected):
+    (tmp_path / "config.json").write_text(text)
     assert runs.read_gamma(tmp_path) == expected
     assert runs.read_gamma(tmp_path / "absent") is None
 

@@ -299,7 +299,7 @@ def test_gamma_figure(tmp_path, published, capsys):
         for game in ("Alien", "DoubleDunk"):
             for seed in range(2):
                 path = tmp_path / "runs" / agent / game / str(seed)
-                synthetic.write_gin(path, "LogDQNAgent", gamma)
+                synthetic.write_config(path, "LogDQNAgent", gamma)
     status, _, lines = run(
         capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
         f"--baselines={published}",
@@ -315,7 +315,7 @@ def test_settings_of_a_scan(tmp_path, published, capsys):
             write_runs(tmp_path / "runs", agent=agent, game_names=["Alien"], level=gamma + c)
             for seed in range(2):
                 path = tmp_path / "runs" / agent / "Alien" / str(seed)
-                synthetic.write_gin(path, "LogDQNAgent", gamma)
+                synthetic.write_config(path, "LogDQNAgent", gamma)
     out = tmp_path / "r"
     arguments = [f"--results_dir={tmp_path / 'runs'}", f"--baselines={published}", f"--out={out}"]
     assert run(capsys, *arguments)[::2] == (0, [])
