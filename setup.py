@@ -65,7 +65,7 @@ setuptools.setup(
     package_data={
         "log_dqn": ["py.typed"],
         "log_dqn.configs": ["*.gin"],
-        "log_dqn.results": ["data/*.csv"],
+        "log_dqn.results": ["data/*.csv", "templates/*.html"],
     },
     install_requires=[
         "dopamine-rl==4.1.2",
@@ -85,13 +85,14 @@ setuptools.setup(
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",
         "zstandard>=0.23,<0.26",
-        # Results: statistics, figures, downloading.
+        # Results: statistics, figures, downloading, the page.
         "rliable>=1.2,<1.3",
         # rliable's arch 7.2 does not import with pandas 3.
         "pandas>=2.2,<3",
         "matplotlib>=3.10,<3.12",
         "pooch>=1.8,<2",
         "requests>=2.32,<3",
+        "jinja2>=3.1,<3.2",
         # log_dqn.linear
         "numba>=0.68,<0.69",
         "scipy>=1.15,<1.18",

@@ -19,9 +19,8 @@ values are primed. As the paper writes it (section 4 and Appendix C.1; its equat
 No gradient flows through y_h. The optimizer's learning rate is the step-size beta_log.
 
 So written, the update needs gamma^k: 1e-100 at gamma = 0.1, which float32 cannot hold, and even
-float64 loses the small gaps between actions that the method exists for. Equal to it, and what
-this module computes, is the same with the logarithm of every value, for which float32 is enough
-at any gamma:
+float64 loses the small gaps between actions that the method exists for. This module computes the
+same from logarithms throughout, for which float32 is enough at any gamma:
 
     l_h        = (tq_h - d_h) / c                        which is ln q_h
     sign(Q)    = sign(l_+ - l_-)
@@ -34,7 +33,7 @@ at any gamma:
                  c logaddexp(ln(1 - beta_reg), ln(beta_reg) + x)
 
 The functions below are these lines, `UpdateRule` puts them together with the numbers of a
-`LogUpdate`, and `batch_loss` is the whole.
+`LogUpdate`, whose switches vary them, and `batch_loss` is the whole.
 
 The last axis of an array with actions is the action axis; everything else is elementwise, so any
 leading axes will do. A pair is (plus head, minus head). `xp` names the array namespace: `numpy`

@@ -1,4 +1,4 @@
-"""Scans over hyperparameters: the grid of settings, and the folder of each run.
+"""Scans over hyperparameters: the grid of settings, and the name of each.
 
 Pure Python, so that whatever starts runs can share it.
 """
@@ -6,13 +6,10 @@ Pure Python, so that whatever starts runs can share it.
 import ast
 import collections
 import itertools
-import pathlib
 import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
-from log_dqn import games
 
 _NAME = re.compile(r"[\w./]*\w\.\w+")
 
@@ -132,18 +129,3 @@ def parse(scans: Sequence[str]) -> list[Setting]:
         ValueError: as these two do.
     """
     return product([read(text) for text in scans])
-
-
-def run_folder(
-    results_dir: pathlib.Path, agent: str, setting: Setting, game: str, seed: int
-) -> pathlib.Path:
-    """Returns where a run lies: `{results_dir}/{agent}[/{setting}]/{game}/{seed}`.
-
-    Args:
-        results_dir: folder of all results.
-        agent: name of the agent.
-        setting: the setting; one without a name adds no folder.
-        game: game in Dopamine's spelling.
-        seed: seed; the N seeds of a study are 1 to N.
-    """
-    return results_dir / agent / setting.name / games.folder_name(game) / str(seed)

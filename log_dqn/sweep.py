@@ -124,23 +124,18 @@ def _checking(args: argparse.Namespace, game: str) -> Iterator[subprocess.Popen]
         process.wait()
 
 
-def _checked(
-    process: subprocess.Popen, agents: list[str]
-) -> tuple[list[plan.Settings], list[list[str]]]:
-    """Waits for the check; returns each agent's settings and scans, or raises ValueError."""
+def _checked(process: subprocess.Popen, agents: list[str]) -> list[plan.AgentPlan]:
+    """Waits for the check; returns what it says of each agent, or raises ValueError."""
     output, _ = process.communicate()
     if process.returncode:
         raise ValueError(f"the check of the configuration ended with {process.returncode}")
     answer = json.loads(output)
     if "error" in answer:
         raise ValueError(answer["error"])
-    settings = [
-        plan.Settings(
-            agent, scan.parse(its["scans"]), its["num_iterations"], its["steps_per_iteration"]
-        )
-        for agent, its in zip(agents, answer["agents"], strict=True)
+    return [
+        plan.AgentPlan(agent, **known)
+        for agent, known in zip(agents, answer["agents"], strict=True)
     ]
-    return settings, [its["scans"] for its in answer["agents"]]
 
 
 @contextlib.contextmanager
@@ -188,13 +183,13 @@ def _sweep(args: argparse.Namespace) -> int:
             "pip install '.[sweep]' in the source"
         )
     check("agents", args.agents, bool(args.agents), "one agent or more")
-    its_games = games.select_to_train(args.games)
+    chosen = games.select_to_train(args.games)
     scan.parse(args.scan)
     args.gin_files = [_absolute(name) for name in args.gin_files]
     check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
-    plan.check_writable(results_dir)
-    with _checking(args, its_games[0]) as checking:
+    shell.check_writable("results_dir", str(results_dir))
+    with _checking(args, chosen[0]) as checking:
         from log_dqn.sweeps import cluster
 
         cluster.connect(args.ray_address)
@@ -202,12 +197,18 @@ def _sweep(args: argparse.Namespace) -> int:
             resources = cluster.resources(
                 args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
             )
-            settings, scans = _checked(checking, args.agents)
-            what = (results_dir, settings, its_games, args.seeds, args.gin_files, args.gin_bindings)
+            planned = plan.Plan(
+                results_dir,
+                _checked(checking, args.agents),
+                chosen,
+                args.seeds,
+                args.gin_files,
+                args.gin_bindings,
+            )
             if args.vectorized:
-                jobs = plan.vectorized_runs(*what, scans, args.games_per_job)
+                jobs = planned.vectorized_jobs(args.games_per_job)
             else:
-                jobs = plan.single_runs(*what)
+                jobs = planned.single_jobs()
             return _run(jobs, resources, args.max_failures, results_dir)
         finally:
             cluster.disconnect()

@@ -102,7 +102,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     )  # fmt: skip
     chosen = games.select(args.games.split(","))
     for game in games.WITHOUT_BASELINES:
-        allowed = f"of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
+        allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
         check("games", game, game not in chosen, allowed)
     small = [game in games.SMALL_GAMES for game in chosen]
     check("games", args.games, all(small) or not any(small), "all of Atari, or all of MinAtar")

@@ -6,6 +6,7 @@ Example:
 
 import argparse
 import contextlib
+import itertools
 import math
 import pathlib
 import re
@@ -15,14 +16,18 @@ from collections.abc import Iterable, Sequence
 
 from tqdm import tqdm
 
+from log_dqn import games
 from log_dqn.program import shell
 from log_dqn.results import baselines, comparison, references, report, runs
 
 
 def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
     """Returns what is to be compared and the folder to write to."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = shell.Parser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # The defaults are those of `Request`.
+        argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
     add("--out", type=pathlib.Path, required=True, help="folder for the report")
@@ -34,7 +39,7 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     add(
         "--agents",
         nargs="+",
-        type=_agents,
+        type=_names,
         help="agents to show, own or published, in this order; the first is set against the "
         "reference; by default all own ones and "
         f"{', '.join(baselines.DEFAULT_AGENTS)}; also published: "
@@ -44,64 +49,42 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
         "--games",
         nargs="+",
         type=_names,
-        help="games, or the sets paper55, paper6, all60, atari5; by default those of the own runs",
+        help=f"games, or the sets {', '.join(games.SETS)}; by default those of the own runs",
     )
-    add("--metric", choices=runs.METRICS, default="train", help="returns to compare")
+    add("--metric", choices=runs.METRICS, help="returns to compare")
     add(
         "--iteration",
         type=_iteration,
-        default="final",
         help="last iteration that counts: a number, 'common' for the last one that all runs have, "
         "or 'final' (default) for each run's own; scores average the last 10%% up to it",
     )
-    add("--reference", default=baselines.DQN, help="relative scores refer to this agent")
+    add("--reference", help="relative scores refer to this agent")
     add(
         "--baselines",
-        default=baselines.DOPAMINE,
         help="folder or http(s) address of Dopamine's baselines; default: its repository, "
         "downloaded once into your cache folder",
     )
     add(
         "--video_pinball_random",
         type=_video_pinball_random,
-        default=references.VIDEO_PINBALL_RANDOM,
-        help="random score of VideoPinball (default: %(default)s; other tables have 0.0)",
+        help=f"random score of VideoPinball (default: {references.VIDEO_PINBALL_RANDOM}; other "
+        "tables have 0.0)",
     )
-    add(
-        "--repetitions",
-        type=shell.at_least(1),
-        default=2000,
-        help="bootstrap (default: %(default)s)",
-    )
-    flags = parser.parse_args(arguments)
-    request = comparison.Request(
-        results_dir=flags.results_dir,
-        agents=_joined(flags.agents),
-        games=_joined(flags.games),
-        metric=flags.metric,
-        iteration=flags.iteration,
-        reference=flags.reference,
-        baselines=flags.baselines,
-        video_pinball_random=flags.video_pinball_random,
-        repetitions=flags.repetitions,
-    )
-    return request, flags.out
+    default = comparison.Request.repetitions
+    add("--repetitions", type=shell.at_least(1), help=f"bootstrap (default: {default})")
+    flags = vars(parser.parse_args(arguments))
+    for name in {"agents", "games"} & flags.keys():
+        flags[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(flags[name])))
+    out = flags.pop("out")
+    return comparison.Request(**flags), out
 
 
-def _names(text: str, comma: str = ",") -> list[str]:
-    names = [name.strip() for name in re.split(comma, text) if name.strip()]
+def _names(text: str) -> list[str]:
+    # A setting of a scan has commas of its own: log_dqn/gamma=0.84,c=0.5.
+    names = [name.strip() for name in re.split(r",(?![^,/]*=)", text) if name.strip()]
     if not names:
         raise argparse.ArgumentTypeError(f"{text!r} holds no name")
     return names
-
-
-def _agents(text: str) -> list[str]:
-    # A setting of a scan has commas of its own: log_dqn/gamma=0.84,c=0.5.
-    return _names(text, comma=r",(?![^,/]*=)")
-
-
-def _joined(parts: list[list[str]] | None) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(name for part in parts for name in part)) if parts else None
 
 
 def _iteration(text: str) -> int | str:

@@ -7,16 +7,9 @@ import argparse
 import os
 import pathlib
 import sys
-import tempfile
-from typing import NoReturn
 
 from log_dqn.linear import experiments, figures
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        # One line, without the usage.
-        raise ValueError(message)
+from log_dqn.program import shell
 
 
 def _cores() -> int:
@@ -28,63 +21,54 @@ def _cores() -> int:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Returns the command line's options; raises ValueError where one is not allowed."""
-    parser = _Parser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", required=True, help="folder for the files")
+    parser = shell.Parser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("--out", required=True, help="folder for the files")
     names = list(experiments.EXPERIMENTS)
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", default=names, help=f"among {', '.join(names)}"
-    )
-    parser.add_argument("--runs", type=int, default=1, help="independent runs (default 1)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
-    parser.add_argument("--jobs", type=int, default=_cores(), help="threads (default: all cores)")
-    parser.add_argument(
-        "--gammas",
-        type=float,
-        nargs="+",
-        metavar="GAMMA",
-        default=experiments.GAMMAS,
-        help="discount factors of the chain scans",
-    )
-    parser.add_argument(
-        "--constant-step-sizes",
-        action="store_true",
-        help="in the chain scans, no annealing from 1 over the first 10,000 sweeps",
-    )
-    options = parser.parse_args(arguments)
-    if not options.out:
+    add("--only", nargs="+", metavar="NAME", default=names, help=f"among {', '.join(names)}")
+    add("--runs", type=int, default=1, help="independent runs (default 1)")
+    add("--seed", type=int, default=0, help="random seed (default 0)")
+    add("--jobs", type=int, default=_cores(), help="threads (default: all cores)")
+    gammas = "discount factors of the chain scans"
+    default = experiments.GAMMAS
+    add("--gammas", type=float, nargs="+", metavar="GAMMA", default=default, help=gammas)
+    constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
+    add("--constant-step-sizes", action="store_true", help=constant)
+    flags = parser.parse_args(arguments)
+    if not flags.out:
         raise ValueError("argument --out: the folder's name is empty")
-    options.out = pathlib.Path(options.out)
-    for name in options.only:
+    flags.out = pathlib.Path(flags.out)
+    for name in flags.only:
         if name not in names:
             raise ValueError(f"unknown figure {name}; the figures are {', '.join(names)}")
-    return options
+    return flags
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the experiments and writes their figures."""
-    options = parse(arguments)
-    settings = experiments.Settings(
-        runs=options.runs,
-        seed=options.seed,
-        jobs=options.jobs,
-        gammas=tuple(sorted(set(options.gammas))),
-        annealed=not options.constant_step_sizes,
+    flags = parse(arguments)
+    options = experiments.Options(
+        runs=flags.runs,
+        seed=flags.seed,
+        jobs=flags.jobs,
+        gammas=tuple(sorted(set(flags.gammas))),
+        annealed=not flags.constant_step_sizes,
         progress=True,
     )
     # Before the work, not after it: can everything be computed, and the results be written?
-    if "chain_log" in options.only:
-        experiments.check_log_gammas(settings)
-    options.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=options.out):
-        pass
-    for name in dict.fromkeys(options.only):
-        figures.write(name, experiments.EXPERIMENTS[name](settings), options.out)
+    if "chain_log" in flags.only:
+        experiments.check_log_gammas(options)
+    shell.check_writable("out", str(flags.out))
+    flags.out.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(flags.only):
+        figures.write(name, experiments.EXPERIMENTS[name](options), flags.out)
 
 
 if __name__ == "__main__":
     try:
         main()
     except (ValueError, OSError) as error:
-        sys.exit(f"linear_figures: {error}")
+        shell.print_error("linear_figures", error)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit("linear_figures: stopped")

@@ -1,7 +1,7 @@
 """Plays a trained TensorFlow agent and films the screen beside the values of its actions.
 
 Example:
-    python scripts/film.py --run=results/log_dqn/Pong/0 --out=pong.mp4
+    python scripts/play.py --run=results/log_dqn/Pong/0 --out=pong.mp4
 """
 
 import argparse
@@ -25,9 +25,7 @@ SUFFIXES = (".mp4", ".gif")
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Returns the run, the film's path, the longest episode and the seed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = shell.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=pathlib.Path, required=True, help="folder of the run")
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
     parser.add_argument(

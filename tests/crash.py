@@ -82,8 +82,12 @@ def outcome(base_dir: pathlib.Path) -> dict[str, Any]:
             for key, values in statistics.items()
             if "_episode_" in key
         },
-        # The rest of the state holds how fast the machine was.
-        **{name: file for name, file in manifest["files"].items() if name != "state.pickle"},
+        # The log and the collector hold how fast the machine was.
+        **{
+            name: file
+            for name, file in manifest["files"].items()
+            if name not in ("log.json", "collector.json")
+        },
     }
 
 

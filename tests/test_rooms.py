@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 
 import pytest
 
@@ -62,7 +63,7 @@ def forbidden(package, rooms):
         found += [
             f"{path.relative_to(package)}: {name}"
             for name in imported(path, package)
-            if name.split(".")[1] not in {room, *rooms[room]}
+            if name.split(".")[1] not in {room, "__version__", *rooms[room]}
         ]
     return found
 
@@ -90,6 +91,16 @@ def test_entry_points_are_imported_by_nothing():
 
 def test_the_root_is_small():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
+
+
+def test_the_run_folder_alone_spells_its_names():
+    names = re.compile(r"[\"'/](operative_config\.gin|checkpoints|metrics)[\"'/]")
+    spelt = {
+        room_of(path, PACKAGE)
+        for path in PACKAGE.rglob("*.py")
+        if names.search(path.read_text(encoding="utf-8"))
+    }
+    assert spelt == {"run_folder"}
 
 
 @pytest.mark.parametrize(

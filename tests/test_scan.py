@@ -3,6 +3,7 @@ import pathlib
 import pytest
 
 from log_dqn import scan
+from log_dqn.run_folder import layout
 
 
 def test_the_grid_is_the_product_in_the_order_of_the_options():
@@ -22,12 +23,12 @@ def test_no_scan_is_one_setting_without_a_folder():
     assert setting == ("", {})
     assert setting.gin_bindings() == []
     root = pathlib.Path("results")
-    assert str(scan.run_folder(root, "dqn", setting, "Pong", 2)) == "results/dqn/Pong/2"
+    assert str(layout.run_dir(root, "dqn", setting.name, "Pong", 2)) == "results/dqn/Pong/2"
 
 
 def test_a_setting_has_its_own_folder():
     (setting,) = scan.parse(["LogDQNAgent.gamma=0.84"])
-    folder = scan.run_folder(pathlib.Path("results"), "log_dqn", setting, "Pong", 1)
+    folder = layout.run_dir(pathlib.Path("results"), "log_dqn", setting.name, "Pong", 1)
     assert folder == pathlib.Path("results/log_dqn/gamma=0.84/Pong/1")
 
 

@@ -123,8 +123,10 @@ def test_dqn(tmp_path, capsys):
 WRONG = [
     (["--games=Pang"], "unknown game 'Pang'"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
-    (["--seeds=0"], "seeds is 0; it must be a whole number from 1 to 1000"),
-    (["--seeds=1000000000"], "seeds is 1000000000; it must be a whole number from 1 to 1000"),
+    (["--seeds=0"], "seeds is '0'; it must be N or A-B, with seeds from 1"),
+    (["--seeds=6-2"], "seeds is '6-2'; it must be N or A-B"),
+    (["--seeds=-3"], "seeds is '-3'; it must be N or A-B"),
+    (["--seeds=1000000000"], "and at most 1000 of them"),
     (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
     (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
@@ -201,7 +203,7 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
         def stop(self, number):
             pass
 
-    monkeypatch.setattr(training, "Job", Job)
+    monkeypatch.setattr(training, "HostJob", Job)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
     ((job_runs, protocol, problem, _, found, checkpoint_replay, on_host, runs_per_call),) = jobs
     assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
@@ -287,8 +289,8 @@ def test_sigterm_stops_and_the_command_goes_on(tmp_path):
 def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tmp_path):
     # Only JAX, optax, gin, numpy, tqdm and ale-py (with gymnasium, which it imports).
     absent = (
-        "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard", "zstandard",
-        "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
+        "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard",
+        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
     )  # fmt: skip
     code = (
         "import sys\n"

@@ -134,7 +134,7 @@ def _shape_and_dtype(stack: np.ndarray) -> tuple[tuple[int, ...], str]:
 
 def _stack_of(data: bytes, like: tuple[tuple[int, ...], str], packed: bool) -> np.ndarray:
     """Makes a frame stack of a shape and dtype as it was stored."""
-    shape, dtype = like
+    shape, dtype = tuple(like[0]), like[1]
     raw = np.frombuffer(data, np.uint8)
     if not packed:
         return raw.view(dtype).reshape(shape)

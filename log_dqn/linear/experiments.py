@@ -1,13 +1,13 @@
 """The data of each figure: one function an experiment, which returns a table.
 
-An experiment is a pure function of its settings and the seed. Independent runs go to threads (the
-kernels hold no lock), each with its own random generator, so that neither the number of
-threads nor what else is run changes a number.
+An experiment is a pure function of its options, which hold the seed. Independent runs go to
+threads (the kernels hold no lock), each with its own random generator, so that neither the number
+of threads nor what else is run changes a number.
 """
 
 import concurrent.futures
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tqdm
@@ -36,7 +36,7 @@ class Table:
 
     Attributes:
         columns: names of the columns.
-        rows: one tuple a row: the settings, then what was measured, as means over the runs
+        rows: one tuple a row: what was varied, then what was measured, as means over the runs
             unless the experiment says otherwise.
         runs: the values of the last columns before averaging, by row and run, for confidence
             bands; shape (rows, averaged columns, runs), or None where nothing is random.
@@ -46,10 +46,20 @@ class Table:
     rows: list[tuple]
     runs: np.ndarray | None = None
 
+    def column(self, name: str) -> list:
+        """Returns the values of one column."""
+        return [row[self.columns.index(name)] for row in self.rows]
+
+    def where(self, name: str, *values: object) -> "Table":
+        """Returns the rows that have one of `values` in the column `name`."""
+        kept = [i for i, value in enumerate(self.column(name)) if value in values]
+        runs = None if self.runs is None else self.runs[kept]
+        return Table(self.columns, [self.rows[i] for i in kept], runs)
+
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """How the learning experiments are run.
+class Options:
+    """How the experiments are run.
 
     Attributes:
         runs: independent runs of each setting, 1 or more.
@@ -92,9 +102,8 @@ class Settings:
         """Returns the schedule of a step-size of the chain scans."""
         return schedules.geometric(final, ANNEALING) if self.annealed else schedules.constant(final)
 
-    def map(self, name: str, function: Callable, arguments: Iterable[tuple]) -> list:
+    def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
-        arguments = list(arguments)
         with (
             concurrent.futures.ThreadPoolExecutor(self.jobs) as pool,
             tqdm.tqdm(total=len(arguments), desc=name, disable=not self.progress) as bar,
@@ -107,6 +116,12 @@ class Settings:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+
+    def runs_of(self, name: str, function: Callable, cells: Sequence[tuple]) -> np.ndarray:
+        """Returns function(*cell, run) for every cell and run, shape (cells, ..., runs)."""
+        results = self.map(name, function, [(*c, run) for c in cells for run in range(self.runs)])
+        array = np.array(results)
+        return np.moveaxis(array.reshape(len(cells), self.runs, *array.shape[1:]), 1, -1)
 
 
 def performance(measured_q: np.ndarray) -> np.ndarray:
@@ -128,78 +143,65 @@ def early_and_final(measured_q: np.ndarray) -> tuple[float, float]:
 Learn = Callable[[int, float, np.random.Generator], np.ndarray]
 
 
-def _scan(name: str, settings: Settings, variations: dict[str, Learn]) -> Table:
+def _scan(name: str, options: Options, variations: dict[str, Learn]) -> Table:
     """Runs each of `variations` for each tile width and discount factor.
 
     All variations see the same transitions, so that only what is varied tells them apart.
     """
-    learners = list(variations.values())
-    cells = [
-        (index, width, gamma)
-        for index in range(len(learners))
-        for width in WIDTHS
-        for gamma in settings.gammas
-    ]
+    cells = [(v, width, gamma) for v in variations for width in WIDTHS for gamma in options.gammas]
 
-    def run(index: int, width: int, gamma: float, run: int) -> tuple[float, float]:
-        rng = settings.rng(width, gamma, run)
-        return early_and_final(learners[index](width, gamma, rng))
+    def run(variation: str, width: int, gamma: float, run: int) -> tuple[float, float]:
+        rng = options.rng(width, gamma, run)
+        return early_and_final(variations[variation](width, gamma, rng))
 
-    results = settings.map(name, run, [(*c, i) for c in cells for i in range(settings.runs)])
-    runs = np.array(results).reshape(len(cells), settings.runs, 2).swapaxes(1, 2)
-    names = list(variations)
-    rows = [
-        (names[index], width, gamma, *map(float, means))
-        for (index, width, gamma), means in zip(cells, runs.mean(axis=2), strict=True)
-    ]
-    return Table(("variation", "width", "gamma", "early", "final"), rows, runs)
+    runs = options.runs_of(name, run, cells)
+    rows = [(*cell, *means) for cell, means in zip(cells, runs.mean(axis=2).tolist(), strict=True)]
+    columns: tuple[str, ...] = ("variation", "width", "gamma", "early", "final")
+    if len(variations) == 1:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    return Table(columns, rows, runs)
 
 
-def _without_variation(table: Table) -> Table:
-    return Table(table.columns[1:], [row[1:] for row in table.rows], table.runs)
-
-
-def _learn_regular(settings: Settings, chain: Chain, q_init: float = 0.0) -> Learn:
-    alphas = settings.step_sizes(ALPHA)
+def _learn_regular(options: Options, chain: Chain, q_init: float = 0.0) -> Learn:
+    alphas = options.step_sizes(ALPHA)
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
         return learning.regular(
-            chain, width, gamma, alphas, settings.sweeps, rng, MEASURE_EVERY, q_init
+            chain, width, gamma, alphas, options.sweeps, rng, MEASURE_EVERY, q_init
         )
 
     return learn
 
 
-def chain_regular(settings: Settings) -> Table:
+def chain_regular(options: Options) -> Table:
     """Regular Q-learning on the chain task (section 3.2)."""
-    learners = {"regular": _learn_regular(settings, Chain())}
-    return _without_variation(_scan("chain_regular", settings, learners))
+    return _scan("chain_regular", options, {"regular": _learn_regular(options, Chain())})
 
 
-def check_log_gammas(settings: Settings) -> None:
+def check_log_gammas(options: Options) -> None:
     """Raises ValueError if `chain_log` cannot be run at one of the discount factors."""
-    for gamma in settings.gammas:
+    for gamma in options.gammas:
         learning.mapping_unit(gamma, K)
 
 
-def chain_log(settings: Settings) -> Table:
+def chain_log(options: Options) -> Table:
     """Logarithmic Q-learning on the chain task (section 5).
 
     Raises:
         ValueError: if gamma^K is too small for a double at one of the discount factors.
     """
-    check_log_gammas(settings)
-    step_sizes = Schedules(settings.step_sizes(BETA_LOG), settings.step_sizes(BETA_REG))
+    check_log_gammas(options)
+    step_sizes = Schedules(options.step_sizes(BETA_LOG), options.step_sizes(BETA_REG))
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
         return learning.logarithmic(
-            Chain(), width, gamma, K, step_sizes, settings.sweeps, rng, MEASURE_EVERY
+            Chain(), width, gamma, K, step_sizes, options.sweeps, rng, MEASURE_EVERY
         )[0]
 
-    return _without_variation(_scan("chain_log", settings, {"log": learn}))
+    return _scan("chain_log", options, {"log": learn})
 
 
-def hypotheses(settings: Settings) -> Table:
+def hypotheses(options: Options) -> Table:
     """Regular Q-learning on the variations of the chain task of Appendix B.
 
     Pushing all values up by 100 and starting at 0 is, in exact arithmetic, the same as starting
@@ -207,18 +209,17 @@ def hypotheses(settings: Settings) -> Table:
     has no digits below 1e-14, while action gaps fall to 1e-33 at gamma = 0.1: computed as
     written, even the tabular representation fails at gamma = 0.6 and below, from rounding alone.
     """
+    times_100 = Chain(r_left=100.0, r_right=-100.0, largest_target=100.0)
     variations = {
-        "regular": _learn_regular(settings, Chain()),
-        "times 100": _learn_regular(
-            settings, Chain(r_left=100.0, r_right=-100.0, largest_target=100.0)
-        ),
-        "plus 100": _learn_regular(settings, Chain(), q_init=-100.0),
+        "regular": _learn_regular(options, Chain()),
+        "times 100": _learn_regular(options, times_100),
+        "plus 100": _learn_regular(options, Chain(), q_init=-100.0),
     }
-    return _scan("hypotheses", settings, variations)
+    return _scan("hypotheses", options, variations)
 
 
 # The kappa curves need no learning, hence many discount factors.
-FINE_GAMMAS = tuple(float(gamma) for gamma in np.linspace(0.1, 0.99, 90).round(2))
+FINE_GAMMAS = np.linspace(0.1, 0.99, 90).round(2).tolist()
 
 
 def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
@@ -231,14 +232,14 @@ def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
     return Table(("variant", "gamma", "kappa"), rows)
 
 
-def kappa_regular(settings: Settings) -> Table:
+def kappa_regular(options: Options) -> Table:
     """Action-gap deviation of the chain task in the ordinary space (section 3.2)."""
     return _kappa_table(
         lambda gamma: {"reg": action_gap.regular_gaps(*Chain().optimal_heads(gamma))}
     )
 
 
-def kappa_deterministic(settings: Settings) -> Table:
+def kappa_deterministic(options: Options) -> Table:
     """Action-gap deviation without slips and with r_R = 0, for several k (section 4.1)."""
 
     def gaps(gamma: float) -> dict[str, np.ndarray]:
@@ -252,7 +253,7 @@ def kappa_deterministic(settings: Settings) -> Table:
     return _kappa_table(gaps)
 
 
-def kappa_full(settings: Settings) -> Table:
+def kappa_full(options: Options) -> Table:
     """Action-gap deviation of the full chain task, k = 200 (section 4.3)."""
 
     def gaps(gamma: float) -> dict[str, np.ndarray]:
@@ -276,7 +277,7 @@ BETAS_REG = (1.0, 0.3, 0.1, 0.01)
 RMS_SWEEPS = 60_000
 
 
-def rms_error(settings: Settings) -> Table:
+def rms_error(options: Options) -> Table:
     """RMS error on the positive-reward chain, for several fixed beta_reg (section 4.2).
 
     Tabular, k = 200, with beta_log = 0.001 / beta_reg, so that the product is 0.001 as elsewhere.
@@ -287,19 +288,17 @@ def rms_error(settings: Settings) -> Table:
 
     def run(beta_reg: float, run: int) -> np.ndarray:
         step_sizes = Schedules(schedules.constant(ALPHA / beta_reg), schedules.constant(beta_reg))
-        rng = settings.rng(beta_reg, run)
+        rng = options.rng(beta_reg, run)
         q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, step_sizes, RMS_SWEEPS, rng)
         return rms(q, optimal)
 
-    cells = [(beta_reg, i) for beta_reg in BETAS_REG for i in range(settings.runs)]
-    results = np.array(settings.map("rms_error", run, cells))
-    runs = results.reshape(len(BETAS_REG), settings.runs, -1).swapaxes(1, 2)
+    runs = options.runs_of("rms_error", run, [(beta_reg,) for beta_reg in BETAS_REG])
     rows = [
-        (beta_reg, MEASURE_EVERY * (i + 1), float(value))
-        for beta_reg, curve in zip(BETAS_REG, runs.mean(axis=2), strict=True)
+        (beta_reg, MEASURE_EVERY * (i + 1), value)
+        for beta_reg, curve in zip(BETAS_REG, runs.mean(axis=2).tolist(), strict=True)
         for i, value in enumerate(curve)
     ]
-    return Table(("beta_reg", "sweep", "rms"), rows, runs.reshape(len(rows), 1, settings.runs))
+    return Table(("beta_reg", "sweep", "rms"), rows, runs.reshape(len(rows), 1, options.runs))
 
 
 def rms(measured_q: np.ndarray, optimal: np.ndarray) -> np.ndarray:
@@ -314,7 +313,7 @@ CONVERGENCE_SWEEPS = 200_000
 CONVERGENCE_EXPONENTS = {"all conditions": (0.3, 0.6), "beta_reg = 1": (0.9, 0.0)}
 
 
-def convergence(settings: Settings) -> Table:
+def convergence(options: Options) -> Table:
     """The theorem of Appendix A on the full chain task: RMS error of Q, and the error term.
 
     The last column is the largest |e_t| of all updates since the measurement before, divided by
@@ -325,54 +324,41 @@ def convergence(settings: Settings) -> Table:
     names = list(CONVERGENCE_EXPONENTS)
 
     def run(index: int, run: int) -> np.ndarray:
+        exponents = CONVERGENCE_EXPONENTS[names[index]]
         step_sizes = Schedules(
-            *(
-                schedules.polynomial(exponent, 1000, CONVERGENCE_SWEEPS)
-                for exponent in CONVERGENCE_EXPONENTS[names[index]]
-            )
+            *(schedules.polynomial(x, 1000, CONVERGENCE_SWEEPS) for x in exponents)
         )
-        rng = settings.rng(index, run)
+        rng = options.rng(index, run)
         q, ratios = learning.logarithmic(
             chain, 1, CONVERGENCE_GAMMA, K, step_sizes, CONVERGENCE_SWEEPS, rng, with_errors=True
         )
         return np.stack([rms(q, optimal), ratios], axis=1)
 
-    cells = [(index, i) for index in range(len(names)) for i in range(settings.runs)]
-    results = np.array(settings.map("convergence", run, cells))
-    n_measurements = results.shape[1]
-    runs = np.moveaxis(results.reshape(len(names), settings.runs, n_measurements, 2), 1, -1)
+    runs = options.runs_of("convergence", run, [(index,) for index in range(len(names))])
     rows = [
-        (
-            name,
-            MEASURE_EVERY * (i + 1),
-            float(runs[index, i, 0].mean()),
-            # Of a bound, the worst run counts.
-            float(runs[index, i, 1].max()),
-        )
-        for index, name in enumerate(names)
-        for i in range(n_measurements)
+        # Of a bound, the worst run counts.
+        (name, MEASURE_EVERY * (i + 1), float(error.mean()), float(ratio.max()))
+        for name, measured in zip(names, runs, strict=True)
+        for i, (error, ratio) in enumerate(measured)
     ]
     columns = ("schedule", "sweep", "rms", "largest_error_ratio")
-    return Table(columns, rows, runs.reshape(len(rows), 2, settings.runs))
+    return Table(columns, rows, runs.reshape(len(rows), 2, options.runs))
 
 
-def metric_gaps(settings: Settings) -> Table:
+def metric_gaps(options: Options) -> Table:
     """Performance of the optimal and the learned policy on tasks A, B and C (section 3.1)."""
-    gammas = [float(gamma) for gamma in np.linspace(0.01, 0.99, 99).round(2)]
-
-    def run(index: int) -> tuple[float, list[float]]:
-        return metric_gap.performance(metric_gap.TASKS[index], gammas)
-
-    results = settings.map("metric_gap", run, [(i,) for i in range(len(metric_gap.TASKS))])
+    gammas = np.linspace(0.01, 0.99, 99).round(2).tolist()
+    tasks = [(task, gammas) for task in metric_gap.TASKS]
+    results = options.map("metric_gap", metric_gap.performance, tasks)
     rows = [
         (task.name, gamma, best, f)
-        for task, (best, learned) in zip(metric_gap.TASKS, results, strict=True)
+        for (task, _), (best, learned) in zip(tasks, results, strict=True)
         for gamma, f in zip(gammas, learned, strict=True)
     ]
     return Table(("task", "gamma", "f_optimal", "f_learned"), rows)
 
 
-EXPERIMENTS: dict[str, Callable[[Settings], Table]] = {
+EXPERIMENTS: dict[str, Callable[[Options], Table]] = {
     "metric_gap": metric_gaps,
     "chain_regular": chain_regular,
     "chain_log": chain_log,

@@ -78,12 +78,10 @@ def with_intervals(table: Table) -> Table:
     """
     if table.runs is None or table.runs.shape[-1] < 2:
         return table
-    low, high = (np.clip(end, 0, 1) for end in confidence_interval(table.runs))
+    # By row, measure and end of the interval, whose order is that of the columns.
+    ends = np.clip(np.stack(confidence_interval(table.runs), axis=-1), 0, 1)
     columns = ("early_low", "early_high", "final_low", "final_high")
-    rows = [
-        (*row, *(float(x) for x in (low[i, 0], high[i, 0], low[i, 1], high[i, 1])))
-        for i, row in enumerate(table.rows)
-    ]
+    rows = [(*row, *own.ravel().tolist()) for row, own in zip(table.rows, ends, strict=True)]
     return Table(table.columns + columns, rows)
 
 
@@ -93,29 +91,20 @@ def _curves(
     series: str,
     x: str,
     y: str,
-    label: Callable[[object], str] = str,
-    where: dict[str, object] | None = None,
+    label: Callable[[Any], str] = str,
     markers: bool = True,
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> None:
     """Draws column y over column x, one curve for each value of the column `series`."""
-    columns = {name: i for i, name in enumerate(table.columns)}
-    chosen = [
-        i
-        for i, row in enumerate(table.rows)
-        if all(row[columns[name]] == value for name, value in (where or {}).items())
-    ]
-    values = list(dict.fromkeys(table.rows[i][columns[series]] for i in chosen))
-    for value, style in zip(values, STYLES, strict=False):
-        own = [i for i in chosen if table.rows[i][columns[series]] == value]
-        xs = [table.rows[i][columns[x]] for i in own]
+    for value, style in zip(dict.fromkeys(table.column(series)), STYLES, strict=False):
+        own = table.where(series, value)
+        xs = own.column(x)
         look = dict(style) if markers else {**style, "marker": None}
-        axes.plot(xs, [table.rows[i][columns[y]] for i in own], label=label(value), **look)
-        if table.runs is not None and table.runs.shape[-1] > 1:
+        axes.plot(xs, own.column(y), label=label(value), **look)
+        if own.runs is not None and own.runs.shape[-1] > 1:
             # The averaged columns are the last ones of the table.
-            averaged = columns[y] - (len(table.columns) - table.runs.shape[1])
-            low, high = confidence_interval(table.runs[own, averaged])
-            low, high = np.clip(low, *bounds), np.clip(high, *bounds)
+            averaged = table.columns.index(y) - len(table.columns)
+            low, high = np.clip(confidence_interval(own.runs[:, averaged]), *bounds)
             axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
@@ -137,9 +126,8 @@ def _chain(table: Table) -> Figure:
     return figure
 
 
-def _performance(axes: Axes, table: Table, y: str, where: dict | None = None) -> None:
-    label = "w = {}".format
-    _curves(axes, table, "width", "gamma", y, label, where, bounds=(0, 1))
+def _performance(axes: Axes, table: Table, y: str) -> None:
+    _curves(axes, table, "width", "gamma", y, "w = {}".format, bounds=(0, 1))
     axes.set_ylim(-0.04, 1.04)
     _discount_axis(axes)
 
@@ -154,7 +142,7 @@ def _hypotheses(table: Table) -> Figure:
     }
     for row, y in zip(grid, ("early", "final"), strict=True):
         for axes, (variation, title) in zip(row, titles.items(), strict=True):
-            _performance(axes, table, y, {"variation": variation})
+            _performance(axes, table.where("variation", variation), y)
             axes.label_outer()
             if y == "early":
                 axes.set_title(title, fontsize=9)
@@ -199,11 +187,10 @@ def _kappa_deterministic(table: Table) -> Figure:
 
 
 def _kappa_curves(axes: Axes, table: Table) -> None:
-    for variant in dict.fromkeys(row[0] for row in table.rows):
-        points = [row[1:] for row in table.rows if row[0] == variant]
-        axes.plot(
-            *zip(*points, strict=True), label=variant, **{"zorder": 3, **KAPPA_STYLES[variant]}
-        )
+    for variant in dict.fromkeys(table.column("variant")):
+        own = table.where("variant", variant)
+        look = {"zorder": 3, **KAPPA_STYLES[variant]}
+        axes.plot(own.column("gamma"), own.column("kappa"), label=variant, **look)
 
 
 def _rms_error(table: Table) -> Figure:
@@ -224,15 +211,9 @@ def _convergence(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 4.6), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     # About evenly spaced on the logarithmic axis.
-    sweeps = [row[1] for row in table.rows]
+    sweeps = table.column("sweep")
     spaced = np.geomspace(min(sweeps), max(sweeps), 100)
-    nearest = {min(sweeps, key=lambda sweep: abs(sweep - x)) for x in spaced}
-    kept = [i for i, sweep in enumerate(sweeps) if sweep in nearest]
-    table = Table(
-        table.columns,
-        [table.rows[i] for i in kept],
-        None if table.runs is None else table.runs[kept],
-    )
+    table = table.where("sweep", *(min(sweeps, key=lambda s: abs(s - x)) for x in spaced))
     labels = {
         "all conditions": r"all conditions ($\beta_{reg,t} \to 0$)",
         "beta_reg = 1": r"$\beta_{reg,t} = 1$",
@@ -240,19 +221,11 @@ def _convergence(table: Table) -> Figure:
     # The error ratio is the largest of all runs, not a mean with a band.
     ratios = Table(table.columns, table.rows)
     for axes, shown, y in ((top, table, "rms"), (bottom, ratios, "largest_error_ratio")):
-        _curves(
-            axes,
-            shown,
-            "schedule",
-            "sweep",
-            y,
-            lambda value: labels[str(value)],
-            markers=False,
-            bounds=(1e-9, np.inf),
-        )
+        bounds = (1e-9, np.inf)
+        _curves(axes, shown, "schedule", "sweep", y, labels.__getitem__, False, bounds)
         axes.set_xscale("log")
     top.set_yscale("log")
-    top.set_ylim(bottom=min(row[2] for row in table.rows) / 2)
+    top.set_ylim(bottom=min(table.column("rms")) / 2)
     top.set_ylabel(r"RMS error of $Q$")
     top.legend()
     bottom.axhline(1, color="0.4", linewidth=0.8)
@@ -268,18 +241,15 @@ def _metric_gap(table: Table) -> Figure:
     drawings, graphs = figure.subplots(2, 3, height_ratios=(1, 1.1))
     for drawing, graph, task in zip(drawings, graphs, metric_gap.TASKS, strict=True):
         _draw_task(drawing, task)
-        rows = [row for row in table.rows if row[0] == task.name]
-        gammas = [row[1] for row in rows]
-        graph.plot(gammas, [row[2] for row in rows], "k:", label=r"$\pi^*$", zorder=3)
+        own = table.where("task", task.name)
+        gammas, optimal, learned = map(own.column, ("gamma", "f_optimal", "f_learned"))
+        graph.plot(gammas, optimal, "k:", label=r"$\pi^*$", zorder=3)
         # Between two discount factors the policy, and with it F, changes at once.
-        graph.step(
-            gammas, [row[3] for row in rows], where="mid", color="#C00000", label=r"$\pi_l^*$"
-        )
+        graph.step(gammas, learned, where="mid", color="#C00000", label=r"$\pi_l^*$")
         graph.set_title(f"task {task.name}", fontsize=9)
         graph.set_xlabel(r"$\gamma$")
         graph.set_xlim(0, 1)
-        top = rows[0][2]
-        graph.set_ylim(-0.06 * top, 1.12 * top)
+        graph.set_ylim(-0.06 * optimal[0], 1.12 * optimal[0])
     graphs[0].set_ylabel("performance $F$")
     graphs[0].legend()
     return figure
@@ -287,42 +257,21 @@ def _metric_gap(table: Table) -> Figure:
 
 def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
     rows, columns = task.shape
-    for row in range(rows + 1):
-        axes.plot([0, columns], [row, row], color="0.75", linewidth=0.7)
-    for column in range(columns + 1):
-        axes.plot([column, column], [0, rows], color="0.75", linewidth=0.7)
+    axes.plot([0, columns], [range(rows + 1)] * 2, color="0.75", linewidth=0.7)
+    axes.plot([range(columns + 1)] * 2, [0, rows], color="0.75", linewidth=0.7)
     axes.plot(task.start[1] + 0.5, task.start[0] + 0.5, marker="D", color="#0072B2", markersize=7)
     for (row, column), reward in task.objects.items():
-        color = "#009E73" if reward > 0 else "#C00000"
-        axes.plot(
-            column + 0.5,
-            row + 0.5,
-            marker="o" if reward > 0 else "s",
-            color=color,
-            markeredgecolor=color if reward > 0 else "black",
-            markeredgewidth=1.6,
-            markersize=13 if reward > 0 else 12,
-        )
-        axes.text(
-            column + 0.5,
-            row + 0.47,
-            f"{reward:+g}".replace("-", "\N{MINUS SIGN}"),
-            color="white",
-            ha="center",
-            va="center",
-            fontsize=7,
-            fontweight="bold",
-        )
-    if task.wind:
-        for row in range(rows):
-            for column in range(columns):
-                if (row, column) != task.start and (row, column) not in task.objects:
-                    axes.annotate(
-                        "",
-                        (column + 0.25, row + 0.5),
-                        (column + 0.75, row + 0.5),
-                        arrowprops={"arrowstyle": "->", "color": "0.6"},
-                    )
+        look: dict[str, Any] = {"marker": "o", "color": "#009E73", "markersize": 13}
+        if reward < 0:
+            look = {"marker": "s", "color": "#C00000", "markersize": 12, "markeredgecolor": "black"}
+        axes.plot(column + 0.5, row + 0.5, markeredgewidth=1.6, **look)
+        text = f"{reward:+g}".replace("-", "\N{MINUS SIGN}")
+        font: dict[str, Any] = {"color": "white", "fontsize": 7, "fontweight": "bold"}
+        axes.text(column + 0.5, row + 0.47, text, ha="center", va="center", **font)
+    free = set(np.ndindex(task.shape)) - {task.start, *task.objects}
+    for row, column in sorted(free) if task.wind else ():
+        head, tail = (column + 0.25, row + 0.5), (column + 0.75, row + 0.5)
+        axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": "0.6"})
     axes.set_aspect("equal", anchor="S")
     axes.invert_yaxis()
     axes.axis("off")

@@ -52,17 +52,8 @@ def regular(
     """
     _check(width, gamma)
     measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
-    kernels.regular(
-        width,
-        float(gamma),
-        float(chain.p),
-        *_rewards(chain),
-        float(q_init),
-        alphas,
-        measure_every,
-        rng,
-        measured_q,
-    )
+    task = (width, float(gamma), *_task(chain))
+    kernels.regular(*task, float(q_init), alphas, measure_every, rng, measured_q)
     return measured_q
 
 
@@ -100,22 +91,11 @@ def logarithmic(
     """
     _check(width, gamma)
     mapping_unit(gamma, k)
-    n_measurements = sweeps // measure_every
-    measured_q = np.empty((n_measurements, chain.n_states, 2))
-    error_ratios = np.empty(n_measurements if with_errors else 0)
-    kernels.logarithmic(
-        width,
-        float(gamma),
-        float(k),
-        float(chain.p),
-        *_rewards(chain),
-        schedules.beta_log,
-        schedules.beta_reg,
-        measure_every,
-        rng,
-        measured_q,
-        error_ratios,
-    )
+    measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
+    error_ratios = np.empty(len(measured_q) if with_errors else 0)
+    task = (width, float(gamma), float(k), *_task(chain))
+    betas = (schedules.beta_log, schedules.beta_reg)
+    kernels.logarithmic(*task, *betas, measure_every, rng, measured_q, error_ratios)
     return measured_q, error_ratios
 
 
@@ -136,10 +116,10 @@ def mapping_unit(gamma: float, k: float) -> float:
     return gamma**k
 
 
-def _rewards(chain: Chain) -> tuple[np.ndarray, float]:
-    """Returns r_left, r_step and r_right, and the bound on targets."""
+def _task(chain: Chain) -> tuple[float, np.ndarray, float]:
+    """Returns p, the rewards r_left, r_step and r_right, and the bound on targets."""
     rewards = np.array([chain.r_left, chain.r_step, chain.r_right], dtype=float)
-    return rewards, float(chain.largest_target)
+    return float(chain.p), rewards, float(chain.largest_target)
 
 
 def _check(width: int, gamma: float) -> None:

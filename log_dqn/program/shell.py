@@ -2,9 +2,11 @@
 
 import argparse
 import contextlib
+import pathlib
 import re
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
@@ -77,6 +79,32 @@ def exit_at_signals() -> list[int]:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, exit_at_once)
     return signals
+
+
+def check_writable(option: str, folder: str) -> None:
+    """Checks that files can be written in a folder, and leaves nothing there.
+
+    Args:
+        option: the option that names the folder.
+        folder: the folder; it and its parents need not exist.
+
+    Raises:
+        ValueError: if it can't be made, or not be written in.
+    """
+    path = pathlib.Path(folder)
+    missing = [parent for parent in (path, *path.parents) if not parent.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"{option} is {folder!r}; it must be a folder that can be written ({error.strerror})"
+        ) from error
+    finally:
+        for made in missing:
+            with contextlib.suppress(OSError):
+                made.rmdir()
 
 
 def print_error(program: str, error: Exception) -> None:

@@ -2,16 +2,14 @@
 
 One JSON file a game holds the training returns of each agent, seed and iteration as rows
 {"Iteration": int, "Value": float, "Agent": str}, ordered by agent, then seed, then iteration.
-Where a game's file cannot be had, the final scores that travel with the package stand in.
+Where a game's file cannot be read, the final scores that travel with the package stand in.
 """
 
 import errno
 import hashlib
 import itertools
 import json
-import os
 import pathlib
-import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -22,7 +20,7 @@ import requests
 
 from log_dqn.games import GAMES, listing
 from log_dqn.results.references import read_table
-from log_dqn.results.runs import LARGEST_RETURN, Notify, Run
+from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 
 DOPAMINE = (
     "https://raw.githubusercontent.com/google/dopamine/"
@@ -52,7 +50,7 @@ class WrongContentError(ValueError):
     """A file is not one of Dopamine's published results."""
 
 
-def parse(text: str | bytes, game: str) -> list[Run]:
+def parse(text: str | bytes, game: str) -> list[LearningCurve]:
     """Splits the rows of one game's file into runs.
 
     Args:
@@ -80,7 +78,9 @@ def parse(text: str | bytes, game: str) -> list[Run]:
             if not curves or row["Iteration"] != len(curves[-1]):
                 raise WrongContentError(f"lacks iterations of {agent}")
             curves[-1].append(row["Value"])
-        runs += [Run(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)]
+        runs += [
+            LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
+        ]
     return runs
 
 
@@ -94,7 +94,7 @@ def _is_row(row: Any) -> bool:
     )
 
 
-def final_runs(games: Iterable[str]) -> list[Run]:
+def final_runs(games: Iterable[str]) -> list[LearningCurve]:
     """The final scores that travel with the package, as runs of which only the end is known.
 
     Returns:
@@ -108,7 +108,7 @@ def final_runs(games: Iterable[str]) -> list[Run]:
         if row["game"] in wanted:
             returns = np.full(LAST_ITERATION + 1, np.nan)
             returns[-1] = float(row["score"])
-            runs.append(Run(row["agent"], row["game"], row["seed"], returns))
+            runs.append(LearningCurve(row["agent"], row["game"], row["seed"], returns))
     return runs
 
 
@@ -119,36 +119,33 @@ def load(
     cache_dir: pathlib.Path | None = None,
     timeout: float = TIMEOUT,
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
-) -> list[Run]:
+) -> list[LearningCurve]:
     """Reads the published runs of some games.
 
     Args:
         source: a folder, or an http(s) address to whose end `/pong.json` is added.
-        games: the games, in Dopamine's spelling; those without published runs are passed over.
-        notify: is told of each file that cannot be had.
+        games: the games, in Dopamine's spelling; those without published runs are left out.
+        notify: is told of each file that cannot be read.
         cache_dir: where downloaded files are kept; the user's cache folder if None.
         timeout: seconds without a byte after which a download is given up.
         progress: wraps the list of games while it is worked through.
 
     Returns:
-        The runs of all agents in the files. For a game whose file cannot be had, `final_runs`.
+        The runs of all agents in the files. For a game whose file cannot be read, `final_runs`.
     """
     games = [game for game in games if game in GAMES]
-    fetch: Callable[[str], bytes]
     try:
-        if _is_address(source):
-            fetch = _Downloads(source, cache_dir, timeout).read
-        else:
-            fetch = _files_of(source)
+        is_address = _is_address(source)
+        read = _Downloads(source, cache_dir, timeout).read if is_address else _files_of(source)
     except OSError as error:
         where = "" if error.filename == source else f"{error.filename}: "
         notify(f"baselines from {source}: {where}{error.strerror}; {_FINAL}")
         return final_runs(games)
-    runs: list[Run] = []
+    runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
     for game in progress(games):
         try:
-            runs += parse(fetch(f"{game.lower()}.json"), game)
+            runs += parse(read(f"{game.lower()}.json"), game)
         except (OSError, ValueError) as error:
             failed.setdefault(_reason(error), []).append(game)
     for reason, names in failed.items():
@@ -166,7 +163,7 @@ def _files_of(source: str) -> Callable[[str], bytes]:
 def _is_address(source: str) -> bool:
     try:
         parts = urllib.parse.urlsplit(source)
-        _ = parts.port  # Raises for a port that is none.
+        _ = parts.port  # Raises for one that is not a number.
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -177,7 +174,7 @@ _FINAL = "the final scores that travel with the package are used"
 
 
 def _reason(error: Exception) -> str:
-    """Why one file could not be had, in words that don't name the file."""
+    """Why one file could not be read, in words that don't name the file."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, _NO_ANSWER):
@@ -186,65 +183,56 @@ def _reason(error: Exception) -> str:
         return "the download broke off"
     if isinstance(error, OSError):
         return str(error.strerror).lower()
-    return str(error)
+    if isinstance(error, WrongContentError):
+        return str(error)
+    return "is not the file that Dopamine published"  # A hash or a form that is not the right one.
 
 
-class _Downloads:
+class _Downloads(pooch.HTTPDownloader):
     """Files under one address, each downloaded once and kept whole or not at all.
 
-    Once the address doesn't answer it is asked no more; what is kept is still read.
+    Dopamine's own files are held against their published hashes, those of other addresses against
+    their form. An address that doesn't answer is asked no more; what is kept is still read.
     """
 
     def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:
-        self._address = address.rstrip("/")
-        self._folder = (cache_dir or pathlib.Path(pooch.os_cache("log_dqn"))) / (
-            "baselines-" + hashlib.sha256(self._address.encode()).hexdigest()[:12]
+        super().__init__(timeout=timeout)
+        address = address.rstrip("/")
+        folder = (cache_dir or pathlib.Path(pooch.os_cache("log_dqn"))) / (
+            "baselines-" + hashlib.sha256(address.encode()).hexdigest()[:12]
         )
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._downloader = pooch.HTTPDownloader(timeout=timeout)
+        folder.mkdir(parents=True, exist_ok=True)
+        hashes = {row["file"]: row["sha256"] for row in read_table("baseline_files.csv")}
+        self._kept = pooch.create(
+            folder,
+            base_url=f"{address}/",
+            registry=hashes if address == DOPAMINE else dict.fromkeys(hashes),
+        )
         self._silent: Exception | None = None
-        self._hashes: dict[str, str] = {}
-        if self._address == DOPAMINE:
-            table = read_table("baseline_files.csv")
-            self._hashes = {row["file"]: row["sha256"] for row in table}
+        pooch.get_logger().setLevel("ERROR")
 
     def read(self, name: str) -> bytes:
-        """Returns a file's content, downloading and checking it if it is not in the cache."""
-        kept = self._folder / name
-        if not self._is_right(kept, name):
-            if self._silent is not None:
-                raise self._silent
-            try:
-                self._download(name)
-            except _NO_ANSWER as error:
-                self._silent = error
-                raise
-        return kept.read_bytes()
+        """Returns a file's content, downloading it if it is not in the cache or damaged there."""
+        kept = self._kept.abspath / name
+        if self._kept.registry[name] is None and kept.exists() and not _has_right_form(kept):
+            kept.unlink()
+        return pathlib.Path(self._kept.fetch(name, downloader=self)).read_bytes()
 
-    def _download(self, name: str) -> None:
-        pooch.get_logger().setLevel("ERROR")
-        with tempfile.TemporaryDirectory(dir=self._folder, prefix="download-") as aside:
-            path = pathlib.Path(
-                pooch.retrieve(
-                    f"{self._address}/{name}",
-                    known_hash=None,
-                    fname=name,
-                    path=aside,
-                    downloader=self._downloader,
-                )
-            )
-            if not self._is_right(path, name):
-                raise WrongContentError("is not the file that Dopamine published")
-            os.replace(path, self._folder / name)
-
-    def _is_right(self, path: pathlib.Path, name: str) -> bool:
-        """Whether a file has the published hash, or, at other addresses, the right form."""
-        if not path.exists():
-            return False
-        if name in self._hashes:
-            return pooch.file_hash(str(path)) == self._hashes[name]
+    def __call__(self, url: str, output_file: Any, pooch: Any, check_only: bool = False) -> None:
+        """Downloads a file for pooch; see `pooch.HTTPDownloader`."""
+        if self._silent is not None:
+            raise self._silent
         try:
-            parse(path.read_bytes(), game="")
-        except WrongContentError:
-            return False
-        return True
+            super().__call__(url, output_file, pooch, check_only)
+        except _NO_ANSWER as error:
+            self._silent = error
+            raise
+        if not _has_right_form(pathlib.Path(output_file)):
+            raise ValueError(url)
+
+
+def _has_right_form(path: pathlib.Path) -> bool:
+    try:
+        return bool(parse(path.read_bytes(), game=""))
+    except WrongContentError:
+        return False

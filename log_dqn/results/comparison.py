@@ -3,17 +3,19 @@
 import dataclasses
 import math
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from log_dqn import games
-from log_dqn.results import baselines, runs, scores
+from log_dqn.results import baselines, gamma_scan, runs, scores
 from log_dqn.results import references as tables
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
+from log_dqn.results.runs import LearningCurve, Notify
+from log_dqn.results.scores import Score
 
-Progress = Callable[[str, Sequence], Iterable]
+ShowProgress = Callable[[str, Sequence], Iterable]
 """Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
 
 
@@ -73,8 +75,8 @@ class Comparison:
     agents: list[str]
     own_agents: list[str]
     games: list[str]
-    runs: list[runs.Run]
-    scores: list[scores.Score]
+    runs: list[LearningCurve]
+    scores: list[Score]
     common_games: list[str]
     main: str | None
     last_iteration: int | None
@@ -87,17 +89,24 @@ class Comparison:
             return score * math.nan
         return scores.human_normalised(score, *self.references[game])
 
+    def scores_of(self, agent: str) -> list[Score]:
+        """An agent's scores."""
+        return [score for score in self.scores if score.agent == agent]
+
     def mean_scores(self, agent: str) -> dict[str, float]:
         """An agent's score on each of its games, averaged over seeds."""
         by_game: dict[str, list[float]] = {}
-        for score in self.scores:
-            if score.agent == agent:
-                by_game.setdefault(score.game, []).append(score.score)
+        for score in self.scores_of(agent):
+            by_game.setdefault(score.game, []).append(score.score)
         return {game: float(np.mean(values)) for game, values in by_game.items()}
 
-    def curve_length(self, agent: str) -> int:
-        """Iterations that all of an agent's runs on the common games have."""
-        return min(_lengths(self.runs, agent, self.common_games))
+    def curve_lengths(self, agent: str) -> list[int]:
+        """The numbers of iterations of an agent's runs on the common games."""
+        return [
+            len(run.returns)
+            for run in self.runs
+            if run.agent == agent and run.game in self.common_games
+        ]
 
     def relative(self) -> dict[str, float]:
         """Performance of the main agent relative to the reference on each game that both have."""
@@ -111,7 +120,7 @@ class Comparison:
         }
 
 
-def compare(request: Request, notify: runs.Notify, progress: Progress) -> Comparison:
+def compare(request: Request, notify: Notify, progress: ShowProgress) -> Comparison:
     """Reads everything that was asked for and scores it.
 
     Args:
@@ -132,6 +141,47 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         notices.append(line)
         notify(line)
 
+    own, published = _read(request, note, progress)
+    agents = _agents(request, own)
+    chosen = [run for run in own + published if run.agent in agents]
+    for agent in agents:
+        if not any(run.agent == agent for run in chosen):
+            note(f"{agent}: no runs, own or published, on the games compared; left out")
+    last = _last_iteration(request.iteration, chosen, note)
+    references = tables.references(request.video_pinball_random)
+    scored = _scored(chosen, last, references)
+    if not scored:
+        raise ValueError(
+            f"--iteration={request.iteration}: nothing to compare; none of the {len(chosen)} runs "
+            "has scores there"
+        )
+    kept = [run for run, _ in scored]
+    agents = [agent for agent in agents if any(run.agent == agent for run in kept)]
+    others = [agent for agent in agents if agent != request.reference]
+    played = [{r.game for r in kept if r.agent == agent} & references.keys() for agent in agents]
+    compared = Comparison(
+        request=request,
+        references=references,
+        agents=agents,
+        own_agents=[agent for agent in agents if any(run.agent == agent for run in own)],
+        games=sorted({run.game for run in kept}),
+        runs=kept,
+        scores=[score for _, score in scored],
+        common_games=sorted(set.intersection(*played)),
+        main=others[0] if others and request.reference in agents else None,
+        last_iteration=last,
+        notices=notices,
+        own_runs_failed=request.results_dir is not None and not own,
+    )
+    for line in _remarks(compared, chosen):
+        note(line)
+    return compared
+
+
+def _read(
+    request: Request, note: Notify, progress: ShowProgress
+) -> tuple[list[LearningCurve], list[LearningCurve]]:
+    """Reads own and published runs; none of the former bears the name of a published agent."""
     wanted_games = games.select(request.games) if request.games else None
     own = _own_runs(request, wanted_games, note, progress)
     if wanted_games is None:
@@ -144,66 +194,16 @@ def compare(request: Request, notify: runs.Notify, progress: Progress) -> Compar
         progress=lambda items: progress("Published baselines", items),
     )
     taken = _published_names() | {run.agent for run in published}
-    own = _with_other_names(own, taken, note)
-    _refuse_unknown(request, taken | {_own_name(a, taken) for a in _folders(request.results_dir)})
-    # LogDQN first: unless told otherwise, it is what is set against the reference.
-    own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
-    agents = list(request.agents or (*own_agents, *baselines.DEFAULT_AGENTS))
-    agents = list(dict.fromkeys([*agents, request.reference]))
-    chosen = [run for run in own + published if run.agent in agents]
-    for agent in agents:
-        if not any(run.agent == agent for run in chosen):
-            note(f"{agent}: no runs, own or published, on the games compared; left out")
-    references = tables.references(request.video_pinball_random)
-    last = _last_iteration(request.iteration, chosen, note)
-    scored, kept = [], []
-    for run in chosen:
-        score = scores.final_score(run.returns, last)
-        if math.isnan(score):
-            continue
-        kept.append(run)
-        iteration = len(run.returns) - 1 if last is None else last
-        reference = references.get(run.game)
-        hns = scores.human_normalised(score, *reference) if reference else math.nan
-        scored.append(scores.Score(run.game, run.agent, run.seed, iteration, score, hns))
-    if not scored:
-        raise ValueError(
-            f"--iteration={request.iteration}: nothing to compare; none of the {len(chosen)} runs "
-            "has scores there"
-        )
-    _note_left_out(chosen, kept, last, note)
-    agents = [agent for agent in agents if any(s.agent == agent for s in scored)]
-    sources = {agent in own_agents for agent in agents}
-    if request.metric == "eval" and sources == {True, False}:
-        note("published baselines are training returns; own runs are evaluation returns here")
-    if last is None:
-        _note_unequal_iterations(agents, scored, note)
-    for game in sorted({s.game for s in scored} - references.keys()):
-        note(f"{game}: no human scores; it is in no aggregate and no relative score")
-    common = _common_games(agents, scored, references, note)
-    _note_cut_curves(agents, kept, common, note)
-    for line in gamma_settings(kept, scored)[2]:
-        note(line)
-    others = [agent for agent in agents if agent != request.reference]
-    return Comparison(
-        request=request,
-        references=references,
-        agents=agents,
-        own_agents=[agent for agent in agents if agent in own_agents],
-        games=sorted({score.game for score in scored}),
-        runs=kept,
-        scores=scored,
-        common_games=common,
-        main=others[0] if others and request.reference in agents else None,
-        last_iteration=last,
-        notices=notices,
-        own_runs_failed=request.results_dir is not None and not own,
-    )
+    for agent in sorted({run.agent for run in own} & taken):
+        note(f"{agent}: own runs of this name are shown as '{_own_name(agent, taken)}'")
+    own_folders = {agent for agent, *_ in _found(request.results_dir)}
+    _refuse_unknown(request, taken | {_own_name(agent, taken) for agent in own_folders})
+    return [run._replace(agent=_own_name(run.agent, taken)) for run in own], published
 
 
 def _own_runs(
-    request: Request, wanted_games: list[str] | None, note: runs.Notify, progress: Progress
-) -> list[runs.Run]:
+    request: Request, wanted_games: list[str] | None, note: Notify, progress: ShowProgress
+) -> list[LearningCurve]:
     if request.results_dir is None:
         return []
     try:
@@ -238,18 +238,6 @@ def _own_name(agent: str, taken: set[str]) -> str:
     return agent
 
 
-def _with_other_names(own: list[runs.Run], taken: set[str], note: runs.Notify) -> list[runs.Run]:
-    """Renames own agents that are called as a published one is."""
-    for agent in sorted({run.agent for run in own} & taken):
-        note(f"{agent}: own runs of this name are shown as '{_own_name(agent, taken)}'")
-    return [run._replace(agent=_own_name(run.agent, taken)) for run in own]
-
-
-def _folders(results_dir: pathlib.Path | None) -> list[str]:
-    """The agents that have runs in a results folder; none if it cannot be read."""
-    return sorted({agent for agent, *_ in _found(results_dir)})
-
-
 def _games_of(results_dir: pathlib.Path | None) -> list[str]:
     """The published games that a results folder has runs of, or else the paper's 55."""
     found = {games.canonical(folder) for _, folder, *_ in _found(results_dir)}
@@ -257,6 +245,7 @@ def _games_of(results_dir: pathlib.Path | None) -> list[str]:
 
 
 def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
+    """The runs of a results folder; none if it cannot be read."""
     try:
         return runs.find_runs(results_dir) if results_dir else []
     except (OSError, ValueError):
@@ -280,134 +269,111 @@ def _refuse_unknown(request: Request, known: set[str]) -> None:
             )
 
 
-def _last_iteration(iteration: int | str, chosen: list[runs.Run], note: runs.Notify) -> int | None:
+def _agents(request: Request, own: list[LearningCurve]) -> list[str]:
+    """The agents asked for, with the reference."""
+    # LogDQN first: unless told otherwise, it is what is set against the reference.
+    own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
+    wanted = request.agents or (*own_agents, *baselines.DEFAULT_AGENTS)
+    return list(dict.fromkeys([*wanted, request.reference]))
+
+
+def _last_iteration(iteration: int | str, chosen: list[LearningCurve], note: Notify) -> int | None:
     if iteration == "final":
         return None
-    if iteration == "common" and chosen:
-        shortest = min(chosen, key=lambda run: len(run.returns))
-        last = len(shortest.returns) - 1
-        note(
-            f"the common iteration is {last} "
-            f"(set by {shortest.agent}/{shortest.game}/{shortest.seed})"
-        )
-        return last
-    return 0 if iteration == "common" else int(iteration)
+    if iteration != "common":
+        return int(iteration)
+    if not chosen:
+        return 0
+    shortest = min(chosen, key=lambda run: len(run.returns))
+    last = len(shortest.returns) - 1
+    note(f"the common iteration is {last} (set by {'/'.join(shortest[:3])})")
+    return last
 
 
-def _lengths(chosen: list[runs.Run], agent: str, common_games: list[str]) -> list[int]:
-    return [len(r.returns) for r in chosen if r.agent == agent and r.game in common_games]
+def _scored(
+    chosen: list[LearningCurve], last: int | None, references: dict[str, tables.Reference]
+) -> list[tuple[LearningCurve, Score]]:
+    """The runs that have a score at the last iteration that counts, each with its score."""
+    scored = []
+    for run in chosen:
+        score = scores.final_score(run.returns, last)
+        if not math.isnan(score):
+            iteration = len(run.returns) - 1 if last is None else last
+            reference = references.get(run.game)
+            hns = scores.human_normalised(score, *reference) if reference else math.nan
+            scored.append((run, Score(run.game, run.agent, run.seed, iteration, score, hns)))
+    return scored
 
 
-def _note_cut_curves(
-    agents: list[str], kept: list[runs.Run], common_games: list[str], note: runs.Notify
-) -> None:
-    for agent in agents if common_games else []:
-        lengths = _lengths(kept, agent, common_games)
+def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]:
+    """What is missing or unequal in a comparison, a line each."""
+    yield from _left_out(compared, chosen)
+    own_and_published = 0 < len(compared.own_agents) < len(compared.agents)
+    if compared.request.metric == "eval" and own_and_published:
+        yield "published baselines are training returns; own runs are evaluation returns here"
+    if compared.last_iteration is None:
+        yield from _unequal_iterations(compared)
+    for game in compared.games:
+        if game not in compared.references:
+            yield f"{game}: no human scores; it is in no aggregate and no relative score"
+    yield from _unequal_games_and_seeds(compared)
+    for agent in compared.agents if compared.common_games else []:
+        lengths = compared.curve_lengths(agent)
         if min(lengths) < max(lengths):
-            note(
+            yield (
                 f"{agent}: its mean and median curves stop at iteration {min(lengths) - 1}, the "
                 f"last one that all its runs have (the longest run ends at {max(lengths) - 1})"
             )
+    yield from gamma_scan.participants(compared.runs, compared.scores)[2]
 
 
-GammaSettings = dict[str, tuple[str, float]]
-"""For each agent its class and its discount factor."""
+def _left_out(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]:
+    kept = {run[:3] for run in compared.runs}
+    left_out: dict[str, list[str]] = {}
+    for run in chosen:
+        if run[:3] not in kept:
+            left_out.setdefault(run.agent, []).append(run.game)
+    for agent, where in left_out.items():
+        yield (
+            f"{agent}: {len(where)} runs have no scores at iteration {compared.last_iteration}; "
+            f"left out ({games.listing(sorted(set(where)))})"
+        )
 
 
-def gamma_settings(
-    kept: list[runs.Run], scored: list[scores.Score]
-) -> tuple[GammaSettings, list[str], list[str]]:
-    """Finds the agents that take part in a scan of discount factors (Appendix C).
-
-    A run's discount factor and its agent's class come from its gin configuration; the published
-    DQN has gamma 0.99.
-
-    Returns:
-        The agents with one discount factor that have scores on all the games; the games: those
-        of the paper's six on which any agent has scores; and a line for each agent that is left
-        out, if it is one of a scan.
-    """
-    lines = []
-    gammas: dict[str, set[float]] = {}
-    settings: GammaSettings = {}
-    for run in kept:
-        if run.gamma is not None:
-            gammas.setdefault(run.agent, set()).add(run.gamma)
-            settings[run.agent] = (str(run.agent_class), run.gamma)
-    for agent, its in gammas.items():
-        if len(its) > 1:
-            listed = ", ".join(f"{gamma:g}" for gamma in sorted(its))
-            lines.append(
-                f"{agent}: its runs have different discount factors ({listed}) and are averaged "
-                "as one agent's; it is not in the gamma figure"
-            )
-            del settings[agent]
-    scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
-    if any(score.agent == baselines.DQN for score in scored):
-        settings[baselines.DQN] = (baselines.DQN, 0.99)
-    six = sorted({score.game for score in scored} & set(games.PAPER6))
-    for agent in list(settings):
-        missing = sorted(set(six) - {score.game for score in scored if score.agent == agent})
-        if missing:
-            del settings[agent]
-            if scan:
-                lines.append(
-                    f"{agent}: not in the gamma figure; no scores on {games.listing(missing)}"
-                )
-    return settings, six, lines
-
-
-def _note_left_out(
-    chosen: list[runs.Run], kept: list[runs.Run], last: int | None, note: runs.Notify
-) -> None:
-    kept_ids = {id(run) for run in kept}
-    for agent in dict.fromkeys(run.agent for run in chosen):
-        left_out = [r for r in chosen if r.agent == agent and id(r) not in kept_ids]
-        if left_out:
-            where = sorted({run.game for run in left_out})
-            note(
-                f"{agent}: {len(left_out)} runs have no scores at iteration {last}; left out "
-                f"({games.listing(where)})"
-            )
-
-
-def _note_unequal_iterations(
-    agents: list[str], scored: list[scores.Score], note: runs.Notify
-) -> None:
-    ends = {a: sorted(s.iteration for s in scored if s.agent == a) for a in agents}
-    longest = max(end[-1] for end in ends.values())
+def _unequal_iterations(compared: Comparison) -> Iterator[str]:
+    ends = {a: [s.iteration for s in compared.scores_of(a)] for a in compared.agents}
+    longest = max(map(max, ends.values()))
     for agent, end in ends.items():
         # 198 and 199 (published and own full runs) are as good as equal.
-        if end[0] + 1 < 0.95 * (longest + 1):
-            span = f"{end[0]} to {end[-1]}" if end[0] != end[-1] else f"{end[0]}"
-            note(
-                f"{agent}: its runs end at iteration {span}, others at {longest}; "
+        if min(end) + 1 < 0.95 * (longest + 1):
+            yield (
+                f"{agent}: its runs end at iteration {span(end)}, others at {longest}; "
                 "--iteration=common compares all at one iteration"
             )
 
 
-def _common_games(
-    agents: list[str],
-    scored: list[scores.Score],
-    references: dict[str, tables.Reference],
-    note: runs.Notify,
-) -> list[str]:
-    with_human = {s.game for s in scored if s.game in references}
-    played = {a: {s.game for s in scored if s.agent == a} & with_human for a in agents}
-    common = sorted(set.intersection(*played.values()))
-    for agent, its_games in played.items():
-        missing = sorted(with_human - its_games)
+def span(values: Sequence[int]) -> str:
+    """The least and the greatest of some numbers, in words."""
+    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
+
+
+def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
+    common = compared.common_games
+    with_human = [game for game in compared.games if game in compared.references]
+    for agent in compared.agents:
+        played = {score.game for score in compared.scores_of(agent)}
+        missing = [game for game in with_human if game not in played]
         if missing:
-            note(
+            yield (
                 f"{agent}: no scores on {len(missing)} games ({games.listing(missing)}); "
                 f"aggregates use the {len(common)} games that all agents have"
             )
     if not common:
-        note("no game with human scores is common to all agents: there are no aggregates")
-    for agent in agents:
-        seeds = [sum(s.agent == agent and s.game == g for s in scored) for g in common]
-        if seeds and min(seeds) != max(seeds):
-            note(f"{agent}: {min(seeds)} to {max(seeds)} seeds a game")
-        if seeds and min(seeds) == 1:
-            note(f"{agent}: a single seed on some games; its intervals are too narrow")
-    return common
+        yield "no game with human scores is common to all agents: there are no aggregates"
+        return
+    for agent in compared.agents:
+        seeds = [sum(s.game == game for s in compared.scores_of(agent)) for game in common]
+        if min(seeds) != max(seeds):
+            yield f"{agent}: {span(seeds)} seeds a game"
+        if min(seeds) == 1:
+            yield f"{agent}: a single seed on some games; its intervals are too narrow"

@@ -6,6 +6,7 @@ without colour.
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -14,7 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from log_dqn.results import baselines
-from log_dqn.results.statistics import AGGREGATES, Interval
+from log_dqn.results.statistics import AGGREGATES, Interval, mean_over_seeds
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 
@@ -22,12 +23,6 @@ _COLOURS = (
     "#D55E00", "#000000", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#E69F00", "#7F7F7F",
 )  # fmt: skip
 _MARKERS = "os^DvPX*"
-_TITLES = {
-    "mean": "Mean",
-    "median": "Median",
-    "iqm": "IQM",
-    "optimality_gap": "Optimality gap (less is better)",
-}
 
 
 def label(agent: str) -> str:
@@ -71,9 +66,8 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     percent = [100 * relative[game] for game in order]
     figure = _figure(max(6.0, 1.2 + 0.21 * len(order)), 4.8)
     axes = _tidy(figure.subplots())
-    bars = axes.bar(
-        range(len(order)), percent, 0.8, color=[bar_colour(relative[game]) for game in order]
-    )
+    colours = [bar_colour(relative[game]) for game in order]
+    bars = axes.bar(range(len(order)), percent, 0.8, color=colours)
     axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
@@ -118,17 +112,20 @@ def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Fi
         num_games: how many games they are taken over.
     """
     figure = _figure(11, 4.3 + 0.08 * len(curves))
-    panels = figure.subplots(1, 2)
-    for row, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True)):
-        _tidy(axes)
+    panels = _mean_and_median_panels(figure, num_games, "iteration")
+    for row, axes in enumerate(panels):
         for agent, curve in curves.items():
-            part = Interval(curve.value[row], curve.low[row], curve.high[row])
+            part = Interval(*(bound[row] for bound in curve))
             _line(axes, agent, list(curves), np.arange(len(part.value)), part)
-        axes.set_title(f"{name} over {num_games} games")
-        axes.set_xlabel("iteration")
-        axes.set_ylabel("human-normalised score")
     _legend(figure, panels[0])
     return figure
+
+
+def _mean_and_median_panels(figure: Figure, num_games: int, x: str) -> list[Axes]:
+    panels = [_tidy(axes) for axes in figure.subplots(1, 2)]
+    for name, axes in zip(("Mean", "Median"), panels, strict=True):
+        axes.set(title=f"{name} over {num_games} games", xlabel=x, ylabel="human-normalised score")
+    return panels
 
 
 def _line(
@@ -141,37 +138,20 @@ def _line(
 ) -> None:
     """Draws a curve with a band; a curve of which a single point is known becomes a marker."""
     colour, marker = _style(agents, agent)
+    look: dict[str, Any] = {"color": colour, "label": label(agent)}
     value, low, high = curve
     known = np.flatnonzero(~np.isnan(value))
     if len(known) == 1:
         error = [value[known] - low[known], high[known] - value[known]]
-        axes.errorbar(
-            x[known],
-            value[known],
-            error,
-            fmt=marker,
-            color=colour,
-            ms=4,
-            capsize=2,
-            label=label(agent),
-        )
+        axes.errorbar(x[known], value[known], error, fmt=marker, ms=4, capsize=2, **look)
         return
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
     # Markers of different agents stand at different places.
     step = max(1, len(x) // 8)
     start = int((0.5 + list(agents).index(agent)) / len(agents) * step)
-    axes.plot(
-        x,
-        value,
-        color=colour,
-        linewidth=width,
-        marker=marker,
-        markevery=(start, step),
-        markersize=2.8 * width,
-        markeredgecolor="white",
-        markeredgewidth=0.4 * width,
-        label=label(agent),
-    )
+    look |= {"marker": marker, "markevery": (start, step), "markersize": 2.8 * width}
+    look |= {"markeredgecolor": "white", "markeredgewidth": 0.4 * width}
+    axes.plot(x, value, linewidth=width, **look)
 
 
 def _legend(figure: Figure, axes: Axes, above: bool = False) -> None:
@@ -179,13 +159,8 @@ def _legend(figure: Figure, axes: Axes, above: bool = False) -> None:
     columns = 2
     if figure.get_figwidth() > 9:
         columns = len(labels) if len(labels) <= 5 else 3
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center" if above else "outside lower center",
-        ncols=columns,
-        frameon=False,
-    )
+    place: Any = f"outside {'upper' if above else 'lower'} center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
 
 
 def learning_curves(
@@ -206,16 +181,12 @@ def learning_curves(
     for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
         _tidy(axes)
         for agent in agents:
-            if agent not in by_agent:
-                continue
-            returns = by_agent[agent]
-            known = ~np.isnan(returns)
-            count = known.sum(axis=0)
-            filled = np.where(known, returns, 0).sum(axis=0)
-            mean = np.where(count > 0, filled / np.maximum(count, 1), np.nan)
-            low = np.where(count > 0, np.where(known, returns, np.inf).min(axis=0), np.nan)
-            high = np.where(count > 0, np.where(known, returns, -np.inf).max(axis=0), np.nan)
-            _line(axes, agent, agents, np.arange(len(mean)), Interval(mean, low, high), 1.2)
+            if agent in by_agent:
+                returns = by_agent[agent]
+                # fmin and fmax, unlike min and max, leave NaN out.
+                bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
+                curve = Interval(mean_over_seeds(returns), *bounds)
+                _line(axes, agent, agents, np.arange(returns.shape[1]), curve, width=1.2)
         axes.set_title(game, fontsize=9, pad=3)
         axes.tick_params(labelsize=7)
         axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
@@ -224,18 +195,13 @@ def learning_curves(
     kind = "training" if metric == "train" else "evaluation (published baselines: training)"
     figure.supxlabel("iteration", fontsize=10)
     figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
-    # The legend's own axes: no game need have all agents.
-    _legend(figure, _all_agents(figure, agents), above=True)
-    return figure
-
-
-def _all_agents(figure: Figure, agents: Sequence[str]) -> Axes:
-    """Axes that are not seen and hold one line for each agent."""
+    # The legend has invisible axes of its own: no game need have all agents.
     axes = figure.add_axes((0, 0, 0, 0), visible=False)
     for agent in agents:
         colour, marker = _style(agents, agent)
         axes.plot([], [], color=colour, marker=marker, label=label(agent))
-    return axes
+    _legend(figure, axes, above=True)
+    return figure
 
 
 def _short_number(value: float, _: int) -> str:
@@ -252,16 +218,12 @@ def gamma_scan(
         num_games: how many games they are taken over.
     """
     figure = _figure(10, 4.2)
-    panels = figure.subplots(1, 2)
-    for column, (name, axes) in enumerate(zip(("Mean", "Median"), panels, strict=True), start=1):
-        _tidy(axes)
-        for agent, rows in points.items():
-            colour, marker = _style(list(points), agent)
-            x, y = [row[0] for row in rows], [row[column] for row in rows]
-            axes.plot(x, y, color=colour, marker=marker, label=label(agent))
-        axes.set_title(f"{name} over {num_games} games")
-        axes.set_xlabel("discount factor \u03b3")
-        axes.set_ylabel("human-normalised score")
+    panels = _mean_and_median_panels(figure, num_games, "discount factor \u03b3")
+    for agent, rows in points.items():
+        colour, marker = _style(list(points), agent)
+        gammas, *aggregates, _ = zip(*rows, strict=True)
+        for axes, values in zip(panels, aggregates, strict=True):
+            axes.plot(gammas, values, color=colour, marker=marker, label=label(agent))
     _legend(figure, panels[0])
     return figure
 
@@ -275,23 +237,24 @@ def aggregate_intervals(intervals: Mapping[str, Interval], num_games: int) -> Fi
     """
     figure = _figure(11, 1.3 + 0.42 * len(intervals))
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
-    for column, axes in enumerate(panels):
-        rows = {a: tuple(float(part[column]) for part in i) for a, i in intervals.items()}
-        _interval_rows(axes, rows, list(intervals))
-        axes.set_title(_TITLES[AGGREGATES[column]], fontsize=9.5)
+    for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
+        _interval_rows(axes, intervals, column, list(intervals))
+        less_is_better = " (less is better)" if name == "optimality_gap" else ""
+        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=9.5)
     figure.supxlabel(f"human-normalised score over {num_games} games", fontsize=10)
     return figure
 
 
 def _interval_rows(
-    axes: Axes, rows: Mapping[str, tuple[float, ...]], agents: Sequence[str]
+    axes: Axes, intervals: Mapping[str, Interval], column: int, agents: Sequence[str]
 ) -> None:
-    """One horizontal bar for each agent's interval with a line at its value."""
-    for index, (agent, (value, low, high)) in enumerate(rows.items()):
+    """One horizontal bar for each agent's interval with a line at the value."""
+    for index, (agent, interval) in enumerate(intervals.items()):
+        value, low, high = (float(bound[column]) for bound in interval)
         axes.barh(index, high - low, 0.55, low, color=_style(agents, agent)[0], alpha=0.55)
         axes.vlines(value, index - 0.28, index + 0.28, color="black", linewidth=1.6)
-    axes.set_yticks(range(len(rows)), [label(agent) for agent in rows])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(intervals)), list(map(label, intervals)))
+    axes.set_ylim(len(intervals) - 0.5, -0.5)
     axes.grid(True, axis="x", color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -336,8 +299,7 @@ def improvement_intervals(
     """
     figure = _figure(7.5, 1.5 + 0.42 * len(intervals))
     axes = figure.subplots()
-    rows = {other: tuple(float(part[0]) for part in i) for other, i in intervals.items()}
-    _interval_rows(axes, rows, agents)
+    _interval_rows(axes, intervals, 0, agents)
     axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")
     axes.set_xlim(0, 1)
     axes.set_xlabel(f"P({label(agent)} > other), averaged over {num_games} games")

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from log_dqn import atari
 from log_dqn.program.gin_files import bound
+from log_dqn.run_folder import layout
 from log_dqn.single import agents, seeding, start
 from log_dqn.tf import log_dqn_agent
 
@@ -55,7 +56,7 @@ def newest_weights(run_dir: pathlib.Path) -> tuple[str, int]:
     Raises:
         ValueError: if there are none.
     """
-    root = run_dir / "checkpoints"
+    root = layout.checkpoints_dir(run_dir)
     found = [
         (int(match[1] or match[2]), str(path.with_suffix("")))
         for path in root.glob("**/*.index")
@@ -82,9 +83,9 @@ def load(run_dir: pathlib.Path, seed: int) -> tuple[Any, Any]:
     Raises:
         ValueError: if the folder holds no such run, or the weights don't fit.
     """
-    config = run_dir / "operative_config.gin"
+    config = run_dir / layout.GIN_CONFIG
     if not config.is_file():
-        raise ValueError(f"--run={run_dir}: not a run; it has no operative_config.gin")
+        raise ValueError(f"--run={run_dir}: not a run; it has no {layout.GIN_CONFIG}")
     prefix, _ = newest_weights(run_dir)
     start.configure([str(config)], [], seed=seed)
     with gin.unlock_config():

@@ -7,13 +7,13 @@ its last four logs; each holds the statistics of all iterations so far.
 
 import pathlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import games
-from log_dqn.run_folder import layout, safe_pickle
+from log_dqn.run_folder import configuration, layout, safe_pickle
 
 METRICS = ("train", "eval")
 
@@ -21,13 +21,12 @@ LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
 
 _ITERATION = re.compile(r"iteration_(\d+)")
-_GAMMA = re.compile(r"^\s*(?:\S*[./])?(\w+Agent)\.gamma\s*=\s*(\S+)", re.MULTILINE)
 
 Notify = Callable[[str], None]
 """Takes one line about something that is missing or could not be read."""
 
 
-class Run(NamedTuple):
+class LearningCurve(NamedTuple):
     """The learning curve of one agent on one game with one seed.
 
     Attributes:
@@ -145,29 +144,19 @@ def _line(error: BaseException) -> str:
 
 
 def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
-    """Reads the agent's class and discount factor from a run's `operative_config.gin`.
+    """Reads the agent's class and discount factor from a run's configuration.
 
     Returns:
-        (class, gamma), or None if the file is absent or does not say.
+        (class, gamma), or None if the run has no configuration as data, or it does not say.
     """
-    try:
-        text = (run_dir / "operative_config.gin").read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    bindings = dict(_GAMMA.findall(text))
+    found = {}
+    for name, value in configuration.read(run_dir).items():
+        *_, configurable, parameter = ["", *re.split("[./]", name)]
+        is_gamma = configurable.endswith("Agent") and parameter == "gamma"
+        if is_gamma and isinstance(value, (int, float)) and 0 <= value <= 1:
+            found[configurable] = float(value)
     # A LogDQN agent may also bind the gamma of the Dopamine agent that it extends.
-    for agent_class in sorted(bindings, key=lambda name: "LogDQN" not in name):
-        value = bindings[agent_class]
-        if value.startswith("%"):
-            macro = re.search(rf"^\s*{re.escape(value[1:])}\s*=\s*(\S+)", text, re.MULTILINE)
-            value = macro[1] if macro else ""
-        try:
-            gamma = float(value)
-        except ValueError:
-            continue
-        if 0 <= gamma <= 1:
-            return agent_class, gamma
-    return None
+    return min(found.items(), key=lambda item: "LogDQN" not in item[0], default=None)
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -178,12 +167,7 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
     """
     if not results_dir.is_dir():
         raise ValueError(f"--results_dir={results_dir}: not a folder")
-    found = []
-    for pattern in ("*/*/*/logs", "*/*=*/*/*/logs"):
-        for path in sorted(results_dir.glob(pattern)):
-            if path.is_dir():
-                *agent, game, seed = path.parent.relative_to(results_dir).parts
-                found.append(("/".join(agent), game, seed, path.parent))
+    found = layout.find_runs(results_dir)
     if not found:
         raise ValueError(
             f"--results_dir={results_dir}: no runs; they are looked for in "
@@ -196,10 +180,10 @@ def read_runs(
     results_dir: pathlib.Path,
     metric: str,
     notify: Notify,
-    agents: Iterable[str] | None = None,
-    only_games: Iterable[str] | None = None,
+    agents: Collection[str] | None = None,
+    only_games: Collection[str] | None = None,
     progress: Callable[[list], Iterable] = iter,
-) -> list[Run]:
+) -> list[LearningCurve]:
     """Reads all runs under a results folder.
 
     Args:
@@ -217,15 +201,11 @@ def read_runs(
         ValueError: `results_dir` is not a folder, or holds no run.
     """
     found = [
-        (agent, games.canonical(folder) or folder, seed, path)
+        (agent, game, seed, path)
         for agent, folder, seed, path in find_runs(results_dir)
+        for game in [games.canonical(folder) or folder]
+        if (agents is None or agent in agents) and (only_games is None or game in only_games)
     ]
-    if agents is not None:
-        wanted = set(agents)
-        found = [run for run in found if run[0] in wanted]
-    if only_games is not None:
-        wanted = set(only_games)
-        found = [run for run in found if run[1] in wanted]
     found = _without_second_folders(found, notify)
     runs = []
     without_returns: dict[str, list[str]] = {}
@@ -236,12 +216,12 @@ def read_runs(
             without_returns.setdefault(agent, []).append(game)
             continue
         if returns is not None:
-            runs.append(Run(agent, game, seed, returns, *(read_gamma(path) or (None, None))))
-    for agent, its_games in without_returns.items():
-        where = games.listing(list(dict.fromkeys(its_games)))
-        notify(
-            f"{agent}: {len(its_games)} runs have no {metric}_average_return; left out ({where})"
-        )
+            runs.append(
+                LearningCurve(agent, game, seed, returns, *(read_gamma(path) or (None, None)))
+            )
+    for agent, played in without_returns.items():
+        where = games.listing(list(dict.fromkeys(played)))
+        notify(f"{agent}: {len(played)} runs have no {metric}_average_return; left out ({where})")
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from rliable import library, metrics
 
-from log_dqn.results.runs import Run, seed_key
+from log_dqn.results.runs import LearningCurve, seed_key
 from log_dqn.results.scores import Score
 
-AGGREGATES = ("mean", "median", "iqm", "optimality_gap")
+AGGREGATES = {
+    "mean": "Mean", "median": "Median", "iqm": "IQM", "optimality_gap": "Optimality gap",
+}  # fmt: skip
+"""What `aggregates` gives, as files and as readers call it."""
+
 CONFIDENCE = 0.95
 
 
@@ -50,7 +54,10 @@ def score_matrix(scores: Iterable[Score], agent: str, games: Sequence[str]) -> n
 
 
 def curve_array(
-    runs: Iterable[Run], agent: str, games: Sequence[str], normalise: Callable[[str, Any], Any]
+    runs: Iterable[LearningCurve],
+    agent: str,
+    games: Sequence[str],
+    normalise: Callable[[str, Any], Any],
 ) -> np.ndarray:
     """Arranges one agent's learning curves for rliable.
 
@@ -174,22 +181,12 @@ def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return drawn.reshape(num_seeds, num_games, *(1 for _ in rest))
 
 
-class _Bootstrap(library.StratifiedBootstrap):
+class _Bootstrap(library.StratifiedIndependentBootstrap):
     """rliable's bootstrap, with each game's own number of seeds and a seed that counts.
 
-    rliable 1.2 ignores `random_state` and draws from numpy's global state.
+    Each array is resampled by itself. rliable 1.2 ignores `random_state` and draws from numpy's
+    global state.
     """
-
-    def __init__(self, scores: np.ndarray, rng: np.random.Generator) -> None:
-        super().__init__(scores)
-        self._scores, self._rng = scores, rng
-
-    def update_indices(self) -> tuple[np.ndarray, ...]:
-        return (_resampled_rows(self._scores, self._rng), *self._strata_indices)
-
-
-class _IndependentBootstrap(library.StratifiedIndependentBootstrap):
-    """The same for statistics of two agents, each of which is resampled by itself."""
 
     def __init__(self, *scores: np.ndarray, rng: np.random.Generator) -> None:
         super().__init__(*scores)
@@ -215,14 +212,8 @@ def interval(
     Returns:
         The statistic of `scores` itself and the bounds of its interval.
     """
-    rng = np.random.default_rng(seed)
-    bootstrap: Any
-    if len(scores) == 1:
-        bootstrap = _Bootstrap(scores[0], rng)
-    else:
-        bootstrap = _IndependentBootstrap(*scores, rng=rng)
     value = statistic(*scores)
-    low, high = bootstrap.conf_int(
+    low, high = _Bootstrap(*scores, rng=np.random.default_rng(seed)).conf_int(
         lambda *sample: statistic(*sample).ravel(),
         reps=repetitions,
         size=CONFIDENCE,

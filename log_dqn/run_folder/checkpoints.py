@@ -15,7 +15,11 @@ from typing import Any
 
 KEPT = 2
 _MANIFEST = "manifest.json"
+_FORMAT = 2
 _WRITING = ".writing-"
+
+Report = Callable[[str], None]
+"""Is told, in one line each, of checkpoints that are skipped."""
 
 
 class CheckpointError(Exception):
@@ -102,13 +106,13 @@ def write(
             path.name: {"bytes": path.stat().st_size, "sha256": _checksum(path)}
             for path in sorted(aside.iterdir())
         }
-        manifest = {"format": 1, **description, "files": files}
+        manifest = {"format": _FORMAT, **description, "files": files}
         (aside / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         for path in aside.iterdir():
             _synchronise(path)
         _synchronise(aside)
         folder = root / str(iteration)
-        if folder.exists():  # Damaged: a usable one would have been gone on from.
+        if folder.exists():  # Damaged: the run would have resumed from a usable one.
             shutil.rmtree(folder)
         aside.rename(folder)
         _synchronise(root)
@@ -137,8 +141,8 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
         files = manifest["files"]
-        if manifest["format"] != 1:
-            raise CheckpointError(f"its format is {manifest['format']}, not 1")
+        if manifest["format"] != _FORMAT:
+            raise CheckpointError(f"its format is {manifest['format']}, not {_FORMAT}")
         for name, expected in files.items():
             path = folder / pathlib.PurePath(name).name
             if not path.is_file():
@@ -157,13 +161,13 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def newest_usable(
-    root: pathlib.Path, report: Callable[[str], None], remedy: str
+    root: pathlib.Path, report: Report, remedy: str
 ) -> tuple[int, dict[str, Any]] | None:
     """Finds the newest checkpoint whose files are all as written.
 
     Args:
         root: folder of the checkpoints.
-        report: is told, in one line each, of checkpoints that are passed over.
+        report: is told, in one line each, of checkpoints that are skipped.
         remedy: what can be done if none is usable, for the error.
 
     Returns:
@@ -174,13 +178,13 @@ def newest_usable(
         OSError: if one can't be read.
     """
     for number in unfinished(root):
-        report(f"checkpoint {number} in {root} was not finished and is passed over")
+        report(f"checkpoint {number} in {root} was not finished and is skipped")
     candidates = iterations(root)
     for number in reversed(candidates):
         try:
             return number, read_manifest(root / str(number))
         except CheckpointError as error:
-            report(f"checkpoint {number} in {root} is damaged and is passed over: {error}")
+            report(f"checkpoint {number} in {root} is damaged and is skipped: {error}")
     if candidates:
         raise CheckpointError(f"none of the checkpoints in {root} is usable; {remedy}")
     return None

@@ -1,13 +1,18 @@
-"""The gin configuration that a run is started with, and its comparison with an earlier one."""
+"""The configuration that a run is started with, as data, and its comparison with an earlier one."""
 
-import ast
+import json
+import pathlib
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import gin
+from gin import config_parser
 
-RULE = "# " + "=" * 78
+from log_dqn.run_folder import layout
+from log_dqn.run_folder.checkpoints import CheckpointError, replace_file
+
+_RULE = "# " + "=" * 78
 
 # Parameters that may change from one start of a run to the next.
 _MAY_CHANGE = re.compile(
@@ -19,49 +24,114 @@ _MAY_CHANGE = re.compile(
 _AGENT = "create_agent.agent_name"
 
 
-def operative() -> str:
-    """Returns the parameters of all that gin has configured so far, one a line."""
-    # (gin breaks lines that are longer, and rules lines as long.)
-    config = gin.operative_config_str(max_line_length=10_000)
-    return re.sub(r"^# =+$", RULE, config, flags=re.MULTILINE)
+class Configuration(NamedTuple):
+    """A configuration.
+
+    Attributes:
+        text: in gin's language.
+        parameters: plain values by full name, such as `LogDQNAgent.gamma`; what is not plain
+            stands as gin writes it, `@tf.train.RMSPropOptimizer()`.
+    """
+
+    text: str
+    parameters: dict[str, Any]
 
 
-def parameters(config: str) -> dict[str, Any]:
-    """Returns the parameters of a configuration that must be the same when a run goes on."""
-    bindings = dict(re.findall(r"^([\w./]+) = (.*)$", config, re.MULTILINE))
+class _Plain(config_parser.ParserDelegate):
+    """Gives gin's parser text for references, and values for macros that are known."""
 
-    def value(text: str) -> Any:
-        text = bindings.get(text.removeprefix("%"), text)  # a macro, or a value
-        try:
-            return ast.literal_eval(text)
-        except (ValueError, SyntaxError):
-            return text
+    def __init__(self) -> None:
+        self.macros: dict[str, Any] = {}
 
-    return {
-        name: value(text)
-        for name, text in bindings.items()
-        if "." in name and not _MAY_CHANGE.fullmatch(name)
-    }
+    def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> str:
+        return f"@{scoped_configurable_name}{'()' if evaluate else ''}"
+
+    def macro(self, macro_name: str) -> Any:
+        return self.macros.get(macro_name, f"%{macro_name}")
 
 
-def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Compares the parameters that a checkpoint was made with and the present ones.
+def parameters(text: str) -> dict[str, Any]:
+    """Returns the parameters of a text in gin's language; see `Configuration`."""
+    delegate = _Plain()
+    values = {}
+    for statement in config_parser.ConfigParser(text, delegate):
+        if not isinstance(statement, config_parser.BindingStatement):
+            continue
+        name = "/".join(filter(None, (statement.scope, statement.selector)))
+        if statement.arg_name:
+            values[f"{name}.{statement.arg_name}"] = statement.value
+        else:
+            delegate.macros[name] = statement.value
+    # Tuples become lists, as in a file of JSON.
+    return json.loads(json.dumps(values, default=repr))
+
+
+def bindings() -> Iterator[tuple[str, str, Any]]:
+    """Yields what gin binds now: the configurable's short name, the parameter and the value."""
+    for name, value in parameters(gin.config_str()).items():
+        configurable, parameter = re.split("[./]", name)[-2:]
+        yield configurable, parameter, value
+
+
+def operative(**called: Mapping[str, Any]) -> Configuration:
+    """Returns the parameters of all that gin has configured so far.
 
     Args:
-        then: the checkpoint's, by name.
+        called: parameters of functions that gin configures and this package doesn't call, by
+            function.
+    """
+    # gin breaks lines that are longer, and rules lines as long.
+    text = gin.operative_config_str(max_line_length=10_000)
+    text = re.sub(r"^# =+$", _RULE, text, flags=re.MULTILINE)
+    for name, values in called.items():
+        lines = [f"{name}.{parameter} = {value!r}\n" for parameter, value in values.items()]
+        text += f"\n# Parameters for {name}:\n{_RULE}\n{''.join(lines)}"
+    return Configuration(text, parameters(text))
+
+
+def write(folder: pathlib.Path, configuration: Configuration) -> None:
+    """Writes a run's configuration into its folder, in gin's language and as JSON.
+
+    Raises:
+        OSError: if a file can't be written.
+    """
+    data = json.dumps(configuration.parameters, indent=1)
+    replace_file(folder / layout.GIN_CONFIG, configuration.text.encode())
+    replace_file(folder / layout.CONFIG, data.encode())
+
+
+def read(folder: pathlib.Path) -> dict[str, Any]:
+    """Reads a run's parameters; none where its folder doesn't hold them."""
+    try:
+        values = json.loads((folder / layout.CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Checks that a checkpoint was made with the present parameters, but for those that may change.
+
+    Args:
+        checkpoint: the checkpoint's folder, for the error.
+        then: the checkpoint's parameters.
         now: the present ones.
 
-    Returns:
-        A phrase for each parameter that should be the same and isn't; only one where the agent is
-        another, with which nearly everything differs.
+    Raises:
+        CheckpointError: if they differ. Where the agent is another, with which nearly everything
+            differs, the error says that alone.
     """
     names = sorted(then.keys() | now.keys())
     if then.get(_AGENT) != now.get(_AGENT):
         names = [_AGENT]
-    return [
+    differences = [
         f"{name} was {then[name]!r} and is {now[name]!r}"
         if name in then and name in now
         else f"{name} {'is not set' if name in then else 'was not set'}"
         for name in names
-        if then.get(name) != now.get(name)
+        if then.get(name) != now.get(name) and not _MAY_CHANGE.fullmatch(name)
     ]
+    if differences:
+        raise CheckpointError(
+            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(differences)}"
+        )

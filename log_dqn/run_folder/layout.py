@@ -1,12 +1,68 @@
-"""Where things lie in a run's folder."""
+"""Where runs lie, what lies where in a run's folder, and writing what others read of it."""
 
+import os
 import pathlib
+import pickle
 import re
+from typing import Any
+
+from log_dqn import games
+from log_dqn.run_folder import checkpoints
+
+GIN_CONFIG = "operative_config.gin"
+"""The gin configuration in force, in gin's language: to look at, and to run again."""
+
+CONFIG = "config.json"
+"""The same as data: values by the parameters' full names."""
+
+LOGS_KEPT = 4
+"""Dopamine keeps as many logs; each holds the statistics of all iterations so far."""
 
 _LOG = re.compile(r"log_(\d+)")
 
+Log = dict[str, dict[str, list[Any]]]
+"""Dopamine's log: statistics by name by `iteration_N`."""
 
-def logs(run_dir: pathlib.Path) -> list[pathlib.Path]:
+
+def run_dir(
+    results_dir: pathlib.Path, agent: str, setting: str, game: str, seed: int
+) -> pathlib.Path:
+    """Returns where a run lies: `{results_dir}/{agent}[/{setting}]/{game}/{seed}`.
+
+    Args:
+        results_dir: folder of all results.
+        agent: name of the agent.
+        setting: name of the scan's setting; empty without a scan.
+        game: game in Dopamine's spelling.
+        seed: seed; the N seeds of a study are 1 to N.
+    """
+    return results_dir / agent / setting / games.folder_name(game) / str(seed)
+
+
+def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
+    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder."""
+    found = []
+    for pattern in ("*/*/*/logs", "*/*=*/*/*/logs"):
+        for path in sorted(results_dir.glob(pattern)):
+            if path.is_dir():
+                *agent, game, seed = path.parent.relative_to(results_dir).parts
+                found.append(("/".join(agent), game, seed, path.parent))
+    return found
+
+
+def files(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Returns what a run writes into its folder, as far as it is there."""
+    names = ("checkpoints", "logs", "metrics", GIN_CONFIG, CONFIG)
+    present = [folder / name for name in names if os.path.lexists(folder / name)]
+    return [*present, *folder.glob("events.out.tfevents.*")]
+
+
+def checkpoints_dir(folder: pathlib.Path) -> pathlib.Path:
+    """Returns where a run's checkpoints lie."""
+    return folder / "checkpoints"
+
+
+def logs(folder: pathlib.Path) -> list[pathlib.Path]:
     """Lists a run's logs, `logs/log_N`, the newest first.
 
     Raises:
@@ -14,7 +70,77 @@ def logs(run_dir: pathlib.Path) -> list[pathlib.Path]:
     """
     numbers = [
         (int(match[1]), path)
-        for path in (run_dir / "logs").iterdir()
+        for path in (folder / "logs").iterdir()
         if (match := _LOG.fullmatch(path.name))
     ]
     return [path for _, path in sorted(numbers, reverse=True)]
+
+
+def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_KEPT) -> None:
+    """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one.
+
+    Args:
+        folder: folder of the run.
+        log: statistics of all iterations so far.
+        iteration: the last of them.
+        kept: how many logs are kept.
+
+    Raises:
+        OSError: if the file can't be written.
+    """
+    _write_pickle(folder / "logs" / f"log_{iteration}", log)
+    (folder / "logs" / f"log_{iteration - kept}").unlink(missing_ok=True)
+
+
+def write_metrics(
+    folder: pathlib.Path, metrics: dict[str, dict[str, list[Any]]], iteration: int
+) -> None:
+    """Writes `metrics/pickle/pickle_N.pkl`, as Dopamine's collector does.
+
+    Args:
+        folder: folder of the run.
+        metrics: values by tag by `iteration_N`.
+        iteration: the last iteration.
+
+    Raises:
+        OSError: if the file can't be written.
+    """
+    _write_pickle(folder / "metrics" / "pickle" / f"pickle_{iteration}.pkl", metrics)
+
+
+def next_metrics_number(folder: pathlib.Path) -> int:
+    """Returns the number of the next file of metrics."""
+    written = (folder / "metrics" / "pickle").glob("pickle_*.pkl")
+    numbers = [int(path.stem.removeprefix("pickle_")) for path in written]
+    return max(numbers, default=-1) + 1
+
+
+def _write_pickle(path: pathlib.Path, data: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    checkpoints.replace_file(path, pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def newest_checkpoint(
+    folder: pathlib.Path, report: checkpoints.Report, remedy: str
+) -> tuple[pathlib.Path, dict[str, Any]] | None:
+    """Finds the newest usable checkpoint of a run.
+
+    Args:
+        folder: folder of the run.
+        report: is told, in one line each, of checkpoints that are skipped.
+        remedy: what can be done if none is usable, for the error.
+
+    Returns:
+        Its folder and manifest; None for a run that has none yet.
+
+    Raises:
+        checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume from.
+        OSError: if a checkpoint can't be read.
+    """
+    root = checkpoints_dir(folder)
+    newest = checkpoints.newest_usable(root, report, remedy)
+    if newest is not None:
+        return root / str(newest[0]), newest[1]
+    if any((folder / "logs").glob("log_*")):
+        raise checkpoints.CheckpointError(f"{folder} has logs but no checkpoint; {remedy}")
+    return None

@@ -1,4 +1,4 @@
-"""A lock on a run's folder."""
+"""Making a run's folder, and a lock on it."""
 
 import contextlib
 import fcntl
@@ -40,3 +40,36 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+def claim(
+    option: str, folder: pathlib.Path, stack: contextlib.ExitStack, undo: contextlib.ExitStack
+) -> None:
+    """Makes a run's folder and holds it.
+
+    Args:
+        option: the option that names the folder, for the error.
+        folder: the folder; it and its parents need not exist.
+        stack: holds it.
+        undo: removes what was made.
+
+    Raises:
+        ValueError: if it can't be written, or is in use.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        for path in reversed(missing):
+            path.mkdir(exist_ok=True)
+            undo.callback(_remove, path)
+        stack.enter_context(hold(folder))
+    except OSError as error:
+        raise ValueError(
+            f"{option} is {str(folder)!r}; it must be a folder that can be written "
+            f"({error.strerror})"
+        ) from error
+
+
+def _remove(folder: pathlib.Path) -> None:
+    with contextlib.suppress(OSError):
+        (folder / NAME).unlink(missing_ok=True)
+        folder.rmdir()

@@ -21,9 +21,8 @@ from log_dqn import compat, log_space
 from log_dqn.checks import as_number, check, check_count
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.program.gin_files import bound
+from log_dqn.run_folder import configuration
 from log_dqn.tf import graph_hooks, log_dqn_agent
-
-_UNBOUND = object()
 
 AGENTS = {
     "log_dqn": log_dqn_agent.LogDQNAgent,
@@ -50,10 +49,6 @@ def agent_name() -> str:
     return name
 
 
-def _parameters(agent_class: type) -> list[str]:
-    return [name for name in inspect.signature(agent_class).parameters if name != "self"]
-
-
 def agent_classes() -> list[type]:
     """Returns the classes of all agents, with those that they extend."""
     return list(dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]))
@@ -64,10 +59,10 @@ def parameters_read(agent: str) -> dict[str, str]:
     # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
     read: dict[str, str] = {}
     for cls in reversed(AGENTS[agent].__mro__[:-1]):
-        read |= {parameter: f"{cls.__name__}.{parameter}" for parameter in _parameters(cls)}
-    for parameter in ("sess", "num_actions", "summary_writer", "seed"):
-        read.pop(parameter, None)  # `create_agent` gives them.
-    return read
+        read |= {name: f"{cls.__name__}.{name}" for name in inspect.signature(cls).parameters}
+    # `create_agent` gives these.
+    given = ("self", "sess", "num_actions", "summary_writer", "seed")
+    return {name: binding for name, binding in read.items() if name not in given}
 
 
 def _check_bindings_are_read(agent: str) -> None:
@@ -76,12 +71,10 @@ def _check_bindings_are_read(agent: str) -> None:
     Gin is silent on those, and the run would have the default.
     """
     read = parameters_read(agent)
-    for cls in agent_classes():
-        for parameter in _parameters(cls):
-            binding = f"{cls.__name__}.{parameter}"
-            value = bound(binding, _UNBOUND)
-            if value is _UNBOUND:
-                continue
+    classes = {cls.__name__ for cls in agent_classes()}
+    for configurable, parameter, value in configuration.bindings():
+        if configurable in classes:
+            binding = f"{configurable}.{parameter}"
             allowed = f"left out, since {agent} "
             allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
             check(binding, value, read.get(parameter) == binding, allowed)
@@ -121,7 +114,7 @@ def _check_agent_settings(agent_class: str) -> None:
 
 
 def check_settings(agent: str) -> None:
-    """Checks what gin sets of an agent and would be used, or passed over, unchecked.
+    """Checks what gin sets of an agent and would be used, or ignored, unchecked.
 
     Args:
         agent: name of the agent.

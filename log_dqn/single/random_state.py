@@ -24,7 +24,7 @@ def capture(environment: Any) -> dict[str, Any]:
         of_environment = game.np_random.bit_generator.state
     return {
         "python": random.getstate(),
-        "numpy": np.random.get_state(),
+        "numpy": np.random.get_state(legacy=False),
         "environment": of_environment,
         "game_over": environment.game_over,
     }
@@ -44,5 +44,6 @@ def restore(environment: Any, state: dict[str, Any]) -> None:
     else:
         game.np_random.bit_generator.state = state["environment"]
     environment.game_over = state["game_over"]
-    random.setstate(state["python"])
+    version, internal, gauss = state["python"]
+    random.setstate((version, tuple(internal), gauss))
     np.random.set_state(state["numpy"])

@@ -5,28 +5,25 @@ import errno
 import functools
 import os
 import pathlib
-import pickle
 import re
 import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
-from dopamine.metrics import pickle_collector
 
 from log_dqn.checks import check, check_count
-from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
 from log_dqn.program import progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
-from log_dqn.run_folder import checkpoints, configuration, safe_pickle
-from log_dqn.single import agents, random_state, seeding
-from log_dqn.tf import agent_checkpoint, graph_hooks
+from log_dqn.run_folder import checkpoints, configuration, layout
+from log_dqn.single import agents, saved_run, seeding
+from log_dqn.tf import graph_hooks
 
-# What can be done where a run can't go on.
-_REMEDY = "--restart starts over"
+# The disk is full, a quota is used up, or a file has grown too large.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def schedule() -> str:
@@ -34,30 +31,18 @@ def schedule() -> str:
     return bound("create_runner.schedule", "continuous_train_and_eval")
 
 
-def operative_config() -> str:
-    """Returns the gin configuration in force, in gin's language, a parameter a line."""
-    # Dopamine's create_agent and create_runner are configured, but not called.
-    return (
-        f"{configuration.operative()}\n"
-        f"# Parameters for create_agent:\n{configuration.RULE}\n"
-        f"create_agent.agent_name = {agents.agent_name()!r}\n\n"
-        f"# Parameters for create_runner:\n{configuration.RULE}\n"
-        f"create_runner.schedule = {schedule()!r}\n"
-    )
-
-
 def _full_disk(error: Exception) -> str | None:
     """Returns the system's words if an error is for want of disk space, whoever raised it."""
-    for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    for number in _NO_ROOM:
         if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
             return os.strerror(number)
     return None
 
 
-class ProgressRunner(run_experiment.Runner):
+class ResumableRunner(run_experiment.Runner):
     """Dopamine's Runner with seeds, safe checkpoints and one line of progress.
 
-    Configured in gin as `Runner`. A run that is stopped, or dies, goes on from the start of the
+    Configured in gin as `Runner`. A run that is stopped, or dies, resumes from the start of the
     iteration it was in.
     """
 
@@ -71,36 +56,36 @@ class ProgressRunner(run_experiment.Runner):
 
         Raises:
             ValueError: if a setting is outside its range.
-            checkpoints.CheckpointError: if there are checkpoints, but none can be gone on from.
+            checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
+                from.
         """
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
         agents.prepare_tensorflow()
+        self._found = saved_run.find(self._folder)
+        if bound("seed_everything.seed") is None:
+            # One that is drawn is recorded like one that is given, and kept when a run resumes.
+            seed = self._found.seed if self._found else None
+            seed = seeding.draw_seed() if seed is None else seed
+            gin.parse_config(f"seed_everything.seed = {seed}")
         self._seed = seeding.seed_everything()
-        self._agent_checkpoint = jax_agent_checkpoint if agents.uses_jax() else agent_checkpoint
         super().__init__(base_dir, functools.partial(agents.create_agent, seed=self._seed))
         self._fine_grained_print_to_console_enabled = False
-        self._restore_metrics()
-        # A seed that was drawn is recorded like one that was given.
-        config = self._config.replace(
-            "seed_everything.seed = None", f"seed_everything.seed = {self._seed}"
-        )
-        checkpoints.replace_file(self._folder / "operative_config.gin", config.encode())
+        saved_run.restore_metrics(self._collector_dispatcher, self._metrics)
+        configuration.write(self._folder, self._config)
 
     def _create_directories(self) -> None:
         # Called once Dopamine's Runner knows its settings, before anything is written.
-        counts = {
-            "num_iterations": self._num_iterations,
-            "training_steps": self._training_steps,
-        }
+        check_count("num_iterations", self._num_iterations)
+        check_count("training_steps", self._training_steps)
         if self._has_evaluation:
-            counts["evaluation_steps"] = self._evaluation_steps
-        # (None would let episodes go on over the end of an iteration, where no checkpoint of the
-        # environment is exact.)
-        counts["max_steps_per_episode"] = self._max_steps_per_episode
-        for name, value in counts.items():
-            check_count(name, value)
+            check_count("evaluation_steps", self._evaluation_steps)
+        # None would let episodes go on over the end of an iteration, where no checkpoint of the
+        # environment is exact.
+        check_count("max_steps_per_episode", self._max_steps_per_episode)
         check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
+        prefix = self._logging_file_prefix
+        check("logging_file_prefix", prefix, prefix == "log", "'log', which readers look for")
         super()._create_directories()
 
     def stop(self, signal_number: int) -> None:
@@ -158,16 +143,17 @@ class ProgressRunner(run_experiment.Runner):
 
     def _write_results(self, iteration: int) -> None:
         """Writes what others read of a run: logs, metrics and events."""
-        self._write_log(iteration)
+        layout.write_log(self._folder, self._logger.data, iteration, self._logger._logs_duration)
         self._collector_dispatcher.flush()
         if self._summary_writer is not None:
             self._summary_writer.flush()
 
     def _last_checkpoint(self) -> str:
-        finished = checkpoints.iterations(self._folder / "checkpoints")
+        root = layout.checkpoints_dir(self._folder)
+        finished = checkpoints.iterations(root)
         if not finished:
             return "there is no checkpoint yet"
-        return f"the last good checkpoint is {self._folder / 'checkpoints' / str(finished[-1])}"
+        return f"the last good checkpoint is {root / str(finished[-1])}"
 
     def _stopped_by_loss(self, error: tf.errors.InvalidArgumentError) -> Exception:
         match = re.search(rf"\[({graph_hooks.NOT_FINITE}.*)\]", error.message)
@@ -183,137 +169,25 @@ class ProgressRunner(run_experiment.Runner):
         """Loads the newest usable checkpoint, ours or Dopamine's."""
         del checkpoint_file_prefix
         seeding.seed_environment(self._environment, self._seed)
-        self._config = operative_config()
+        # Dopamine's create_agent and create_runner are configured, but not called.
+        self._config = configuration.operative(
+            create_agent={"agent_name": agents.agent_name()},
+            create_runner={"schedule": schedule()},
+        )
         self._start_iteration = 0
         self._metrics: dict[str, Any] = {}
-        root = self._folder / "checkpoints"
-
-        def report(message: str) -> None:
-            print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
-
-        sentinels = sorted(
-            int(path.suffix[1:]) for path in root.glob("sentinel_checkpoint_complete.*")
-        )
-        try:
-            newest = checkpoints.newest_usable(root, report, _REMEDY)
-        except checkpoints.CheckpointError:
-            if not sentinels:
-                raise
-            newest = None
-        if newest is not None:
-            self._load_or_refuse(root / str(newest[0]), newest[1])
-        elif sentinels:
-            self._load_dopamine(root, sentinels, report)
-        elif any((self._folder / "logs").glob(f"{self._logging_file_prefix}_*")):
-            raise checkpoints.CheckpointError(
-                f"{self._folder} has logs but no checkpoint; {_REMEDY}"
+        if self._found is not None:
+            state = saved_run.load(
+                self._found, self._agent, self._environment, self._config.parameters
             )
-
-    def _load_or_refuse(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
-        try:
-            self._load(folder, manifest)
-        except (ValueError, KeyError, tf.errors.OpError) as error:
-            message = getattr(error, "message", None) or str(error)
-            raise checkpoints.CheckpointError(
-                f"{folder} can't be loaded: {message.splitlines()[0]}; {_REMEDY}"
-            ) from error
-
-    def _load(self, folder: pathlib.Path, manifest: dict[str, Any]) -> None:
-        then = configuration.parameters(manifest["config"])
-        now = configuration.parameters(self._config)
-        # A seed that wasn't given was drawn; not given again, it is kept.
-        then["seed_everything.seed"] = manifest["seed"]
-        if now["seed_everything.seed"] is None:
-            now["seed_everything.seed"] = manifest["seed"]
-        differences = configuration.differences(then, now)
-        if differences:
-            raise checkpoints.CheckpointError(
-                f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"
-            )
-        with open(folder / "state.pickle", "rb") as file:
-            state = safe_pickle.load(file)
-        self._agent_checkpoint.load(self._agent, folder, state["agent"])
-        random_state.restore(self._environment, state["random"])
-        self._logger.data = state["logs"]
-        self._metrics = state["metrics"]
-        self._start_iteration = manifest["iteration"] + 1
-        self._seed = manifest["seed"]
-
-    def _load_dopamine(
-        self, root: pathlib.Path, sentinels: list[int], report: Callable[[str], None]
-    ) -> None:
-        """Loads the newest usable checkpoint of Dopamine's own runner."""
-        if agents.uses_jax():
-            raise checkpoints.CheckpointError(
-                f"{root} holds Dopamine's checkpoints, which are read of TensorFlow agents only; "
-                f"{_REMEDY}"
-            )
-        for iteration in reversed(sentinels):
-            try:
-                bundle = agent_checkpoint.load_dopamine(self._agent, root, iteration)
-            except (ValueError, KeyError, FileNotFoundError, tf.errors.OpError) as error:
-                message = str(getattr(error, "message", None) or error).splitlines()[0]
-                report(f"checkpoint {iteration} in {root} is damaged and is passed over: {message}")
-                continue
-            report(
-                f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
-                "doesn't say of which game and configuration it is"
-            )
-            self._logger.data = bundle["logs"]
-            self._start_iteration = bundle["current_iteration"] + 1
-            written = (self._folder / "metrics" / "pickle").glob("pickle_*.pkl")
-            numbers = [int(path.stem.removeprefix("pickle_")) for path in written]
-            self._metrics = {"statistics": {}, "file_number": max(numbers, default=-1) + 1}
-            return
-        raise checkpoints.CheckpointError(f"none of the checkpoints in {root} is usable; {_REMEDY}")
+            self._start_iteration = state.iteration + 1
+            self._logger.data = state.log
+            self._metrics = state.metrics
 
     def _checkpoint_experiment(self, iteration: int) -> None:
-        def save(folder: pathlib.Path) -> None:
-            state = {
-                "agent": self._agent_checkpoint.save(self._agent, folder),
-                "random": random_state.capture(self._environment),
-                "logs": self._logger.data,
-                "metrics": self._metrics_state(),
-            }
-            (folder / "state.pickle").write_bytes(pickle.dumps(state))
-
-        checkpoints.write(
-            self._folder / "checkpoints",
-            iteration,
-            save,
-            {"iteration": iteration, "seed": self._seed, "config": self._config},
-        )
-
-    def _write_log(self, iteration: int) -> None:
-        """Writes Dopamine's `logs/log_N` whole or not at all, and removes old ones."""
-        folder = self._folder / "logs"
-        name = f"{self._logging_file_prefix}_{{}}"
-        checkpoints.replace_file(
-            folder / name.format(iteration),
-            pickle.dumps(self._logger.data, protocol=pickle.HIGHEST_PROTOCOL),
-        )
-        (folder / name.format(iteration - self._logger._logs_duration)).unlink(missing_ok=True)
-
-    def _pickle_collector(self) -> pickle_collector.PickleCollector | None:
-        collectors = self._collector_dispatcher._collectors
-        return next((c for c in collectors if c.get_name() == "pickle"), None)
-
-    def _metrics_state(self) -> dict[str, Any]:
-        collector = self._pickle_collector()
-        if collector is None:
-            return {}
-        return {
-            "statistics": {key: dict(value) for key, value in collector._statistics.items()},
-            # The file that is written after this checkpoint, and again when it is gone on from.
-            "file_number": collector._file_number,
-        }
-
-    def _restore_metrics(self) -> None:
-        collector = self._pickle_collector()
-        if collector is not None and self._metrics:
-            for key, value in self._metrics["statistics"].items():
-                collector._statistics[key].update(value)
-            collector._file_number = self._metrics["file_number"]
+        metrics = saved_run.metrics_of(self._collector_dispatcher)
+        state = saved_run.State(iteration, self._logger.data, metrics)
+        saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
 
     def _steps_per_iteration(self) -> int:
         """Agent steps that an iteration is planned to take."""
@@ -346,7 +220,7 @@ class ProgressRunner(run_experiment.Runner):
         )
 
 
-class ProgressTrainRunner(ProgressRunner):
+class ResumableTrainRunner(ResumableRunner):
     """Training phases only; configured in gin as `Runner`.
 
     Dopamine's TrainRunner is not inherited: its constructor passes Dopamine's environment on,
@@ -358,7 +232,7 @@ class ProgressTrainRunner(ProgressRunner):
     _save_tensorboard_summaries = run_experiment.TrainRunner._save_tensorboard_summaries
 
 
-def create_runner(base_dir: str) -> ProgressRunner:
+def create_runner(base_dir: str) -> ResumableRunner:
     """Creates the runner of the configured schedule (`create_runner.schedule`).
 
     Args:
@@ -370,9 +244,9 @@ def create_runner(base_dir: str) -> ProgressRunner:
     Raises:
         ValueError: if the schedule is unknown, or a setting is outside its range.
     """
-    runners: dict[str, type[ProgressRunner]] = {
-        "continuous_train_and_eval": ProgressRunner,
-        "continuous_train": ProgressTrainRunner,
+    runners: dict[str, type[ResumableRunner]] = {
+        "continuous_train_and_eval": ResumableRunner,
+        "continuous_train": ResumableTrainRunner,
     }
     name = schedule()
     check("schedule", name, name in runners, f"one of {', '.join(runners)}")

@@ -11,6 +11,11 @@ import tensorflow as tf
 from log_dqn.checks import check_count
 
 
+def draw_seed() -> int:
+    """Returns a seed that no other run has."""
+    return secrets.randbits(31)
+
+
 @gin.configurable
 def seed_everything(seed: int | None = None) -> int:
     """Seeds Python, NumPy and TensorFlow's default graph.
@@ -28,7 +33,7 @@ def seed_everything(seed: int | None = None) -> int:
         ValueError: if the seed is outside its range.
     """
     if seed is None:
-        seed = secrets.randbits(31)
+        seed = draw_seed()
     check_count("seed", seed, 0, 2**32 - 1)
     random.seed(seed)
     np.random.seed(seed)

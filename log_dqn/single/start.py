@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import shutil
-import tempfile
 from collections.abc import Sequence
 
 import gin
@@ -12,7 +11,7 @@ import gin
 from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
-from log_dqn.run_folder import lock
+from log_dqn.run_folder import layout, lock
 from log_dqn.single import agents, runner
 
 # Where the environment factories, ours and Dopamine's, take the game from.
@@ -67,34 +66,9 @@ def configure(
     agents.agent_name()
 
 
-def _check_writable(base_dir: str) -> None:
-    try:
-        os.makedirs(base_dir, exist_ok=True)
-        with tempfile.TemporaryFile(dir=base_dir):
-            pass
-    except OSError as error:
-        raise ValueError(
-            f"base_dir is {base_dir!r}; it must be a folder that can be written ({error.strerror})"
-        ) from error
-
-
-def _run_files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Returns what a run writes into its folder, as far as it is there."""
-    names = ("checkpoints", "logs", "metrics", "operative_config.gin")
-    present = [folder / name for name in names if os.path.lexists(folder / name)]
-    return [*present, *folder.glob("events.out.tfevents.*")]
-
-
-def _remove(path: pathlib.Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
-
-
 def create_runner(
     base_dir: str, restart: bool, stack: contextlib.ExitStack
-) -> runner.ProgressRunner:
+) -> runner.ResumableRunner:
     """Makes a run's folder, takes its lock, and creates the runner.
 
     If that fails, what was there before is there again, and nothing else.
@@ -111,37 +85,41 @@ def create_runner(
         ValueError: if the folder can't be written or is in use, or restart is asked for in a
             folder that holds no run.
     """
+    check("base_dir", base_dir, base_dir != "", "the name of a folder")
     folder = pathlib.Path(base_dir)
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    _check_writable(base_dir)
-    stack.enter_context(lock.hold(folder))
-    before = _run_files(folder)
     old = folder / f".restart-{os.getpid()}"
-    if restart and before:
-        if folder / "operative_config.gin" not in before:
-            raise ValueError(
-                f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, which "
-                "holds operative_config.gin"
-            )
-        old.mkdir()
-        for path in before:
-            path.rename(old / path.name)
-    try:
+    with contextlib.ExitStack() as undo:
+        lock.claim("base_dir", folder, stack, undo)
+        before = layout.files(folder)
+        if restart and before:
+            if folder / layout.GIN_CONFIG not in before:
+                raise ValueError(
+                    f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, "
+                    f"which holds {layout.GIN_CONFIG}"
+                )
+            old.mkdir()
+            undo.callback(_put_back, old)
+            for path in before:
+                path.rename(old / path.name)
+        undo.callback(_remove_files, folder, but=layout.files(folder))
         experiment = runner.create_runner(base_dir)
-    except BaseException:
-        for path in _run_files(folder):
-            if old.exists() or path not in before:
-                _remove(path)
-        if old.exists():
-            for path in old.iterdir():
-                path.rename(folder / path.name)
-            old.rmdir()
-        with contextlib.suppress(OSError):
-            if missing:
-                (folder / lock.NAME).unlink()
-            for path in missing:
-                path.rmdir()
-        raise
+        undo.pop_all()
     if old.exists():
         shutil.rmtree(old)
     return experiment
+
+
+def _put_back(old: pathlib.Path) -> None:
+    for path in old.iterdir():
+        path.rename(old.parent / path.name)
+    old.rmdir()
+
+
+def _remove_files(folder: pathlib.Path, but: Sequence[pathlib.Path]) -> None:
+    for path in layout.files(folder):
+        if path in but:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

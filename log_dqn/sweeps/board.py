@@ -123,8 +123,8 @@ class Board:
             progress: how far each of its runs had come then.
         """
         self._deaths[job] = None
-        for row, its in zip(self._rows[job], progress, strict=True):
-            row.progress = its
+        for row, new in zip(self._rows[job], progress, strict=True):
+            row.progress = new
         for row in self._unfinished(job):
             row.attempt += 1
             row.state, row.steps_per_second = RUNNING, None
@@ -141,13 +141,13 @@ class Board:
     ) -> None:
         """Notes what a worker reports of a job; see `worker.Worker`."""
         self._deaths[job] = death
-        for row, its in zip(self._rows[job], progress, strict=True):
-            if its.iterations != row.progress.iterations:
-                result = "" if its.average_return is None else f", return {its.average_return:.2f}"
+        for row, new in zip(self._rows[job], progress, strict=True):
+            if new.iterations != row.progress.iterations:
+                result = "" if new.average_return is None else f", return {new.average_return:.2f}"
                 self._print(
-                    f"{row.run.name}: iteration {its.iterations}/{row.run.num_iterations}{result}"
+                    f"{row.run.name}: iteration {new.iterations}/{row.run.num_iterations}{result}"
                 )
-            row.progress = its
+            row.progress = new
             row.fraction = max(row.fraction, fraction)
             row.steps_per_second = steps_per_second
         now = time.monotonic()
@@ -172,9 +172,9 @@ class Board:
     def ended(self, job: int, failure: str | None) -> None:
         """Notes that a job came to its end, complete or with a failure."""
         for row in self._unfinished(job):
-            its = failure if row.progress.iterations < row.run.num_iterations else None
-            row.state, row.reason = (FAILED, its) if its else (COMPLETE, "")
-            self._print(f"{row.run.name}: {its or 'complete'}")
+            reason = failure if row.progress.iterations < row.run.num_iterations else None
+            row.state, row.reason = (FAILED, reason) if reason else (COMPLETE, "")
+            self._print(f"{row.run.name}: {reason or 'complete'}")
 
     def seconds_left(self) -> float | None:
         """Returns the time that the rest takes at the mean speed so far, if it is known."""

@@ -1,8 +1,8 @@
 """The runs of a sweep, the commands that train them, and how far each has come on disk."""
 
 import dataclasses
-import os
 import pathlib
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import scan
@@ -57,109 +57,102 @@ class Job:
     output: pathlib.Path
 
 
-class Settings(NamedTuple):
-    """The settings of one agent, with what is known of their configurations.
+class AgentPlan(NamedTuple):
+    """What is known of one agent's configurations.
 
     Attributes:
         agent: name of the agent.
-        settings: settings of the scan that concern it.
-        num_iterations: for each setting, the iterations of a run.
+        scans: the scans that concern it.
+        num_iterations: for each of their settings, the iterations of a run.
         steps_per_iteration: for each setting, the agent steps of an iteration.
     """
 
     agent: str
-    settings: list[scan.Setting]
+    scans: list[str]
     num_iterations: list[int]
     steps_per_iteration: list[int]
 
 
-def single_runs(
-    results_dir: pathlib.Path,
-    agents: list[Settings],
-    games: list[str],
-    seeds: int,
-    gin_files: list[str],
-    gin_bindings: list[str],
-) -> list[Job]:
-    """Plans one process of `log_dqn.train` for each run.
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A sweep.
 
-    Args:
+    Attributes:
         results_dir: folder of all results.
         agents: agents and their settings.
         games: games in Dopamine's spelling.
         seeds: number of seeds; they are 1, 2, ....
         gin_files: gin files of all runs; none for the agents' own.
         gin_bindings: gin bindings of all runs.
-
-    Returns:
-        The jobs: all games and settings with the first seed, then with the second, ....
     """
-    jobs = []
-    for seed in range(1, seeds + 1):
-        for game in games:
-            for agent, settings, *lengths in agents:
-                for setting, num_iterations, steps in zip(settings, *lengths, strict=True):
-                    folder = scan.run_folder(results_dir, agent, setting, game, seed)
-                    name = str(folder.relative_to(results_dir))
-                    arguments = (
-                        *("-m", "log_dqn.train", f"--base_dir={folder}"),
-                        *(f"--agent={agent}", f"--game={game}", f"--seed={seed}"),
-                        *(f"--gin_files={name}" for name in gin_files),
-                        *(f"--gin_bindings={line}" for line in gin_bindings),
-                        *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
-                    )
-                    run = Run(name, folder, num_iterations, steps)
-                    jobs.append(Job(name, arguments, (run,), folder / "output.log"))
-    return jobs
 
+    results_dir: pathlib.Path
+    agents: list[AgentPlan]
+    games: list[str]
+    seeds: int
+    gin_files: list[str]
+    gin_bindings: list[str]
 
-def vectorized_runs(
-    results_dir: pathlib.Path,
-    agents: list[Settings],
-    games: list[str],
-    seeds: int,
-    gin_files: list[str],
-    gin_bindings: list[str],
-    scans: list[list[str]],
-    games_per_job: int,
-) -> list[Job]:
-    """Plans processes of `log_dqn.train_vectorized`, each for all seeds and settings of some games.
+    def _runs(
+        self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
+    ) -> Iterator[tuple[Run, scan.Setting]]:
+        """Yields an agent's runs, each with its setting."""
+        lengths = zip(agent.num_iterations, agent.steps_per_iteration, strict=True)
+        for setting, length in zip(scan.parse(agent.scans), lengths, strict=True):
+            for game in games:
+                for seed in seeds:
+                    folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
+                    name = str(folder.relative_to(self.results_dir))
+                    yield Run(name, folder, *length), setting
 
-    Args:
-        results_dir: see `single_runs`, as all down to gin_bindings.
-        agents: agents and their settings.
-        games: games.
-        seeds: number of seeds.
-        gin_files: gin files.
-        gin_bindings: gin bindings.
-        scans: for each agent, the scans that concern it.
-        games_per_job: number of games that a process trains.
+    @property
+    def _shared(self) -> tuple[str, ...]:
+        return (
+            *(f"--gin_files={name}" for name in self.gin_files),
+            *(f"--gin_bindings={line}" for line in self.gin_bindings),
+        )
 
-    Returns:
-        The jobs.
-    """
-    jobs = []
-    for start in range(0, len(games), games_per_job):
-        its_games = games[start : start + games_per_job]
-        for (agent, settings, *lengths), its_scans in zip(agents, scans, strict=True):
-            runs_of_job = []
-            for setting, num_iterations, steps in zip(settings, *lengths, strict=True):
-                for game in its_games:
-                    for seed in range(1, seeds + 1):
-                        folder = scan.run_folder(results_dir, agent, setting, game, seed)
-                        name = str(folder.relative_to(results_dir))
-                        runs_of_job.append(Run(name, folder, num_iterations, steps))
-            arguments = (
-                *("-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}"),
-                *(f"--agent={agent}", f"--games={','.join(its_games)}", f"--seeds={seeds}"),
-                *(f"--gin_files={name}" for name in gin_files),
-                *(f"--gin_bindings={line}" for line in gin_bindings),
-                *(f"--scan={text}" for text in its_scans),
-            )
-            name = f"{agent}/{','.join(its_games)}"
-            output = results_dir / agent / f"output_{its_games[0]}.log"
-            jobs.append(Job(name, arguments, tuple(runs_of_job), output))
-    return jobs
+    def single_jobs(self) -> list[Job]:
+        """Returns one process of `log_dqn.train` for each run.
+
+        All games and settings come with the first seed, then with the second, ....
+        """
+        jobs = []
+        for seed in range(1, self.seeds + 1):
+            for game in self.games:
+                for agent in self.agents:
+                    for run, setting in self._runs(agent, [game], [seed]):
+                        arguments = (
+                            *("-m", "log_dqn.train", f"--base_dir={run.folder}"),
+                            *(f"--agent={agent.agent}", f"--game={game}", f"--seed={seed}"),
+                            *self._shared,
+                            *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
+                        )
+                        jobs.append(Job(run.name, arguments, (run,), run.folder / "output.log"))
+        return jobs
+
+    def vectorized_jobs(self, games_per_job: int) -> list[Job]:
+        """Returns processes of `log_dqn.train_vectorized`.
+
+        Args:
+            games_per_job: number of games that a process trains, with all seeds and settings of
+                an agent.
+        """
+        jobs = []
+        for start in range(0, len(self.games), games_per_job):
+            games = self.games[start : start + games_per_job]
+            for agent in self.agents:
+                arguments = (
+                    *("-m", "log_dqn.train_vectorized", f"--results_dir={self.results_dir}"),
+                    *(f"--agent={agent.agent}", f"--games={','.join(games)}"),
+                    f"--seeds={self.seeds}",
+                    *self._shared,
+                    *(f"--scan={text}" for text in agent.scans),
+                )
+                runs = tuple(run for run, _ in self._runs(agent, games, range(1, self.seeds + 1)))
+                output = self.results_dir / agent.agent / f"output_{games[0]}.log"
+                jobs.append(Job(f"{agent.agent}/{','.join(games)}", arguments, runs, output))
+        return jobs
 
 
 def progress(folder: pathlib.Path) -> Progress:
@@ -198,31 +191,3 @@ def progress(folder: pathlib.Path) -> Progress:
 def is_complete(run: Run) -> bool:
     """Returns whether a run's log has all its iterations."""
     return progress(run.folder).iterations >= run.num_iterations
-
-
-def check_writable(folder: pathlib.Path) -> None:
-    """Checks that files can be written in a folder, and leaves nothing there.
-
-    Args:
-        folder: the folder; it and its parents need not exist.
-
-    Raises:
-        ValueError: if it can't be made, or not be written in.
-    """
-    made = []
-    try:
-        for path in reversed((folder, *folder.parents)):
-            if not path.exists():
-                path.mkdir()
-                made.append(path)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ValueError(
-            f"results_dir is {str(folder)!r}; it must be a folder that can be written "
-            f"({error.strerror})"
-        ) from error
-    finally:
-        for path in reversed(made):
-            path.rmdir()

@@ -18,7 +18,7 @@ import ray
 from ray import tune
 
 from log_dqn.program import progress
-from log_dqn.run_folder import lock
+from log_dqn.run_folder import layout, lock
 from log_dqn.sweeps import plan, tethered
 
 # Seconds between two looks at a process.
@@ -142,9 +142,9 @@ class Worker(tune.Trainable):
         """Reads the logs of runs that have finished an iteration since the last look."""
         for index, run in enumerate(self._job.runs):
             try:
-                newest = max((run.folder / "logs").iterdir(), key=lambda path: path.stat().st_mtime)
-                version = newest.stat().st_mtime_ns
-            except (OSError, ValueError):  # none yet, or just removed
+                newest = layout.logs(run.folder)[0]
+                version = newest, newest.stat().st_mtime_ns
+            except (OSError, IndexError):  # none yet, or just removed
                 continue
             if self._logs_seen.get(run.folder) != version:
                 self._logs_seen[run.folder] = version

@@ -96,6 +96,12 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
     agent.training_steps = state["training_steps"]
 
 
+def dopamine_iterations(folder: pathlib.Path) -> list[int]:
+    """Returns the iterations of the checkpoints that Dopamine's own runner has completed."""
+    sentinels = folder.glob("sentinel_checkpoint_complete.*")
+    return sorted(int(path.suffix[1:]) for path in sentinels)
+
+
 def load_dopamine(
     agent: dqn_agent.DQNAgent, folder: pathlib.Path, iteration: int
 ) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """A run's folder: logs, metrics, events and checkpoints, as a single run of Dopamine's has them."""
 
 import io
-import json
 import os
 import pathlib
-import pickle
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import scan
-from log_dqn.run_folder import checkpoints, configuration
+from log_dqn.run_folder import checkpoints, configuration, data, layout
+from log_dqn.run_folder.layout import Log
 from log_dqn.vectorized.agents import Agent
 from log_dqn.vectorized.learner import Learner
 from log_dqn.vectorized.schedule import Iteration
@@ -20,11 +19,7 @@ from log_dqn.vectorized.timeline import Phase
 
 # Steps of the replay memory that are copied from the device at a time.
 _CHUNK_STEPS = 8192
-_LOGS_KEPT = 4
 _PHASES = {"train": Phase.TRAINING, "eval": Phase.EVALUATION}
-
-Log = dict[str, dict[str, list[Any]]]
-"""Dopamine's: statistics by name by `iteration_N`."""
 
 
 class Run(NamedTuple):
@@ -45,7 +40,7 @@ class Run(NamedTuple):
     game: str
     seed: int
     agent: Agent
-    config: str
+    config: configuration.Configuration
     folder: pathlib.Path
 
     @property
@@ -149,7 +144,7 @@ class Events:
 
 
 def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
-    """Writes what others read of a run: `logs/log_N` and `metrics/pickle/pickle_N.pkl`.
+    """Writes what others read of a run: its log and its metrics.
 
     Args:
         folder: folder of the run.
@@ -162,13 +157,8 @@ def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
     metrics = {
         name: {tag: [value] for tag, value in scalars(entry).items()} for name, entry in log.items()
     }
-    for path, data in (
-        (folder / "logs" / f"log_{iteration}", log),
-        (folder / "metrics" / "pickle" / f"pickle_{iteration}.pkl", metrics),
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        checkpoints.replace_file(path, pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL))
-    (folder / "logs" / f"log_{iteration - _LOGS_KEPT}").unlink(missing_ok=True)
+    layout.write_log(folder, log, iteration)
+    layout.write_metrics(folder, metrics, iteration)
 
 
 def save(
@@ -194,20 +184,20 @@ def save(
     iteration = len(log) - 1
 
     def write(folder: pathlib.Path) -> None:
-        np.savez(folder / "weights.npz", *weights)
-        (folder / "log.json").write_text(json.dumps(log), encoding="utf-8")
+        data.save(folder / "weights", weights)
+        data.save(folder / "log", log)
         if with_replay:
             _save_replay(folder, learner, index, min(counters.stored, learner.slots))
 
     checkpoints.write(
-        run.folder / "checkpoints",
+        layout.checkpoints_dir(run.folder),
         iteration,
         write,
         {
             "iteration": iteration,
             "game": run.game,
             "seed": run.seed,
-            "config": run.config,
+            "config": run.config.parameters,
             "counters": counters._asdict(),
             "replay": with_replay,
         },
@@ -255,28 +245,24 @@ class Found(NamedTuple):
         return self.manifest["iteration"] + 1
 
 
-def find(run: Run, report: Any) -> Found | None:
+def find(run: Run, report: checkpoints.Report) -> Found | None:
     """Finds a run's newest usable checkpoint.
 
     Args:
         run: the run.
-        report: is told, in one line each, of checkpoints that are passed over.
+        report: is told, in one line each, of checkpoints that are skipped.
 
     Returns:
         The checkpoint; None if there is none.
 
     Raises:
-        checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to go on from,
-            or another configuration made them.
+        checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
+            from, or another configuration made them.
     """
-    root = run.folder / "checkpoints"
-    remedy = f"remove {run.folder} to start over"
-    newest = checkpoints.newest_usable(root, report, remedy)
+    newest = layout.newest_checkpoint(run.folder, report, f"remove {run.folder} to start over")
     if newest is None:
-        if any((run.folder / "logs").glob("log_*")):
-            raise checkpoints.CheckpointError(f"{run.folder} has logs but no checkpoint; {remedy}")
         return None
-    folder, manifest = root / str(newest[0]), newest[1]
+    folder, manifest = newest
     if "counters" not in manifest:
         raise checkpoints.CheckpointError(
             f"{folder} is not of vectorized training; log_dqn.train goes on from it"
@@ -287,14 +273,8 @@ def find(run: Run, report: Any) -> Found | None:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
-    differences = configuration.differences(
-        configuration.parameters(manifest["config"]), configuration.parameters(run.config)
-    )
-    if differences:
-        raise checkpoints.CheckpointError(
-            f"{folder} is a checkpoint of another configuration: {'; '.join(differences)}"
-        )
-    return Found(folder, manifest, json.loads((folder / "log.json").read_text(encoding="utf-8")))
+    configuration.check_same(folder, manifest["config"], run.config.parameters)
+    return Found(folder, manifest, data.load(folder / "log"))
 
 
 def load(found: Found, learner: Learner, index: int) -> Counters:
@@ -313,8 +293,7 @@ def load(found: Found, learner: Learner, index: int) -> Counters:
     """
     counters = Counters(**found.manifest["counters"])
     try:
-        with np.load(found.folder / "weights.npz", allow_pickle=False) as file:
-            learner.set_run_weights(index, [file[f"arr_{i}"] for i in range(len(file.files))])
+        learner.set_run_weights(index, data.load(found.folder / "weights"))
         if not found.manifest["replay"]:
             return counters._replace(stored=0)
         _load_replay(found.folder, learner, index, min(counters.stored, learner.slots))

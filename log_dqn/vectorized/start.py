@@ -6,7 +6,7 @@ import itertools
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gin
 import jax
@@ -16,15 +16,15 @@ from log_dqn.checks import check
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress
-from log_dqn.run_folder import checkpoints, configuration, lock
+from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
     device_job,
     environments,
     jax_games,
     learner,
-    memory,
     networks,
+    placement,
     runs,
     training,
 )
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
     setting: scan.Setting
     protocol: Protocol
     agent: agents.Agent
-    config: str
+    config: configuration.Configuration
 
 
 def configure(
@@ -117,10 +117,11 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
     _check_bindings_are_read(protocol.agent, agent)
     agent.create_optimizer(agent.constants)  # So that gin notes its settings.
     config = configuration.operative()
+    used = {".".join(name.split(".")[-2:]) for name in config.parameters}
     for parameter in setting.bindings:
         name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
         check(
-            "scan", parameter, f"{name} = " in config,
+            "scan", parameter, name in used,
             f"a parameter that the agent uses, such as {type(agent).__name__}.gamma",
         )  # fmt: skip
     return Setting(setting, protocol, agent, config)
@@ -130,51 +131,16 @@ def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
     """Checks that gin binds nothing that isn't read; it is silent on those."""
     class_name = type(agent).__name__
     read = {"VectorizedRunner", class_name, agent.optimizer}
-    for parameter, value in configuration.parameters(
-        gin.config_str(max_line_length=10_000)
-    ).items():
-        configurable, setting = parameter.split(".")[-2:]
+    for configurable, parameter, value in configuration.bindings():
         # The agents have a learning rate of their own.
-        is_rate = configurable in OPTIMIZERS and setting == "learning_rate"
+        is_rate = configurable in OPTIMIZERS and parameter == "learning_rate"
         allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
-        check(parameter, value, configurable in read and not is_rate, allowed)
+        is_read = configurable in read and not is_rate
+        check(f"{configurable}.{parameter}", value, is_read, allowed)
 
 
-def _optimizer_settings(config: str) -> list[str]:
-    return [line for line in config.splitlines() if line.split(".")[0] in OPTIMIZERS]
-
-
-def _hold_folders(
-    job_runs: Sequence[runs.Run], stack: contextlib.ExitStack, undo: contextlib.ExitStack
-) -> None:
-    """Makes the runs' folders and holds them.
-
-    Args:
-        job_runs: the runs.
-        stack: holds the folders.
-        undo: removes new folders.
-
-    Raises:
-        ValueError: if one can't be written, or is in use.
-    """
-    for run in job_runs:
-        missing = [path for path in (run.folder, *run.folder.parents) if not path.exists()]
-        try:
-            for path in reversed(missing):
-                path.mkdir(exist_ok=True)
-                undo.callback(_remove_folder, path)
-            stack.enter_context(lock.hold(run.folder))
-        except OSError as error:
-            raise ValueError(
-                f"results_dir is {str(run.folder)!r}; it must be a folder that can be written "
-                f"({error.strerror})"
-            ) from error
-
-
-def _remove_folder(folder: pathlib.Path) -> None:
-    with contextlib.suppress(OSError):
-        (folder / lock.NAME).unlink(missing_ok=True)
-        folder.rmdir()
+def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
+    return {n: v for n, v in config.parameters.items() if n.split(".")[0] in OPTIMIZERS}
 
 
 def plan_runs(
@@ -195,7 +161,7 @@ def plan_runs(
     for setting, protocol, agent, config in settings:
         for game in games:
             for seed in seeds:
-                folder = scan.run_folder(results_dir, protocol.agent, setting, game, seed)
+                folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
                 planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
     return planned
 
@@ -253,14 +219,21 @@ def create_job(
     with contextlib.ExitStack() as undo:
         job = create(
             job_runs, protocol, found, checkpoint_replay,
-            lambda: _hold_folders(job_runs, stack, undo),
+            lambda: _claim_folders(job_runs, stack, undo),
         )  # fmt: skip
         for run in job_runs:
-            checkpoints.replace_file(run.folder / "operative_config.gin", run.config.encode())
+            configuration.write(run.folder, run.config)
         undo.pop_all()
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
     return job
+
+
+def _claim_folders(
+    job_runs: Sequence[runs.Run], stack: contextlib.ExitStack, undo: contextlib.ExitStack
+) -> None:
+    for run in job_runs:
+        lock.claim("results_dir", run.folder, stack, undo)
 
 
 def _create_atari_job(
@@ -276,8 +249,13 @@ def _create_atari_job(
         protocol.batch_size, protocol.replay_capacity,
     )  # fmt: skip
     together = training.runs_per_call()
-    place = memory.place(
-        job_runs[0].agent, problem, environments.MAX_ACTIONS, len(job_runs), memory.free(), together
+    place = placement.place(
+        job_runs[0].agent,
+        problem,
+        environments.MAX_ACTIONS,
+        len(job_runs),
+        placement.free(),
+        together,
     )
     atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
     hold_folders()
@@ -321,8 +299,8 @@ def _create_pool(
             protocol.batch_size, protocol.replay_capacity,
         )  # fmt: skip
         most = len(indices) if not on_cpu else min(workers, len(job_runs))
-        memory.place(
-            job_runs[indices[0]].agent, problem, game.num_actions, most, memory.free(),
+        placement.place(
+            job_runs[indices[0]].agent, problem, game.num_actions, most, placement.free(),
             training.runs_per_call(),
         )  # fmt: skip
         return lambda: device_job.DeviceJob(
@@ -353,7 +331,7 @@ def _device_kind() -> str:
     return jax.devices()[0].device_kind
 
 
-def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: memory.Place) -> None:
+def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: placement.Place) -> None:
     on_cpu = jax.devices()[0].platform == "cpu"
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(

@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks import measuring
 from log_dqn import scan
+from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
 
 # Random play before anything is measured, in agent steps.
@@ -35,9 +36,16 @@ def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> trainin
     problem = learner.Problem(
         networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
     )
+    config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
-            agent, scan.Setting("", {}), measuring.GAME, seed, settings, "", pathlib.Path(folder)
+            agent,
+            scan.Setting("", {}),
+            measuring.GAME,
+            seed,
+            settings,
+            config,
+            pathlib.Path(folder),
         )
         for seed in range(1, num_runs + 1)
     ]

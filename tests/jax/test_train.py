@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import atari, train
-from log_dqn.run_folder import arrays, safe_pickle
+from log_dqn.run_folder import arrays, data
 from tests.programs import fresh, read_log, run  # noqa: F401
 from tests.programs import tiny as tiny_tf
 
@@ -41,9 +41,7 @@ def iterations(number):
 
 
 def checkpoint(base_dir, iteration):
-    path = pathlib.Path(base_dir) / "checkpoints" / str(iteration) / "state.pickle"
-    with open(path, "rb") as file:
-        return safe_pickle.load(file)["agent"]
+    return data.load(pathlib.Path(base_dir) / "checkpoints" / str(iteration) / "agent")
 
 
 def assert_same(first, second):

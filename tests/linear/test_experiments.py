@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from log_dqn.linear import experiments, learning
-from log_dqn.linear.experiments import GAMMAS, WIDTHS, Settings
+from log_dqn.linear.experiments import GAMMAS, WIDTHS, Options
 
-SETTINGS = Settings(jobs=2)
+OPTIONS = Options(jobs=2)
 
 
 def column(table, name, **where):
@@ -29,12 +29,12 @@ def thresholds(table, gammas, **where):
 
 @pytest.fixture(scope="module")
 def chain_regular():
-    return experiments.chain_regular(SETTINGS)
+    return experiments.chain_regular(OPTIONS)
 
 
 @pytest.fixture(scope="module")
 def kappa_full():
-    return experiments.kappa_full(SETTINGS)
+    return experiments.kappa_full(OPTIONS)
 
 
 def test_final_performance_drops_sharply_below_a_threshold(chain_regular):
@@ -64,7 +64,7 @@ def test_tabular_performs_well_for_all_discount_factors(chain_regular):
 
 @pytest.mark.parametrize("gammas", [(0.1, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)])
 def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
-    table = experiments.chain_log(Settings(jobs=2, gammas=gammas))
+    table = experiments.chain_log(Options(jobs=2, gammas=gammas))
     assert len(table.rows) == len(gammas) * len(WIDTHS)
     np.testing.assert_array_equal(column(table, "final"), 1)
     # "Early performance" as well, but for the widest tiles at the largest discount factor, where
@@ -76,7 +76,7 @@ def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
 
 def test_neither_hypothesis_changes_the_curves():
     gammas = (0.8, 0.94, 0.96)
-    table = experiments.hypotheses(Settings(jobs=2, gammas=gammas))
+    table = experiments.hypotheses(Options(jobs=2, gammas=gammas))
     for name in ("early", "final"):
         regular, times, plus = (
             column(table, name, variation=v) for v in ("regular", "times 100", "plus 100")
@@ -97,20 +97,20 @@ def test_the_hypotheses_are_tested_on_tasks_that_differ(monkeypatch):
         return np.zeros((1, 1, 2))
 
     monkeypatch.setattr(learning, "regular", regular)
-    experiments.hypotheses(Settings(gammas=(0.5,)))
+    experiments.hypotheses(Options(gammas=(0.5,)))
     assert list(dict.fromkeys(tasks)) == [(1, -1, 1, 0), (100, -100, 100, 0), (1, -1, 1, -100)]
     assert len(tasks) == 3 * len(WIDTHS)
 
 
 def test_kappa_of_regular_values_falls_with_gamma():
-    kappa = column(experiments.kappa_regular(SETTINGS), "kappa")
+    kappa = column(experiments.kappa_regular(OPTIONS), "kappa")
     assert np.all(np.diff(kappa)[:-3] < 0)
     assert kappa[0] > 9
     assert kappa[-1] < 0.5
 
 
 def test_kappa_with_a_fitting_and_a_wrong_k():
-    table = experiments.kappa_deterministic(SETTINGS)
+    table = experiments.kappa_deterministic(OPTIONS)
     low = column(table, "gamma", variant="reg") <= 0.5
     kappa = {k: column(table, "kappa", variant=f"log k={k}")[low] for k in (25, 50, 100, 200)}
     # "With an appropriate value of k, kappa can almost be reduced to 0 for low values of gamma."
@@ -183,7 +183,7 @@ def test_a_bias_does_not_help_at_low_discount_factors(kappa_full):
 
 
 def test_beta_reg_of_one_never_comes_close_to_zero_error():
-    table = experiments.rms_error(SETTINGS)
+    table = experiments.rms_error(OPTIONS)
     rms = {beta: column(table, "rms", beta_reg=beta) for beta in experiments.BETAS_REG}
     assert rms[1.0].min() > 0.025
     assert rms[0.1].min() < 0.0025
@@ -194,7 +194,7 @@ def test_beta_reg_of_one_never_comes_close_to_zero_error():
 
 @pytest.fixture(scope="module")
 def convergence():
-    return experiments.convergence(SETTINGS)
+    return experiments.convergence(OPTIONS)
 
 
 def test_converges_if_all_conditions_hold(convergence):
@@ -217,7 +217,7 @@ def test_error_term_stays_within_its_bound(convergence):
 @pytest.mark.parametrize("name", ["chain_regular", "chain_log", "hypotheses"])
 def test_the_seed_alone_decides(name):
     def rows(**settings):
-        small = Settings(runs=2, sweeps=4000, gammas=(0.5, 0.99), **settings)
+        small = Options(runs=2, sweeps=4000, gammas=(0.5, 0.99), **settings)
         table = experiments.EXPERIMENTS[name](small)
         return table.rows, table.runs
 
@@ -230,8 +230,8 @@ def test_the_seed_alone_decides(name):
 
 
 def test_other_gammas_do_not_change_a_run():
-    one = experiments.chain_log(Settings(sweeps=4000, gammas=(0.9,)))
-    two = experiments.chain_log(Settings(sweeps=4000, gammas=(0.5, 0.9)))
+    one = experiments.chain_log(Options(sweeps=4000, gammas=(0.9,)))
+    two = experiments.chain_log(Options(sweeps=4000, gammas=(0.5, 0.9)))
     assert one.rows == [row for row in two.rows if row[1] == 0.9]
 
 
@@ -259,9 +259,24 @@ def test_windows_by_hand():
 )
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
-        Settings(**settings)
+        Options(**settings)
 
 
 def test_gamma_too_small_for_k():
     with pytest.raises(ValueError, match=r"k is 200; at gamma 0\.01"):
-        experiments.chain_log(Settings(gammas=(0.01,)))
+        experiments.chain_log(Options(gammas=(0.01,)))
+
+
+def test_rows_of_a_table_by_value():
+    rows = [("a", 1, 0.5), ("b", 1, 0.25), ("a", 2, 0.125)]
+    table = experiments.Table(("name", "sweep", "rms"), rows, np.arange(6.0).reshape(3, 1, 2))
+    assert table.column("sweep") == [1, 1, 2]
+    kept = table.where("name", "a")
+    assert kept.rows == [rows[0], rows[2]]
+    np.testing.assert_array_equal(kept.runs, [[[0, 1]], [[4, 5]]])
+    assert table.where("sweep", 1, 2).rows == rows and table.where("name", "c").rows == []
+
+
+def test_runs_lie_along_the_last_axis():
+    runs = Options(runs=3).runs_of("made", lambda x, y, run: [x * y, run], [(2, 5), (3, 7)])
+    np.testing.assert_array_equal(runs, [[[10] * 3, [0, 1, 2]], [[21] * 3, [0, 1, 2]]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from log_dqn.linear import experiments, figures
-from log_dqn.linear.experiments import Settings, Table
+from log_dqn.linear.experiments import Options, Table
 
 SCRIPT = "scripts/linear_figures.py"
 COLUMNS = {
@@ -48,7 +48,7 @@ def test_intervals_of_performance_stay_between_0_and_1():
 def test_every_figure_is_written(name, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "RMS_SWEEPS", 500)
     monkeypatch.setattr(experiments, "CONVERGENCE_SWEEPS", 500)
-    settings = Settings(runs=2, sweeps=300, gammas=(0.5, 0.9))
+    settings = Options(runs=2, sweeps=300, gammas=(0.5, 0.9))
     figures.write(name, experiments.EXPERIMENTS[name](settings), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"{name}.csv",
@@ -64,7 +64,7 @@ def test_every_figure_is_written(name, tmp_path, monkeypatch):
 
 
 def test_one_run_has_no_intervals(tmp_path):
-    settings = Settings(sweeps=300, gammas=(0.5, 0.9))
+    settings = Options(sweeps=300, gammas=(0.5, 0.9))
     figures.write("chain_regular", experiments.chain_regular(settings), tmp_path)
     header = (tmp_path / "chain_regular.csv").read_text().splitlines()[0]
     assert header == "width,gamma,early,final"
@@ -134,7 +134,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(figures.Figure, "savefig", full)
-    table = experiments.kappa_regular(Settings())
+    table = experiments.kappa_regular(Options())
     with pytest.raises(OSError, match="No space left"):
         figures.write("kappa_regular", table, tmp_path)
     assert list(tmp_path.iterdir()) == []

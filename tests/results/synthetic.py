@@ -39,11 +39,9 @@ def write_log(run_dir, returns, number=None, episodes=20, eval_offset=None, prot
     return path
 
 
-def write_gin(run_dir, agent_class, gamma):
-    (pathlib.Path(run_dir) / "operative_config.gin").write_text(
-        f"# Parameters for {agent_class}:\n# ====\n{agent_class}.gamma = {gamma}\n"
-        f"{agent_class}.update_horizon = 1\n"
-    )
+def write_config(run_dir, agent_class, gamma):
+    parameters = {f"{agent_class}.gamma": gamma, f"{agent_class}.update_horizon": 1}
+    (pathlib.Path(run_dir) / "config.json").write_text(json.dumps(parameters))
 
 
 def baseline_rows(game, agents, num_seeds=5, num_iterations=199, seed=0):

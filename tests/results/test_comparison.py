@@ -58,7 +58,7 @@ def test_all_at_their_common_iteration(published, unequal):
     compared, lines = compare(published, unequal, iteration="common")
     assert lines[0] == "the common iteration is 29 (set by log_dqn/DoubleDunk/0)"
     assert compared.last_iteration == 29
-    facts = page._facts(compared, "command", 0)
+    facts = page._facts(compared)["Scores"]
     assert "up to 29, the last one that all runs have" in facts
     assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
     [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from log_dqn.results import comparison, figures, references, report
-from log_dqn.results.runs import Run
+from log_dqn.results import comparison, figures, gamma_scan, pictures, references, report
+from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
 
@@ -40,13 +40,13 @@ def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
         for game, value in (("Alien", alien), ("Zaxxon", zaxxon), ("Pong", 50.0)):
             scores.append(Score(game, agent, "0", 9, 0.0, value))
             agent_class = "LogDQNAgent" if gamma else None
-            runs.append(Run(agent, game, "0", np.zeros(10), agent_class, gamma))
-    points, num_games = report.gamma_points(made(scores, runs, [agent for agent, _ in hns]))
+            runs.append(LearningCurve(agent, game, "0", np.zeros(10), agent_class, gamma))
+    points, num_games = gamma_scan.points(runs, scores)
     assert num_games == 2  # Pong is not one of the six.
     assert list(points) == ["LogDQNAgent", "DQN"]
     np.testing.assert_allclose(points["LogDQNAgent"], [(0.9, 2, 2, 2), (0.99, 0.6, 0.6, 1)])
     np.testing.assert_allclose(points["DQN"], [(0.99, 0.3, 0.3, 1)])
-    assert report._gamma_caption(points) == (
+    assert gamma_scan.caption(points) == (
         "best mean and best median, each over the 2 agents of LogDQNAgent at 0.9; else one agent"
     )
 
@@ -54,35 +54,37 @@ def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
 def gamma_runs(*rows):
     """Scores and runs from (agent, gamma, game)."""
     scores = [Score(game, agent, "0", 9, 0.0, 1.0) for agent, _, game in rows]
-    runs = [Run(agent, game, "0", np.zeros(10), "LogDQNAgent", g) for agent, g, game in rows]
+    runs = [
+        LearningCurve(agent, game, "0", np.zeros(10), "LogDQNAgent", g) for agent, g, game in rows
+    ]
     return runs, scores
 
 
 def test_an_agent_without_the_six_games_does_not_cost_the_gamma_figure():
     scan = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon")]
     runs, scores = gamma_runs(*scan, ("pong", 0.5, "Pong"), ("half", 0.8, "Alien"))
-    settings, six, lines = comparison.gamma_settings(runs, scores)
+    settings, six, lines = gamma_scan.participants(runs, scores)
     assert settings == {"log_0.9": ("LogDQNAgent", 0.9), "log_0.99": ("LogDQNAgent", 0.99)}
     assert six == ["Alien", "Zaxxon"]
     assert lines == [
         "pong: not in the gamma figure; no scores on Alien, Zaxxon",
         "half: not in the gamma figure; no scores on Zaxxon",
     ]
-    points, num_games = report.gamma_points(made(scores, runs, ["log_0.9", "log_0.99"]))
+    points, num_games = gamma_scan.points(runs, scores)
     assert [row[0] for row in points["LogDQNAgent"]] == [0.9, 0.99] and num_games == 2
 
 
 def test_two_gammas_in_one_folder_are_said():
     runs, scores = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
-    settings, _, [line] = comparison.gamma_settings(runs, scores)
+    settings, _, [line] = gamma_scan.participants(runs, scores)
     assert settings == {}
     assert line.startswith("a: its runs have different discount factors (0.9, 0.99)")
 
 
 def test_no_gamma_points_without_two_gammas():
     scores = [Score("Alien", "a", "0", 9, 0.0, 1.0)]
-    runs = [Run("a", "Alien", "0", np.zeros(10), "LogDQNAgent", 0.96)]
-    assert report.gamma_points(made(scores, runs, ["a"])) == ({}, 0)
+    runs = [LearningCurve("a", "Alien", "0", np.zeros(10), "LogDQNAgent", 0.96)]
+    assert gamma_scan.points(runs, scores) == ({}, 0)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +202,18 @@ def test_gamma_panels():
     }
 
 
+def test_the_learning_curves_are_always_the_last_figure():
+    """The page shows them apart from the others."""
+    names = [picture.name for picture in pictures.PICTURES]
+    assert len(set(names)) == 7 and names[-1] == "learning_curves"
+    score, run = Score("Pong", "a", "0", 9, 0.0, 1.0), LearningCurve("a", "Pong", "0", np.zeros(10))
+    nothing = report.Results({}, {}, {}, {})
+    drawn = [picture.draw(made([score], [run], ["a"]), nothing) for picture in pictures.PICTURES]
+    assert [isinstance(one, tuple) for one in drawn] == [False] * 6 + [True]
+    reference = "the reference DQN (TensorFlow: RMSProp, Huber) has no runs"
+    assert drawn[0] == f"relative performance: {reference}" and "two discount factors" in drawn[5]
+
+
 def unequal_curves(main):
     """Agent `high` beats `low` on both games; a run of `low` ends early."""
     runs, scores = [], []
@@ -208,7 +222,7 @@ def unequal_curves(main):
             for seed in range(2):
                 stop = 4 if (agent, game, seed) == ("low", "Pong", 1) else 10
                 returns = np.full(stop, level + seed)
-                runs.append(Run(agent, game, str(seed), returns))
+                runs.append(LearningCurve(agent, game, str(seed), returns))
                 scores.append(Score(game, agent, str(seed), stop - 1, returns[-1], level + seed))
     compared = made(scores, runs, ["high", "low"], main)
     compared.common_games = ["Alien", "Pong"]

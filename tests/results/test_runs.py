@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from dopamine.discrete_domains import iteration_statistics, logger
 
+from log_dqn.games import SMALL_GAMES, folder_name
 from log_dqn.results import runs
 from tests.results import synthetic
 
@@ -117,6 +118,18 @@ def test_runs_are_sorted_by_number_and_named_as_dopamine_names_them(tmp_path, li
     assert len(lines) == 1 and "no logs yet" in lines[0]
 
 
+def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
+    for game in SMALL_GAMES:
+        assert "/" in game and "/" not in folder_name(game)
+        synthetic.write_log(tmp_path / "a" / folder_name(game) / "0", [1, 2])
+    synthetic.write_log(tmp_path / "a/Breakout/0", [5])
+    found = runs.read_runs(tmp_path, "train", lines.append)
+    assert [run.game for run in found] == sorted(["Breakout", *SMALL_GAMES])
+    assert [run.returns.tolist() for run in found] == [[5.0]] + [[1.0, 2.0]] * len(SMALL_GAMES)
+    only = runs.read_runs(tmp_path, "train", lines.append, only_games=["MinAtar/Breakout"])
+    assert [run.game for run in only] == ["MinAtar/Breakout"] and lines == []
+
+
 def test_only_games(tmp_path, lines):
     for game in ("Pong", "Alien"):
         synthetic.write_log(tmp_path / f"a/{game}/0", [1])
@@ -141,18 +154,21 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("LogDQNAgent.gamma = 0.96\n", ("LogDQNAgent", 0.96)),
-        ("DQNAgent.gamma = 0.99\nLogDQNAgent.gamma = 0.9\n", ("LogDQNAgent", 0.9)),
-        ("log_dqn.tf.LogDQNAgent.gamma = %g\n\ng = 0.5\n", ("LogDQNAgent", 0.5)),
-        ("dqn_agent.JaxDQNAgent.gamma = 0.99\n", ("JaxDQNAgent", 0.99)),
-        ("LogDQNAgent.gamma = @f()\n", None),
-        ("# LogDQNAgent.gamma = 0.1\n", None),
-        ("LogDQNAgent.gamma = nan\n", None),
-        ("LogDQNAgent.gamma = 1e999\n", None),
+        ('{"LogDQNAgent.gamma": 0.96}', ("LogDQNAgent", 0.96)),
+        ('{"DQNAgent.gamma": 0.99, "LogDQNAgent.gamma": 0.9}', ("LogDQNAgent", 0.9)),
+        ('{"log_dqn.tf.LogDQNAgent.gamma": 0.5}', ("LogDQNAgent", 0.5)),
+        ('{"dqn_agent.JaxDQNAgent.gamma": 0.99}', ("JaxDQNAgent", 0.99)),
+        ('{"scope/LogDQNAgent.gamma": 0.9, "gamma": 0.8}', ("LogDQNAgent", 0.9)),
+        ('{"LogDQNAgent.gamma": "@f()"}', None),
+        ('{"LogDQNAgent.gamma": NaN}', None),
+        ('{"LogDQNAgent.gamma": 1e999}', None),
+        ('{"LogDQNAgent.gamma": ' + "1" * 400 + "}", None),
+        ("[0.96]", None),
+        ("{", None),
     ],
 )
-def test_gamma_comes_from_the_gin_configuration(tmp_path, text, expected):
-    (tmp_path / "operative_config.gin").write_text(text)
+def test_gamma_comes_from_the_configuration(tmp_path, text, expected):
+    (tmp_path / "config.json").write_text(text)
     assert runs.read_gamma(tmp_path) == expected
     assert runs.read_gamma(tmp_path / "absent") is None
 

@@ -6,7 +6,7 @@ import scipy.stats
 from rliable import library, metrics
 
 from log_dqn.results import statistics
-from log_dqn.results.runs import Run
+from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 
 NAN = np.nan
@@ -131,10 +131,10 @@ def test_score_matrix():
 
 def test_curves_end_where_a_game_has_no_more_runs():
     runs = [
-        Run("a", "Pong", "0", np.array([1.0, 2.0, 3.0])),
-        Run("a", "Pong", "1", np.array([3.0])),
-        Run("a", "Alien", "0", np.array([10.0, 20.0])),
-        Run("b", "Alien", "0", np.zeros(9)),
+        LearningCurve("a", "Pong", "0", np.array([1.0, 2.0, 3.0])),
+        LearningCurve("a", "Pong", "1", np.array([3.0])),
+        LearningCurve("a", "Alien", "0", np.array([10.0, 20.0])),
+        LearningCurve("b", "Alien", "0", np.zeros(9)),
     ]
     curves = statistics.curve_array(runs, "a", ["Pong", "Alien"], lambda game, x: x)
     assert curves.shape == (2, 2, 3)

@@ -126,7 +126,7 @@ class Plain:
         (Call(np.fromfile, "{canary}"), "numpy.fromfile"),
         (Call(map, os.mkdir, ["{canary}"]), "builtins.map"),
         (Call(copyreg._reconstructor, Plain, object, None), "copyreg._reconstructor"),
-        (Plain(), "tests.test_safe_pickle.Plain"),
+        (Plain(), f"{__name__}.Plain"),
         (np.random.RandomState(0), "numpy.random"),
         (Call(bytearray, 10**15), "builtins.bytearray"),
         (np.ma.array([1]), "numpy.ma"),

@@ -1,6 +1,7 @@
 """The program as a user runs it: files, messages and exit status."""
 
 import csv
+import html
 import pickle
 import runpy
 import subprocess
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from log_dqn import games
 from log_dqn.results import references, scores
 from tests.results import synthetic
 
@@ -65,8 +67,8 @@ def test_whole_report(tmp_path, published, capsys):
         with Image.open(out / f"{name}.png") as image:
             assert len(set(image.convert("L").resize((64, 64)).getdata())) > 5
 
-    page = (out / "report.html").read_text()
-    assert "VideoPinball&#x27;s random score is 16256.9 (Wang" in page
+    page = html.unescape((out / "report.html").read_text())
+    assert "VideoPinball's random score is 16256.9 (Wang" in page
     assert "<td>log_dqn</td><td>own runs</td><td>3</td><td>2</td><td>199</td>" in page
     assert "<td>IQN</td><td>published</td><td>3</td><td>5</td><td>198</td>" in page
     # The one thing missing is the gamma figure.
@@ -118,9 +120,9 @@ def test_the_two_dqns_are_named_apart(tmp_path, published, capsys):
         f"--reference={jax}", "--agents", "IQN", "--video_pinball_random=0.0",
     )  # fmt: skip
     assert status == 0
-    page = (out / "report.html").read_text()
+    page = html.unescape((out / "report.html").read_text())
     assert "DQN (JAX: Adam, MSE)" in page and "TensorFlow" not in page
-    assert "VideoPinball&#x27;s random score is 0<" in page
+    assert "VideoPinball's random score is 0<" in page
     assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
 
 
@@ -186,6 +188,41 @@ def test_agents_without_a_common_game(tmp_path, published, capsys):
     assert table(tmp_path / "r/aggregates.csv") == []
     assert len(table(tmp_path / "r/relative.csv")) == 1
     assert (tmp_path / "r/learning_curves.png").exists()
+
+
+@pytest.mark.parametrize("reference", ["DQN", "dqn"])
+def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, reference):
+    names = games.MINATAR5
+    folders = [games.folder_name(name) for name in names]
+    for agent, level in (("log_dqn", 1.0), ("dqn", 0.5)):
+        write_runs(tmp_path / "runs", agent, folders, iterations=20, level=level)
+    out = tmp_path / "r"
+    status, _, lines = run(
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
+        "--games=minatar5", f"--reference={reference}",
+    )  # fmt: skip
+    assert status == 0
+    agents = ("DQN", "C51", "Rainbow", "IQN")
+    assert [line.removeprefix("compare: ") for line in lines] == [
+        *(f"{a}: no runs, own or published, on the games compared; left out" for a in agents),
+        *(f"{g}: no human scores; it is in no aggregate and no relative score" for g in names),
+        "no game with human scores is common to all agents: there are no aggregates",
+    ]
+    assert {path.name for path in out.iterdir()} == {
+        "scores.csv", "aggregates.csv", "relative.csv", "report.html",
+        "learning_curves.png", "learning_curves.pdf",
+    }  # fmt: skip
+    rows = {(r["agent"], r["game"], r["seed"]): r for r in table(out / "scores.csv")}
+    assert set(rows) == {(a, g, s) for a in ("log_dqn", "dqn") for g in names for s in "01"}
+    assert {row["hns"] for row in rows.values()} == {""}
+    curve = synthetic.curve(folders[1], 20, 1.0, synthetic.hash_seed(folders[1], 0))
+    score = float(rows["log_dqn", "MinAtar/Breakout", "0"]["score"])
+    assert score == pytest.approx(curve[-2:].mean(), rel=1e-6)
+    assert table(out / "aggregates.csv") == table(out / "relative.csv") == []
+    page = html.unescape((out / "report.html").read_text())
+    assert "None: no game with human scores is common to all agents." in page
+    assert '<td data-value="MinAtar/Breakout">MinAtar/Breakout</td>' in page
+    assert page.count("Figure not made: relative performance: ") == 1
 
 
 def test_a_results_folder_that_is_none(tmp_path, published, capsys):
@@ -262,7 +299,7 @@ def test_gamma_figure(tmp_path, published, capsys):
         for game in ("Alien", "DoubleDunk"):
             for seed in range(2):
                 path = tmp_path / "runs" / agent / game / str(seed)
-                synthetic.write_gin(path, "LogDQNAgent", gamma)
+                synthetic.write_config(path, "LogDQNAgent", gamma)
     status, _, lines = run(
         capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
         f"--baselines={published}",
@@ -278,7 +315,7 @@ def test_settings_of_a_scan(tmp_path, published, capsys):
             write_runs(tmp_path / "runs", agent=agent, game_names=["Alien"], level=gamma + c)
             for seed in range(2):
                 path = tmp_path / "runs" / agent / "Alien" / str(seed)
-                synthetic.write_gin(path, "LogDQNAgent", gamma)
+                synthetic.write_config(path, "LogDQNAgent", gamma)
     out = tmp_path / "r"
     arguments = [f"--results_dir={tmp_path / 'runs'}", f"--baselines={published}", f"--out={out}"]
     assert run(capsys, *arguments)[::2] == (0, [])

@@ -15,8 +15,8 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn import train
-from log_dqn.run_folder import lock
-from log_dqn.single import agents, runner, start
+from log_dqn.run_folder import data, lock
+from log_dqn.single import agents, runner, saved_run, start
 from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
 
 SEED = "--seed=4"
@@ -79,7 +79,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, arguments, number):
 
 def interrupt_at(monkeypatch, step, action):
     """Calls `action` before one step of the whole run."""
-    original = runner.ProgressRunner._run_one_step
+    original = runner.ResumableRunner._run_one_step
     taken = iter(range(10**9))
 
     def step_or_act(self, move):
@@ -87,7 +87,7 @@ def interrupt_at(monkeypatch, step, action):
             action()
         return original(self, move)
 
-    monkeypatch.setattr(runner.ProgressRunner, "_run_one_step", step_or_act)
+    monkeypatch.setattr(runner.ResumableRunner, "_run_one_step", step_or_act)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(tmp
     assert run(hurt, *tiny(), SEED, iterations(3)) == 0
     out, err = capsys.readouterr()
     assert err == (
-        f"log_dqn.train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is passed "
-        "over: weights.index is missing\n"
+        f"log_dqn.train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is "
+        "skipped: weights.index is missing\n"
     )
     assert [line.split(":")[0] for line in out.splitlines()[1:]] == [
         "iteration 2/3",
@@ -190,7 +190,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, capsys):
 
 
 def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, capsys, monkeypatch):
-    original = runner.ProgressRunner._checkpoint_experiment
+    original = runner.ResumableRunner._checkpoint_experiment
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def with_little_room(self, iteration):
@@ -202,7 +202,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, caps
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.ProgressRunner, "_checkpoint_experiment", with_little_room)
+        patch.setattr(runner.ResumableRunner, "_checkpoint_experiment", with_little_room)
         assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 1
     err = capsys.readouterr().err
     assert "stopped in iteration 2, which can't be saved: " in err
@@ -253,20 +253,20 @@ class _Hostile:
 
 
 def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
-    original = pickle.dumps
+    original = data.save
 
-    def poisoned(value, *args, **kwargs):
-        if "agent" in value:
-            value["agent"] = _Hostile()
-        return original(value, *args, **kwargs)
+    def poisoned(path, tree):
+        original(path, tree)
+        if path.name == "agent":
+            np.savez(path.with_suffix(".npz"), **{"0": np.array([_Hostile()])})
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.pickle, "dumps", poisoned)
+        patch.setattr(data, "save", poisoned)
         assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
     capsys.readouterr()
     assert run(tmp_path, *tiny(), SEED, iterations(2)) == 2
     err = capsys.readouterr().err
-    assert "refused to load posix.mkdir" in err
+    assert "can't be loaded: Object arrays cannot be loaded" in err
     assert err.count("\n") == 1
     assert not (pathlib.Path(train.__file__).parent / "pwned").exists()
 
@@ -288,18 +288,19 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
 
     gin.clear_config()
     loaded = {}
-    original = runner.ProgressRunner._load_dopamine
+    original = saved_run._load_dopamine
 
-    def look(self, *args):
-        original(self, *args)
-        loaded["memory"] = self._agent._replay.memory
+    def look(run_dir, agent):
+        state = original(run_dir, agent)
+        loaded["memory"] = agent._replay.memory
         variables = tf.compat.v1.global_variables()
         loaded["weights"] = dict(
-            zip((v.op.name for v in variables), self._agent._sess.run(variables), strict=True)
+            zip((v.op.name for v in variables), agent._sess.run(variables), strict=True)
         )
+        return state
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner.ProgressRunner, "_load_dopamine", look)
+        patch.setattr(saved_run, "_load_dopamine", look)
         assert run(host, *arguments, SEED, iterations(2)) == 0
     out, err = capsys.readouterr()
     assert "is Dopamine's: it holds no random state" in err
@@ -375,7 +376,7 @@ def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.ProgressRunner, "_write_results", die)
+        patch.setattr(runner.ResumableRunner, "_write_results", die)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path, *tiny(), SEED, iterations(1))
     assert not (tmp_path / "logs" / "log_0").exists()
@@ -398,7 +399,7 @@ def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, capsys, monke
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.ProgressRunner, "_write_results", find_no_space)
+        patch.setattr(runner.ResumableRunner, "_write_results", find_no_space)
         assert run(tmp_path, *tiny(), SEED, iterations(2)) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1

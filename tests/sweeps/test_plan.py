@@ -1,7 +1,4 @@
-import os
 import pathlib
-
-import pytest
 
 from log_dqn import scan, train
 from log_dqn.sweeps import plan
@@ -9,12 +6,12 @@ from tests.results import synthetic
 
 
 def settings(agent, *scans):
-    found = scan.parse(scans)
-    return plan.Settings(agent, found, [2] * len(found), [80] * len(found))
+    count = len(scan.parse(scans))
+    return plan.AgentPlan(agent, list(scans), [2] * count, [80] * count)
 
 
 def test_a_run_is_the_training_program():
-    jobs = plan.single_runs(
+    planned = plan.Plan(
         pathlib.Path("/results"),
         [settings("log_dqn", "LogDQNAgent.c=0.5,1"), settings("dqn")],
         ["Pong", "Alien"],
@@ -22,6 +19,7 @@ def test_a_run_is_the_training_program():
         ["my.gin"],
         ["Runner.num_iterations=2"],
     )
+    jobs = planned.single_jobs()
     assert [job.name for job in jobs[:6]] == [
         "log_dqn/c=0.5/Pong/1",
         "log_dqn/c=1/Pong/1",
@@ -60,28 +58,16 @@ def test_progress_is_the_newest_readable_log_s(tmp_path):
     assert plan.is_complete(run)
 
 
-def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
-    plan.check_writable(tmp_path / "a/b")
-    plan.check_writable(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file/a", tmp_path / "file", pathlib.Path("/proc/a")):
-        with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
-            plan.check_writable(path)
-    assert os.listdir(tmp_path) == ["file"]
-
-
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
-    jobs = plan.vectorized_runs(
+    planned = plan.Plan(
         pathlib.Path("/results"),
         [settings("log_dqn", "A.c=0.5,1"), settings("dqn")],
         ["Pong", "Alien", "Zaxxon"],
         2,
         ["my.gin"],
         ["A.k=2"],
-        [["A.c=0.5,1"], []],
-        games_per_job=2,
     )
+    jobs = planned.vectorized_jobs(games_per_job=2)
     assert [job.name for job in jobs] == [
         "log_dqn/Pong,Alien",
         "dqn/Pong,Alien",

@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from log_dqn.program import progress
-from log_dqn.vectorized import device_job, jax_games, learner, networks, schedule, training
+from log_dqn.program.stopping import RunStopped
+from log_dqn.vectorized import (
+    device_job,
+    jax_games,
+    learner,
+    networks,
+    runs,
+    schedule,
+    training,
+)
 from log_dqn.vectorized.environments import Results
 
 from . import toys
@@ -58,13 +67,18 @@ def shown(num_runs):
     return progress.Progress([0] * num_runs, PROTOCOL.num_iterations, PROTOCOL.steps_per_iteration)
 
 
-def jobs(tmp_path, game, run_agents, seeds=None):
+def device_job_of(folder, game, run_agents, seeds, resume=False, shared=None, shown_as=slice(None)):
+    job_runs = toys.make_runs(folder, run_agents, seeds)
+    found = [runs.find(run, print) if resume else None for run in job_runs]
+    return device_job.DeviceJob(
+        job_runs, PROTOCOL, problem(game), game, found, shared or shown(len(seeds)), shown_as
+    )
+
+
+def jobs(tmp_path, game, run_agents):
     """Returns a job of the device and one of the host, of the same runs."""
-    seeds = seeds or list(range(1, len(run_agents) + 1))
-    on_device = device_job.DeviceJob(
-        toys.make_runs(tmp_path / "device", run_agents, seeds), PROTOCOL, problem(game), game,
-        [None] * len(seeds), shown(len(seeds)), range(len(seeds)),
-    )  # fmt: skip
+    seeds = list(range(1, len(run_agents) + 1))
+    on_device = device_job_of(tmp_path / "device", game, run_agents, seeds)
     on_host = training.HostJob(
         toys.make_runs(tmp_path / "host", run_agents, seeds), PROTOCOL, problem(game),
         HostGames(game, len(seeds)), checkpoint_replay=True,
@@ -97,3 +111,99 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
         )
     for mine, theirs in zip(toys.weights(on_device)[0], toys.weights(on_host)[0], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_runs_in_one_program_are_the_runs_alone(tmp_path):
+    game = jax_games.create("bsuite/Catch")
+    run_agents = [agent(gamma=0.9), agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
+    together = device_job_of(tmp_path / "together", game, run_agents, [1, 2, 3])
+    together.train()
+    for index, run_agent in enumerate(run_agents):
+        alone = device_job_of(tmp_path / "alone", game, [run_agent], [index + 1])
+        alone.train()
+        for iteration in ("iteration_0", "iteration_1"):
+            mine, theirs = together._logs[index][iteration], alone._logs[0][iteration]
+            assert mine["train_episode_returns"] == theirs["train_episode_returns"]
+        for mine, theirs in zip(toys.weights(together)[index], toys.weights(alone)[0], strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_a_stopped_run_resumes_exactly(tmp_path):
+    game = jax_games.create("bsuite/Catch")
+    whole = device_job_of(tmp_path / "whole", game, [agent()], [1])
+    whole.train()
+    stopped = device_job_of(tmp_path / "stopped", game, [agent()], [1])
+    while stopped.schedule.place.iteration[0] < 1:
+        stopped.step()
+    stopped.step()  # Into the second iteration, which is lost.
+    stopped.stop(15)
+    with pytest.raises(RunStopped) as stop:
+        stopped.train()
+    assert stop.value.status == 143
+    rest = device_job_of(tmp_path / "stopped", game, [agent()], [1], resume=True)
+    rest.train()
+    for mine, theirs in zip(toys.weights(rest)[0], toys.weights(whole)[0], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    for log in (rest._logs[0], whole._logs[0]):
+        for entry in log.values():
+            del entry["train_average_steps_per_second"]
+    assert rest._logs == whole._logs
+
+
+def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
+    game = jax_games.create("bsuite/Catch")
+
+    def creators(seeds, shared):
+        return [
+            lambda index=index, seed=seed: device_job_of(
+                tmp_path, game, [agent()], [seed], shared=shared, shown_as=[index]
+            )
+            for index, seed in enumerate(seeds)
+        ]
+
+    shared = shown(3)
+    pool = device_job.Pool(creators([1, 2, 3], shared), 2, shared)
+    pool.train()
+    assert pool.failures == []
+    assert shared.numbers.fraction == 1 and shared.disable
+    assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
+    shared = shown(3)
+    stopped = device_job.Pool(creators([4, 5, 6], shared), 2, shared)
+    stopped.stop(2)
+    with pytest.raises(RunStopped) as stop:
+        stopped.train()
+    assert stop.value.status == 130
+    assert not any((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (4, 5, 6))
+    assert shared.numbers.fraction < 1 and shared.disable
+
+
+def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
+    game = jax_games.create("bsuite/Catch")
+    run_agents = [agent(), agent(beta_log=1e30)]
+    job = device_job_of(tmp_path, game, run_agents, [1, 2])
+    job.train()
+    assert list(job.failures) == [1]
+    assert "stopped" in job.failures[1]
+    assert job.schedule.place.iteration[0] == 2
+
+
+def test_freeway_ends_after_2501_steps_and_only_then():
+    game = jax_games.create("MinAtar/Freeway")
+
+    def body(state, _):
+        state, outcome = game.step(state, np.int32(2))
+        return state, outcome.ended
+
+    state, _ = game.reset(jax.random.key(0))
+    _, ended = jax.jit(lambda state: jax.lax.scan(body, state, length=5010))(state)
+    assert np.flatnonzero(ended).tolist() == [2500, 5001]
+
+
+def test_a_game_can_be_cut_short():
+    game = jax_games.create("bsuite/Catch", max_steps_per_episode=4)
+    state, _ = game.reset(jax.random.key(0))
+    ended = []
+    for _ in range(8):
+        state, outcome = game.step(state, np.int32(1))
+        ended.append(bool(outcome.ended))
+    assert ended == [False, False, False, True] * 2

@@ -102,8 +102,9 @@ def our_steps(update_horizon, iterations, min_replay_history):
         training_steps=TRAINING,
         evaluation_steps=EVALUATION,
         replay_capacity=CAPACITY,
+        stack_size=1,
     )
-    plan = schedule.Schedule([agent], protocol, 1, replay.num_slots(CAPACITY, update_horizon))
+    plan = schedule.Schedule([agent], protocol, replay.num_slots(CAPACITY, 1, update_horizon))
     toy = new_toy()
     toy.reset()
     steps, returns, early, late = [], [], 0, 0
@@ -169,9 +170,9 @@ def test_runs_learn_at_the_same_steps():
     """One call updates all runs, though their iterations end at different steps."""
     run_agents = [toys.log_dqn(min_replay_history=8)] * 3
     protocol = schedule.Protocol(
-        num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100
+        num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100, stack_size=1
     )
-    plan = schedule.Schedule(run_agents, protocol, 1, replay.num_slots(100, 1))
+    plan = schedule.Schedule(run_agents, protocol, replay.num_slots(100, 1, 1))
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
@@ -191,7 +192,7 @@ def test_runs_learn_at_the_same_steps():
 
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
-    plan = schedule.Schedule([agent], schedule.Protocol(), 20)
+    plan = schedule.Schedule([agent], schedule.Protocol(stack_size=1), 20)
     learned = []
     # The first episode is a single step; its transition can be drawn a step later.
     for step, ended in enumerate((False, True, False, False)):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from log_dqn.program import stopping
-from log_dqn.run_folder import checkpoints
+from log_dqn.run_folder import checkpoints, configuration
 from log_dqn.vectorized import agents, learner, runs, schedule, training
 from log_dqn.vectorized.timeline import Phase
 
@@ -349,8 +349,8 @@ def test_checkpoints_that_are_not_ours_are_refused(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
     toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
     run = toys.make_runs(tmp_path, [toys.log_dqn(gamma=0.5)], [1])[0]
-    other = run._replace(config="VectorizedLogDQNAgent.gamma = 0.5")
-    with pytest.raises(checkpoints.CheckpointError, match=r"gamma was not set"):
+    other = run._replace(config=configuration.Configuration("", {"gamma": 0.5, "x": 1}))
+    with pytest.raises(checkpoints.CheckpointError, match=r"x was not set"):
         runs.find(other, print)
     for number in ("1", "2"):
         path = tmp_path / "1" / "checkpoints" / number / "manifest.json"

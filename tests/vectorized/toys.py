@@ -1,5 +1,6 @@
 """Small environments and networks for the tests of vectorized training."""
 
+import dataclasses
 import pathlib
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn import scan
+from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, learner, networks, runs, schedule, training
 from log_dqn.vectorized.environments import Results
 
@@ -153,7 +155,8 @@ def make_runs(folder, run_agents, seeds):
         of_run = pathlib.Path(folder) / str(seed)
         of_run.mkdir(parents=True, exist_ok=True)
         setting = scan.Setting("", {})
-        job_runs.append(runs.Run("log_dqn", setting, "Catch", seed, agent, repr(agent), of_run))
+        config = configuration.Configuration("", dataclasses.asdict(agent))
+        job_runs.append(runs.Run("log_dqn", setting, "Catch", seed, agent, config, of_run))
     return job_runs
 
 

@@ -5,7 +5,7 @@ import re
 import jax
 import pytest
 
-from log_dqn.vectorized import agents, environments, learner, memory, networks
+from log_dqn.vectorized import agents, environments, learner, networks, placement
 
 GB = 10**9
 AGENT = agents.VectorizedLogDQNAgent()
@@ -18,8 +18,8 @@ def problem(capacity=10**6):
 
 
 def place(num_runs, device, host, capacity=10**6, runs_per_call=None):
-    return memory.place(
-        AGENT, problem(capacity), 18, num_runs, memory.Room(device, host), runs_per_call
+    return placement.place(
+        AGENT, problem(capacity), 18, num_runs, placement.Room(device, host), runs_per_call
     )
 
 
@@ -112,11 +112,11 @@ def test_limits_of_control_groups(monkeypatch, groups, left):
         "/sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2**63 - 4096}\n",
         "/sys/fs/cgroup/memory/memory.usage_in_bytes": f"{50 * GB}\n",
     }
-    monkeypatch.setattr(memory, "_read", lambda path: files.get(path, ""))
-    assert memory.free().host == pytest.approx(left, abs=1024)
+    monkeypatch.setattr(placement, "_read", lambda path: files.get(path, ""))
+    assert placement.free().host == pytest.approx(left, abs=1024)
 
 
 def test_free_memory_of_this_machine():
-    room = memory.free()
+    room = placement.free()
     assert 0 < room.host < 2**50
     assert (room.device is None) == (jax.default_backend() == "cpu")

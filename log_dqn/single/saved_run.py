@@ -1,0 +1,197 @@
+"""Finding, saving and loading of what one run of Dopamine's needs to resume."""
+
+import pathlib
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
+from log_dqn.run_folder import checkpoints, configuration, data, layout
+from log_dqn.run_folder.checkpoints import CheckpointError
+from log_dqn.single import agents, random_state
+from log_dqn.tf import agent_checkpoint
+
+# What can be done where a run can't resume.
+_REMEDY = "--restart starts over"
+
+
+class Found(NamedTuple):
+    """What a run can resume from.
+
+    Attributes:
+        run_dir: folder of the run.
+        folder: folder of its newest usable checkpoint; None if it has only Dopamine's own.
+        manifest: that checkpoint's manifest.
+    """
+
+    run_dir: pathlib.Path
+    folder: pathlib.Path | None
+    manifest: Mapping[str, Any]
+
+    @property
+    def seed(self) -> int | None:
+        """The run's seed, if it is known."""
+        return self.manifest.get("config", {}).get("seed_everything.seed")
+
+
+class State(NamedTuple):
+    """What a checkpoint holds beside agent and random states.
+
+    Attributes:
+        iteration: the finished iteration.
+        log: Dopamine's log.
+        metrics: what `metrics_of` has returned.
+    """
+
+    iteration: int
+    log: layout.Log
+    metrics: dict[str, Any]
+
+
+def _report(message: str) -> None:
+    print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
+
+
+def find(run_dir: pathlib.Path) -> Found | None:
+    """Returns what a run can resume from, or None for a run that has nothing yet.
+
+    Raises:
+        CheckpointError: if there are checkpoints or logs, but nothing to resume from.
+        OSError: if a checkpoint can't be read.
+    """
+    dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
+    try:
+        newest = layout.newest_checkpoint(run_dir, _report, _REMEDY)
+    except CheckpointError:
+        if not dopamine:
+            raise
+        newest = None
+    if newest is not None:
+        return Found(run_dir, *newest)
+    return Found(run_dir, None, {}) if dopamine else None
+
+
+def _of_agent() -> Any:
+    """Returns the module that saves and loads the configured agent."""
+    return jax_agent_checkpoint if agents.uses_jax() else agent_checkpoint
+
+
+def save(
+    run_dir: pathlib.Path,
+    state: State,
+    agent: Any,
+    environment: Any,
+    parameters: Mapping[str, Any],
+) -> None:
+    """Writes a checkpoint.
+
+    Args:
+        run_dir: folder of the run.
+        state: what it holds beside agent and random states.
+        agent: the agent, between two episodes.
+        environment: its environment.
+        parameters: the configuration.
+
+    Raises:
+        FloatingPointError: if a weight is NaN or infinite.
+        OSError: if it can't be written.
+    """
+
+    def write(folder: pathlib.Path) -> None:
+        data.save(folder / "agent", _of_agent().save(agent, folder))
+        data.save(folder / "random", random_state.capture(environment))
+        data.save(folder / "log", state.log)
+        data.save(folder / "collector", state.metrics)
+
+    description = {"iteration": state.iteration, "config": parameters}
+    checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
+
+
+def load(found: Found, agent: Any, environment: Any, parameters: Mapping[str, Any]) -> State:
+    """Loads agent and random states, and returns the rest of the checkpoint.
+
+    Args:
+        found: what `find` has found.
+        agent: an agent made with the same settings.
+        environment: an environment like the one that was saved.
+        parameters: the configuration.
+
+    Returns:
+        The rest.
+
+    Raises:
+        CheckpointError: if the checkpoint doesn't load, or is of another configuration.
+        OSError: if a file can't be read.
+    """
+    folder, manifest = found.folder, found.manifest
+    if folder is None:
+        return _load_dopamine(found.run_dir, agent)
+    try:
+        configuration.check_same(folder, manifest["config"], parameters)
+        _of_agent().load(agent, folder, data.load(folder / "agent"))
+        random_state.restore(environment, data.load(folder / "random"))
+        log, metrics = data.load(folder / "log"), data.load(folder / "collector")
+        return State(manifest["iteration"], log, metrics)
+    except (ValueError, KeyError, tf.errors.OpError) as error:
+        reason = _first_line(error)
+        raise CheckpointError(f"{folder} can't be loaded: {reason}; {_REMEDY}") from error
+
+
+def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> State:
+    """Loads the newest usable checkpoint of Dopamine's own runner."""
+    root = layout.checkpoints_dir(run_dir)
+    if agents.uses_jax():
+        raise CheckpointError(
+            f"{root} holds Dopamine's checkpoints, which are read of TensorFlow agents only; "
+            f"{_REMEDY}"
+        )
+    for iteration in reversed(agent_checkpoint.dopamine_iterations(root)):
+        try:
+            bundle = agent_checkpoint.load_dopamine(agent, root, iteration)
+        except (ValueError, KeyError, FileNotFoundError, tf.errors.OpError) as error:
+            _report(
+                f"checkpoint {iteration} in {root} is damaged and is skipped: {_first_line(error)}"
+            )
+            continue
+        _report(
+            f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
+            "doesn't say of which game and configuration it is"
+        )
+        metrics = {"statistics": {}, "file_number": layout.next_metrics_number(run_dir)}
+        return State(bundle["current_iteration"], bundle["logs"], metrics)
+    raise CheckpointError(f"none of the checkpoints in {root} is usable; {_REMEDY}")
+
+
+def _first_line(error: Exception) -> str:
+    """Returns the first line of what an error says; TensorFlow's say a page."""
+    return str(getattr(error, "message", None) or error).splitlines()[0]
+
+
+def _pickle_collector(dispatcher: Any) -> Any:
+    collectors = dispatcher._collectors
+    return next((c for c in collectors if c.get_name() == "pickle"), None)
+
+
+def metrics_of(dispatcher: Any) -> dict[str, Any]:
+    """Returns what Dopamine's collector of metrics has collected; nothing if there is none.
+
+    Args:
+        dispatcher: Dopamine's CollectorDispatcher.
+    """
+    collector = _pickle_collector(dispatcher)
+    if collector is None:
+        return {}
+    # The file's number is that of the one written after this checkpoint, and again when the run
+    # resumes.
+    return {"statistics": collector._statistics, "file_number": collector._file_number}
+
+
+def restore_metrics(dispatcher: Any, metrics: Mapping[str, Any]) -> None:
+    """Puts back what `metrics_of` has returned."""
+    collector = _pickle_collector(dispatcher)
+    if collector is not None and metrics:
+        for key, value in metrics["statistics"].items():
+            collector._statistics[key].update(value)
+        collector._file_number = metrics["file_number"]
