@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from log_dqn import train_vectorized
+from log_dqn.program import progress
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
 from log_dqn.vectorized import runs as vectorized_runs
@@ -109,11 +110,13 @@ def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path):
     assert len(log(tmp_path / "b" / "log_dqn" / "Centipede" / "2", 2)) == 3
 
 
-def test_dqn(tmp_path, capsys):
+def test_dqn(tmp_path, numbers):
     bindings = {name: value for name, value in TINY.items() if "Runner" in name}
     args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]
     args += ["--gin_bindings=VectorizedDQNAgent.min_replay_history=20", "--agent=dqn"]
-    assert run(f"--results_dir={tmp_path}", "--games=Pong", *args) == 0
+    assert run(f"--results_dir={tmp_path}", "--games=Pong", "--seeds=2", *args) == 0
+    told = progress.read(numbers)
+    assert told.fraction == 1 and told.steps_per_second > 1
     config = (tmp_path / "dqn" / "Pong" / "1" / "operative_config.gin").read_text()
     assert "VectorizedDQNAgent.gamma = 0.99" in config
     assert "rmsprop_tf.decay = 0.95" in config

@@ -3,7 +3,6 @@
 import io
 import os
 import pathlib
-import tempfile
 import threading
 
 import pytest
@@ -25,14 +24,6 @@ def set_terminal(monkeypatch, columns):
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((columns, 25)))
     return terminal
-
-
-@pytest.fixture
-def numbers(monkeypatch):
-    """A file in which a process leaves its numbers."""
-    with tempfile.TemporaryFile() as file:
-        monkeypatch.setenv(progress.FILE_VARIABLE, str(file.fileno()))
-        yield file.fileno()
 
 
 class Clock:

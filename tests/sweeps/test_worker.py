@@ -1,8 +1,20 @@
 """What a sweep's worker reports, without Ray."""
 
 import pathlib
+from unittest import mock
+
+import pytest
 
 from log_dqn.sweeps import plan, worker
+
+# What a training process does with two runs, of which one is resumed.
+TRAIN = """
+import time
+from log_dqn.program import progress
+with progress.Progress([1, 0], 2, 100) as shown:
+    time.sleep(0.1)
+    shown.report([1, 1], [50, 0])
+"""
 
 
 def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
@@ -15,3 +27,22 @@ def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
     assert report["failure"].startswith("can't be started: ")
     assert "Not a directory" in report["failure"] or "File exists" in report["failure"]
     assert (report["done"], report["death"]) == (True, None)
+
+
+def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+    runs = [plan.Run(f"log_dqn/Pong/{seed}", tmp_path / str(seed), 2, 100) for seed in "12"]
+    job = plan.Job("log_dqn/Pong", ("-c", TRAIN), tuple(runs), tmp_path / "output.log")
+    of_job = object.__new__(worker.Worker)
+    of_job.setup({"job": 0}, [job])
+    first = of_job.step()
+    assert (first["fraction"], first["steps_per_second"]) == (0, None)
+    while not (report := of_job.step())["done"]:
+        pass
+    assert report["failure"].startswith("ended without the iterations of log_dqn/Pong/1")
+    # 250 of 400 steps, 150 of them by two runs in a bit more than 0.1 s.
+    assert report["fraction"] == pytest.approx(250 / 400)
+    assert 1 < report["steps_per_second"] < 750
+    of_job._take(job)
+    assert of_job.step()["fraction"] == 0
+    of_job.cleanup()
