@@ -6,6 +6,7 @@ import pathlib
 from typing import Any, NamedTuple
 
 from log_dqn import scan
+from log_dqn.games import folder_name
 from log_dqn.run_folder import layout, safe_pickle
 
 
@@ -157,7 +158,7 @@ def vectorized_runs(
                 *(f"--scan={text}" for text in its_scans),
             )
             name = f"{agent}/{','.join(its_games)}"
-            output = results_dir / agent / f"output_{its_games[0]}.log"
+            output = results_dir / agent / f"output_{folder_name(its_games[0])}.log"
             jobs.append(Job(name, arguments, tuple(runs_of_job), output))
     return jobs
 
