@@ -10,8 +10,11 @@ PACKAGE = pathlib.Path("log_dqn/__init__.py").read_text(encoding="utf-8")
 VERSION = re.findall(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)[0]
 
 PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
+# MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
+MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
 TEST = [
+    *MINATAR,
     *PLAY,
     *SWEEP,
     "pytest>=8,<10",
@@ -99,6 +102,7 @@ setuptools.setup(
     ],
     extras_require={
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],
+        "minatar": MINATAR,
         "play": PLAY,
         "sweep": SWEEP,
         "test": TEST,

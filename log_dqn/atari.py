@@ -34,7 +34,7 @@ def create_environment(
     Raises:
         ValueError: if the game is unknown.
     """
-    games.check_game(game_name)
+    games.check_game(game_name, minatar=False)
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     environment = gymnasium.make(
         f"ALE/{game_name}-v5",

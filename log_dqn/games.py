@@ -1,6 +1,7 @@
-"""Atari games: their names, and the sets of them that results are reported on."""
+"""Games: their names, and the sets of them that results are reported on."""
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Iterable, Sequence
 
@@ -49,24 +50,57 @@ KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
 """All games that have a name here."""
 
 
-def check_game(game_name: str | None) -> None:
-    """Checks the name of a game.
+def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = True) -> None:
+    """Checks the name of a game that Dopamine's agents can play.
 
     Args:
-        game_name: name of a game, as in `GAMES`.
+        game_name: name of a game, as in `GAMES` and `MINATAR5`.
+        atari: whether it may be one of Atari.
+        minatar: whether it may be one of MinAtar.
 
     Raises:
         ValueError: if it isn't one; the message gives the nearest names.
     """
-    if game_name in GAMES:
+    allowed = {
+        f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvaders": GAMES * atari,
+        f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5 * minatar,
+    }
+    known = {game.lower(): game for of_kind in allowed.values() for game in of_kind}
+    if game_name in known.values():
         return
-    by_lower_case = {game.lower(): game for game in GAMES}
-    near = difflib.get_close_matches(str(game_name).lower(), by_lower_case, n=3, cutoff=0.5)
-    nearest = f" (nearest: {', '.join(by_lower_case[name] for name in near)})" if near else ""
-    raise ValueError(
-        f"game is {game_name!r}; it must be one of Dopamine's {len(GAMES)} Atari games, spelt "
-        f"like Pong or SpaceInvaders{nearest}"
-    )
+    near = difflib.get_close_matches(str(game_name).lower(), known, n=3, cutoff=0.5)
+    nearest = f" (nearest: {', '.join(known[name] for name in near)})" if near else ""
+    kinds = ", or of ".join(kind for kind, of_kind in allowed.items() if of_kind)
+    raise ValueError(f"game is {game_name!r}; it must be one of {kinds}{nearest}")
+
+
+def are_small(chosen: Sequence[str]) -> bool:
+    """Returns whether games are those of `SMALL_GAMES`, whose settings no other game shares.
+
+    Raises:
+        ValueError: if only some are.
+    """
+    small = [game for game in chosen if game in SMALL_GAMES]
+    if small and len(small) < len(chosen):
+        other = next(game for game in chosen if game not in SMALL_GAMES)
+        raise ValueError(
+            f"games are {other} and {small[0]}; they must be all of Atari, or all of MinAtar, "
+            "which have settings of their own"
+        )
+    return bool(small)
+
+
+def check_installed(game: str, package: str) -> None:
+    """Checks that the package that a small game comes with is installed.
+
+    Raises:
+        ValueError: if it isn't.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(
+            f"game is {game!r}; it must be left out where the package {package} isn't installed: "
+            "pip install 'log_dqn[minatar]', or pip install '.[minatar]' in the source"
+        )
 
 
 def rom_name(game: str) -> str:
@@ -98,7 +132,7 @@ def select(names: Iterable[str]) -> list[str]:
     """Resolves names of games and of sets of games.
 
     Args:
-        names: games, or `paper55`, `paper6`, `all60`, `atari5`.
+        names: games, or sets of them, as in `SETS`.
 
     Returns:
         Games in Dopamine's spelling, without repetition.
@@ -118,23 +152,26 @@ def select(names: Iterable[str]) -> list[str]:
             hint = f"did you mean {', '.join(near)}?" if near else f"e.g. {', '.join(known[:3])}"
             raise ValueError(
                 f"--games: unknown game {name!r}; allowed are Dopamine's 60 games, Defender, "
-                f"Surround, and {', '.join(SETS)} ({hint})"
+                f"Surround, {', '.join(SMALL_GAMES)}, and {', '.join(SETS)} ({hint})"
             )
         chosen[game] = None
     return list(chosen)
 
 
 def select_to_train(names: Iterable[str]) -> list[str]:
-    """Does what `select` does, for the 60 games that can be trained.
+    """Does what `select` does, for games that can be trained together.
 
     Raises:
-        ValueError: also for the games without baselines, and if no name is given.
+        ValueError: also for the games without baselines, if no name is given, and if some games
+            are small (see `are_small`) and others aren't.
     """
     chosen = select(names)
     missing = [game for game in chosen if game in WITHOUT_BASELINES]
     if missing or not chosen:
         raise ValueError(
             f"--games: {listing(missing) or 'no game'}; allowed are the {len(GAMES)} "
-            f"games of Dopamine's published baselines, and {', '.join(SETS)}"
+            f"games of Dopamine's published baselines, {', '.join(SMALL_GAMES)}, and "
+            f"{', '.join(SETS)}"
         )
+    are_small(chosen)
     return chosen

@@ -52,7 +52,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "--games",
         required=True,
         type=_names,
-        help="games with commas, or paper55, paper6, all60, atari5",
+        help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
     )
     add(
         "--seeds",
@@ -184,6 +184,11 @@ def _sweep(args: argparse.Namespace) -> int:
         )
     check("agents", args.agents, bool(args.agents), "one agent or more")
     chosen = games.select_to_train(args.games)
+    for game in chosen:
+        if not args.vectorized:
+            games.check_game(game)
+        if game in games.SMALL_GAMES:
+            games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
     args.gin_files = [_absolute(name) for name in args.gin_files]
     check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")

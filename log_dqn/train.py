@@ -26,7 +26,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         help="gin file: a path, or the name of one that comes with the package; may be repeated "
-        "(default: the agent's own, such as log_dqn.gin)",
+        "(default: the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar)",
     )
     parser.add_argument(
         "--gin_bindings",
@@ -35,7 +35,9 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help="gin binding over the files, such as LogDQNAgent.gamma=0.9; may be repeated",
     )
     parser.add_argument(
-        "--game", help="Atari game; short for --gin_bindings=\"create_environment.game_name='X'\""
+        "--game",
+        help="game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
+        "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
     )
     parser.add_argument(
         "--agent",

@@ -42,7 +42,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         help="gin file: a path, or the name of one that comes with the package; may be repeated "
-        "(default: vectorized_{agent}.gin)",
+        "(default: vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar)",
     )
     parser.add_argument(
         "--gin_bindings",
@@ -104,9 +104,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     for game in games.WITHOUT_BASELINES:
         allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
         check("games", game, game not in chosen, allowed)
-    small = [game in games.SMALL_GAMES for game in chosen]
-    check("games", args.games, all(small) or not any(small), "all of Atari, or all of MinAtar")
-    start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, all(small))
+    small = games.are_small(chosen)
+    start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
     protocol = settings[0].protocol
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)

@@ -1,5 +1,6 @@
 """What the tests of whole training programs share."""
 
+import importlib.util
 import pathlib
 import pickle
 import signal
@@ -31,6 +32,39 @@ def tiny(agent_class="LogDQNAgent"):
         f"--gin_bindings={agent_class}.min_replay_history=20",
         f"--gin_bindings={agent_class}.target_update_period=40",
         f"--gin_bindings={agent_class}.epsilon_decay_period=40",
+    ]
+
+
+NEEDS_MINATAR = pytest.mark.skipif(
+    importlib.util.find_spec("minatar") is None, reason="the extra minatar is not installed"
+)
+
+
+def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
+    """Some hundred steps of a MinAtar game, with the agent's own gin file."""
+    agent_class = "Jax" * agent.startswith("jax") + "LogDQNAgent"
+    if "log" not in agent:
+        agent_class = agent_class.replace("LogDQN", "DQN")
+    capacity = (
+        "ReplayBuffer.max_capacity"
+        if agent.startswith("jax")
+        else "WrappedReplayBuffer.replay_capacity"
+    )
+    bindings = {
+        "Runner.num_iterations": 2,
+        "Runner.training_steps": 150,
+        f"{agent_class}.min_replay_history": 50,
+        f"{agent_class}.target_update_period": 40,
+        f"{agent_class}.epsilon_decay_period": 100,
+        capacity: 200,
+    }
+    if evaluates:
+        bindings["create_runner.schedule"] = "'continuous_train_and_eval'"
+        bindings["Runner.evaluation_steps"] = 50
+    return [
+        f"--agent={agent}",
+        f"--game={game}",
+        *[f"--gin_bindings={name}={value}" for name, value in bindings.items()],
     ]
 
 

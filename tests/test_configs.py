@@ -280,6 +280,52 @@ EXPECTED |= {
     },
 }
 
+# MinAtar: the settings of Revisiting Rainbow (Obando-Ceron and Castro, 2021); LogDQN's own are the
+# paper's.
+MINATAR_PROTOCOL = {
+    "create_minatar_environment.game_name": "MinAtar/Breakout",
+    "create_runner.schedule": "continuous_train",
+    "Runner.num_iterations": 20,
+    "Runner.training_steps": 50_000,
+    "Runner.max_steps_per_episode": 1_000_000_000,
+    "Runner.clip_rewards": True,
+    "CollectorDispatcher.collectors": ("pickle",),
+}
+
+
+def minatar(atari, agent, adam, learning_rate, replay):
+    """Returns what a MinAtar file sets: the Atari file's of the agent, but for MinAtar's."""
+    of_agent = {name: value for name, value in EXPECTED[atari].items() if name.startswith(agent)}
+    return {
+        "create_agent.agent_name": EXPECTED[atari]["create_agent.agent_name"],
+        **of_agent,
+        f"{agent}.loss_type": "huber",
+        f"{agent}.stack_size": 1,
+        f"{agent}.min_replay_history": 1000,
+        f"{agent}.target_update_period": 1000,
+        f"{adam}.learning_rate": learning_rate,
+        f"{adam}.beta1": 0.9,
+        f"{adam}.beta2": 0.999,
+        f"{adam}.epsilon": 0.0003125,
+        replay: 100_000,
+        f"{replay.split('.')[0]}.batch_size": 32,
+        **MINATAR_PROTOCOL,
+    }
+
+
+TF_ADAM, TF_REPLAY = "tf.train.AdamOptimizer", "WrappedReplayBuffer.replay_capacity"
+JAX_ADAM, JAX_REPLAY = "adam", "ReplayBuffer.max_capacity"
+EXPECTED |= {
+    "log_dqn_minatar.gin": minatar("log_dqn.gin", "LogDQNAgent", TF_ADAM, 0.0025, TF_REPLAY),
+    "dqn_minatar.gin": minatar("dqn.gin", "DQNAgent", TF_ADAM, 0.00025, TF_REPLAY),
+    "jax_log_dqn_minatar.gin": minatar(
+        "jax_log_dqn.gin", "JaxLogDQNAgent", JAX_ADAM, 0.0025, JAX_REPLAY
+    ),
+    "jax_dqn_minatar.gin": minatar("jax_dqn.gin", "JaxDQNAgent", JAX_ADAM, 0.00025, JAX_REPLAY),
+}
+del EXPECTED["dqn_minatar.gin"]["DQNAgent.loss_type"]  # It has no other.
+del EXPECTED["jax_dqn_minatar.gin"]["JaxDQNAgent.optimizer"]  # A reference: see below.
+
 # The paper's earlier LogDQN did not average.
 EXPECTED["paper_scan.gin"] = {
     **LOG_DQN,
@@ -292,6 +338,8 @@ REFERENCES = {
     "JaxLogDQNAgent.optimizer",
     "JaxDQNAgent.optimizer",
     "JaxLogDQNAgent.network",
+    "JaxDQNAgent.network",
+    "DQNAgent.network",
     "JaxLogDQNAgent.epsilon_fn",
     "JaxLogDQNAgent.observation_shape",
     "JaxLogDQNAgent.observation_dtype",
@@ -405,7 +453,21 @@ def test_every_hyperparameter(name):
         *[
             (name, "Runner.create_environment_fn", "@atari.create_environment")
             for name in EXPECTED
-            if "cartpole" not in name
+            if "cartpole" not in name and "minatar" not in name
+        ],
+        *[
+            (f"{name}_minatar.gin", parameter, reference)
+            for name, agent, network, optimizer in (
+                ("log_dqn", "LogDQNAgent", "", "tf.train.AdamOptimizer"),
+                ("dqn", "DQNAgent", "", "tf.train.AdamOptimizer"),
+                ("jax_log_dqn", "JaxLogDQNAgent", "Jax", "adam"),
+                ("jax_dqn", "JaxDQNAgent", "Jax", "adam"),
+            )
+            for parameter, reference in (
+                (f"{agent}.network", f"@{network}RevisitingRainbowNetwork"),
+                (f"{agent}.optimizer", f"@{optimizer}()"),
+                ("Runner.create_environment_fn", "@create_minatar_environment"),
+            )
         ],
     ],
 )

@@ -38,3 +38,48 @@ def test_games_to_train_are_the_60_of_the_baselines():
 def test_other_games_are_refused(names):
     with pytest.raises(ValueError, match=r"--games: (Surround|no game); allowed are the 60 games"):
         games.select_to_train(names)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "name", "message"),
+    [
+        ({}, "Pongg", r"Atari games, .*, or of MinAtar's 5, .* \(nearest: Pong"),
+        ({}, "MinAtar/Frevay", r"Atari games, .* \(nearest: MinAtar/Freeway"),
+        (
+            {"minatar": False},
+            "MinAtar/Pong",
+            r"one of Dopamine's 60 .*SpaceInvaders \(nearest: Pong",
+        ),
+        ({"atari": False}, "Pong", r"one of MinAtar's 5, spelt like MinAtar/Breakout$"),
+        ({}, "bsuite/Catch", "Atari games, .*, or of MinAtar's 5"),
+    ],
+)
+def test_a_game_for_dopamines_agents_is_checked(kinds, name, message):
+    with pytest.raises(ValueError, match=rf"game is '{name}'; it must be .*{message}"):
+        games.check_game(name, **kinds)
+
+
+def test_the_games_for_dopamines_agents():
+    for game in (*games.GAMES, *games.MINATAR5):
+        games.check_game(game)
+
+
+def test_a_small_game_that_does_not_exist_gets_the_nearest_names():
+    with pytest.raises(ValueError, match=r"unknown game 'MinAtar/Brekout'.*mean MinAtar/Breakout"):
+        games.select(["MinAtar/Brekout"])
+    assert games.select(["minatar5"]) == list(games.MINATAR5)
+
+
+def test_small_games_and_others_do_not_mix():
+    assert games.are_small(["MinAtar/Breakout", "bsuite/Catch"])
+    assert not games.are_small(["Pong", "Alien"])
+    assert games.select_to_train(["minatar5"]) == list(games.MINATAR5)
+    message = "games are Pong and MinAtar/Asterix; they must be all of Atari, or all of MinAtar"
+    with pytest.raises(ValueError, match=message):
+        games.select_to_train(["minatar5", "Pong"])
+
+
+def test_what_a_game_needs_is_checked():
+    games.check_installed("MinAtar/Asterix", "json")
+    with pytest.raises(ValueError, match=r"game is 'MinAtar/Asterix'; .* nowhere isn't installed"):
+        games.check_installed("MinAtar/Asterix", "nowhere")

@@ -1,6 +1,7 @@
 """The program on a real local Ray, with real training processes."""
 
 import contextlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ import time
 import pytest
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 
-from log_dqn import sweep
+from log_dqn import games, sweep
 from log_dqn.sweeps import plan
 from tests import programs
 from tests.results import synthetic
@@ -282,7 +283,33 @@ def test_vectorized_jobs(tmp_path):
     assert "6 of 6 runs are complete (6 of them before), 0 failed" in done.stdout
 
 
+@pytest.mark.slow
+@programs.NEEDS_MINATAR
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_minatar(tmp_path, vectorized):
+    runner = "VectorizedRunner" if vectorized else "Runner"
+    results = tmp_path / "results"
+    arguments = [
+        "--agents=log_dqn", "--games=minatar5", "--games_per_job=5",
+        f"--gin_bindings={runner}.num_iterations=1", f"--gin_bindings={runner}.training_steps=50",
+        *["--vectorized"] * vectorized,
+    ]  # fmt: skip
+    done = run(results, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "5 of 5 runs are complete, 0 failed" in done.stdout
+    for game in games.MINATAR5:
+        folder = results / "log_dqn" / games.folder_name(game) / "1"
+        assert plan.progress(folder).iterations == 1
+        assert "beta2 = 0.999" in (folder / "operative_config.gin").read_text()
+
+
 BAD = [
+    (
+        ["--games=minatar5,Pong"],
+        "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
+    ),
+    (["--games=MinAtar/Frevay"], "--games: unknown game 'MinAtar/Frevay'; .* MinAtar/Freeway"),
+    (["--games=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
     (["--games=Pongg"], "--games: unknown game 'Pongg'"),
     (["--games=Defender"], "--games: Defender; allowed are the 60 games"),
     (["--games=,"], "--games: no game; allowed are"),
@@ -313,7 +340,22 @@ def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
             signal.signal(number, handler)
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
-    assert message in line
+    assert all(part in line for part in message.split(".*"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch, vectorized):
+    packages = {"minatar", "gymnax"}
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in packages else find(name)
+    )
+    arguments = [f"--results_dir={tmp_path / 'r'}", "--agents=dqn", "--games=minatar5"]
+    assert sweep.main([*arguments, *["--vectorized"] * vectorized]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    package = "gymnax" if vectorized else "minatar"
+    assert f"game is 'MinAtar/Asterix'; it must be left out where the package {package} is" in line
     assert list(tmp_path.iterdir()) == []
 
 

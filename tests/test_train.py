@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import train
+from log_dqn import games, train
 from log_dqn.program import progress
-from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
+from tests.programs import (  # noqa: F401
+    NEEDS_MINATAR,
+    fresh,
+    read_log,
+    run,
+    tiny,
+    tiny_minatar,
+    weights,
+)
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):
@@ -88,6 +96,34 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
         assert (trained[f"Online/{name}"] != trained[f"Target/{name}"]).any()
 
 
+@NEEDS_MINATAR
+@pytest.mark.parametrize(
+    ("agent", "game"),
+    [
+        # Of 10, 6, 7 and 4 channels.
+        ("log_dqn", "MinAtar/Seaquest"),
+        ("dqn", "MinAtar/SpaceInvaders"),
+        ("jax_log_dqn", "MinAtar/Freeway"),
+        ("jax_dqn", "MinAtar/Asterix"),
+    ],
+)
+def test_minatar_trains_with_settings_of_its_own(tmp_path, capsys, agent, game):
+    # Freeway's episodes take 2,501 steps; all that ends them is the game.
+    assert run(tmp_path, "--seed=1", *tiny_minatar(agent, game, evaluates=False)) == 0
+    assert capsys.readouterr().err == ""
+    log = read_log(tmp_path, 1)
+    for statistics in log.values():
+        assert sum(statistics["train_episode_lengths"]) >= 150
+        if game == "MinAtar/Freeway":
+            assert statistics["train_episode_lengths"] == [2501]
+        assert not any(name.startswith("eval") for name in statistics)
+    recorded = (tmp_path / "operative_config.gin").read_text()
+    assert f"create_minatar_environment.game_name = '{game}'" in recorded
+    assert "Runner.create_environment_fn = @create_minatar_environment" in recorded
+    assert "RevisitingRainbowNetwork" in recorded
+    assert "observation_shape" not in recorded
+
+
 def test_the_recorded_configuration_makes_the_same_run(tmp_path):
     assert train.main([f"--base_dir={tmp_path / 'a'}", "--seed=2", *tiny()]) == 0
     recorded = tmp_path / "a" / "operative_config.gin"
@@ -105,7 +141,53 @@ def binding(text):
     return f"--gin_bindings={text}"
 
 
+MINATAR = "--game=MinAtar/Breakout"
+
 BAD_INPUT = [
+    (["--game=MinAtar/Brekout"], "game is 'MinAtar/Brekout'; .*of MinAtar's 5.*MinAtar/Breakout"),
+    (["--game=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
+    (
+        ["--gin_files=log_dqn.gin", MINATAR],
+        "game is 'MinAtar/Breakout'; it must be one of Atari's, since the environment is "
+        "@atari.create_environment",
+    ),
+    (
+        ["--gin_files=log_dqn_minatar.gin", "--game=Pong"],
+        "game is 'Pong'; it must be one of MinAtar's, since the environment is @create_minatar_env",
+    ),
+    (
+        ["--agent=rainbow", MINATAR],
+        "agent is 'rainbow'; it must be one of log_dqn, dqn, jax_log_dqn, jax_dqn on MinAtar/Break",
+    ),
+    (
+        [binding("create_environment.game_name='MinAtar/Breakout'")],
+        "game is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari games",
+    ),
+    (
+        ["--gin_files=log_dqn_minatar.gin", binding("create_minatar_environment.game_name='Pong'")],
+        "game is 'Pong'; it must be one of MinAtar's 5",
+    ),
+    ([MINATAR, binding("LogDQNAgent.stack_size=4")], "stack_size is 4; it must be 1 for MinAtar"),
+    (
+        [MINATAR, binding("LogDQNAgent.observation_shape=(84, 84)")],
+        "observation_shape is (84, 84); it must be left out for MinAtar",
+    ),
+    (
+        [
+            MINATAR,
+            "--agent=jax_dqn",
+            binding("import dopamine.jax.networks"),
+            binding("JaxDQNAgent.network=@jax.networks.NatureDQNNetwork"),
+        ],
+        "network is '@jax.networks.NatureDQNNetwork'; it must be @JaxRevisitingRainbowNet",
+    ),
+    (
+        [
+            binding("import log_dqn.tf.networks"),
+            binding("LogDQNAgent.network=@RevisitingRainbowNetwork"),
+        ],
+        "network is '@RevisitingRainbowNetwork'; it must be left out, or another, where the game",
+    ),
     (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
     (["--game="], "game is ''; it must be one of Dopamine's 60 Atari games"),
     (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
@@ -172,6 +254,18 @@ BAD_INPUT = [
         "agent is 'c51'; it must be 'log_dqn', which the gin files configure",
     ),
 ]
+
+
+def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(games.importlib.util, "find_spec", lambda name: None)
+    assert run(tmp_path / "run", MINATAR) == 2
+    assert capsys.readouterr() == (
+        "",
+        "log_dqn.train: error: game is 'MinAtar/Breakout'; it must be left out where the package "
+        "minatar isn't installed: pip install 'log_dqn[minatar]', or pip install '.[minatar]' in "
+        "the source\n",
+    )
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)

@@ -1,5 +1,6 @@
 """The program `python -m log_dqn.train_vectorized`, on real games."""
 
+import importlib.util
 import os
 import pathlib
 import pickle
@@ -17,8 +18,8 @@ from log_dqn import train_vectorized
 from log_dqn.program import progress
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
+from log_dqn.vectorized import jax_games, training
 from log_dqn.vectorized import runs as vectorized_runs
-from log_dqn.vectorized import training
 
 TINY = {
     "VectorizedRunner.num_iterations": 2,
@@ -123,13 +124,31 @@ def test_dqn(tmp_path, numbers):
     assert max(map(len, config.splitlines())) < 100
 
 
+MINATAR = "--games=MinAtar/Breakout"
 WRONG = [
+    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; allowed are.*did you mean MinAtar/Breakout"),
+    (
+        ["--games=minatar5,Pong"],
+        "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
+    ),
+    (
+        [MINATAR, "--gin_files=vectorized_log_dqn.gin"],
+        "network is 'nature'; it must be 'revisiting_rainbow' or 'minatar' for MinAtar",
+    ),
+    (
+        [MINATAR, "--gin_bindings=VectorizedRunner.stack_size=4"],
+        "stack_size is 4; it must be 1 for MinAtar",
+    ),
+    (
+        ["--gin_files=vectorized_log_dqn_minatar.gin"],
+        "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
+    ),
     (["--games=Pang"], "unknown game 'Pang'"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
-    (["--seeds=0"], "seeds is '0'; it must be N or A-B, with seeds from 1"),
-    (["--seeds=6-2"], "seeds is '6-2'; it must be N or A-B"),
-    (["--seeds=-3"], "seeds is '-3'; it must be N or A-B"),
-    (["--seeds=1000000000"], "and at most 1000 of them"),
+    *[
+        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
+        for seeds in ("0", "1000000000", "x", "1.5", "-3", "2-", "3-2", "0-2", "1-2-3", "5-1005")
+    ],
     (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
     (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
@@ -174,8 +193,31 @@ def test_wrong_input_is_said_in_one_line(tmp_path, capsys, wrong, message):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("log_dqn.train_vectorized: error: ")
-    assert message in err
+    assert all(part in err for part in message.split(".*"))
     assert err.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_seeds():
+    assert list(train_vectorized._read_seeds("3")) == [1, 2, 3]
+    assert list(train_vectorized._read_seeds("3-5")) == [3, 4, 5]
+    assert list(train_vectorized._read_seeds("7-7")) == [7]
+    assert len(train_vectorized._read_seeds("1000")) == 1000
+
+
+def test_gymnax_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "gymnax" else find(name)
+    )
+    jax_games.create.cache_clear()
+    assert run(*arguments(tmp_path / "new", games="MinAtar/Breakout")) == 2
+    assert capsys.readouterr() == (
+        "",
+        "log_dqn.train_vectorized: error: game is 'MinAtar/Breakout'; it must be left out where "
+        "the package gymnax isn't installed: pip install 'log_dqn[minatar]', or pip install "
+        "'.[minatar]' in the source\n",
+    )
     assert not (tmp_path / "new").exists()
 
 

@@ -17,12 +17,15 @@ from dopamine.tf.agents.dqn import dqn_agent
 from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
 from dopamine.tf.agents.rainbow import rainbow_agent
 
-from log_dqn import compat, log_space
+from log_dqn import compat, log_space, minatar
 from log_dqn.checks import as_number, check, check_count
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
 from log_dqn.tf import graph_hooks, log_dqn_agent
+
+MINATAR_FACTORY = "create_minatar_environment"
+"""Name in gin of `minatar.create_environment`."""
 
 AGENTS = {
     "log_dqn": log_dqn_agent.LogDQNAgent,
@@ -113,6 +116,36 @@ def _check_agent_settings(agent_class: str) -> None:
             check_count(name, literal(f"{replay}.{name}", 1))
 
 
+def _check_network_fits(agent: str) -> None:
+    """Checks that an agent's network, and the states it is given, fit the configured game."""
+
+    def value(parameter: str, default: Any) -> Any:
+        return bound(parameters_read(agent)[parameter], default)
+
+    network = str(value("network", "@NatureDQNNetwork"))
+    for_minatar = (
+        f"@{'Jax' * issubclass(AGENTS[agent], jax_dqn_agent.JaxDQNAgent)}RevisitingRainbowNetwork"
+    )
+    if not str(bound("Runner.create_environment_fn")).endswith(MINATAR_FACTORY):
+        is_allowed = not network.endswith("RevisitingRainbowNetwork")
+        check(
+            "network", network, is_allowed, "left out, or another, where the game isn't MinAtar's"
+        )
+        return
+    is_allowed = not network.endswith("NatureDQNNetwork")
+    check("network", network, is_allowed, f"{for_minatar} or another for MinAtar")
+    shape = value("observation_shape", None)
+    check("observation_shape", shape, shape is None, "left out for MinAtar: the game has it")
+    # (A reference is taken to be right.)
+    stack_size = value("stack_size", 4)
+    check(
+        "stack_size",
+        stack_size,
+        stack_size == 1 or not isinstance(stack_size, int),
+        "1 for MinAtar",
+    )
+
+
 def check_settings(agent: str) -> None:
     """Checks what gin sets of an agent and would be used, or ignored, unchecked.
 
@@ -125,6 +158,7 @@ def check_settings(agent: str) -> None:
     _check_bindings_are_read(agent)
     for cls in AGENTS[agent].__mro__[:-1]:
         _check_agent_settings(cls.__name__)
+    _check_network_fits(agent)
 
 
 def uses_jax() -> bool:
@@ -177,6 +211,8 @@ def create_agent(
         "num_actions": int(environment.action_space.n),
         "summary_writer": summary_writer,
     }
+    if isinstance(environment.environment.unwrapped, minatar.Game):
+        settings["observation_shape"] = environment.observation_space.shape
     if uses_jax():
         return AGENTS[name](seed=seed, **settings)
     draws_in_graph = name == "implicit_quantile"

@@ -6,6 +6,8 @@ from typing import Any
 import ale_py
 import numpy as np
 
+from log_dqn import minatar
+
 
 def capture(environment: Any) -> dict[str, Any]:
     """Returns the random states of Python, NumPy and the environment.
@@ -14,12 +16,14 @@ def capture(environment: Any) -> dict[str, Any]:
         environment: environment in one of Dopamine's preprocessing wrappers.
 
     Returns:
-        Plain data. For Atari it holds the whole emulator; other environments give their random
-        generator's state, which decides what happens from the next `reset` on.
+        Plain data. For Atari it holds the whole emulator; other environments give what decides what
+        happens from the next `reset` on: their random generator's state, and MinAtar's last action.
     """
     game = environment.environment.unwrapped
     if hasattr(game, "ale"):
         of_environment = game.clone_state(include_rng=True).serialize()
+    elif isinstance(game, minatar.Game):
+        of_environment = game.state_between_episodes()
     else:
         of_environment = game.np_random.bit_generator.state
     return {
@@ -41,6 +45,8 @@ def restore(environment: Any, state: dict[str, Any]) -> None:
     environment.environment.reset()
     if hasattr(game, "ale"):
         game.restore_state(ale_py.ALEState(state["environment"]))
+    elif isinstance(game, minatar.Game):
+        game.restore_between_episodes(state["environment"])
     else:
         game.np_random.bit_generator.state = state["environment"]
     environment.game_over = state["game_over"]

@@ -15,7 +15,43 @@ from log_dqn.run_folder import layout, lock
 from log_dqn.single import agents, runner
 
 # Where the environment factories, ours and Dopamine's, take the game from.
-_GAME_PARAMETERS = ("create_environment.game_name", "atari_lib.create_atari_environment.game_name")
+_ATARI_PARAMETERS = (
+    "create_environment.game_name", "atari_lib.create_atari_environment.game_name"
+)  # fmt: skip
+_MINATAR_PARAMETER = f"{agents.MINATAR_FACTORY}.game_name"
+
+
+def _default_file(game: str | None, agent: str | None) -> str:
+    """Returns the name of the gin file of an agent, on games of MinAtar or of Atari."""
+    agent = agent or files.DEFAULT_AGENT
+    if game not in games.MINATAR5:
+        return f"{agent}.gin"
+    known = [path.name for path in files.config_dir().glob("*_minatar.gin")]
+    name = f"{agent}_minatar.gin"
+    having = [agent for agent in agents.AGENTS if f"{agent}_minatar.gin" in known]
+    allowed = f"one of {', '.join(having)} on {game}, or have gin files of its own"
+    check("agent", agent, name in known, allowed)
+    return name
+
+
+def _bind_game(game: str) -> None:
+    """Binds the game in gin, where the configured environment takes it from.
+
+    Raises:
+        ValueError: if the environment has no such games.
+    """
+    factory = str(
+        files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
+    )
+    of_minatar = game in games.MINATAR5
+    for parameter in (_MINATAR_PARAMETER, *_ATARI_PARAMETERS):
+        if factory.endswith(parameter.split(".")[-2]):
+            kind = "MinAtar" if parameter == _MINATAR_PARAMETER else "Atari"
+            allowed = f"one of {kind}'s, since the environment is {factory}"
+            check("game", game, of_minatar == (kind == "MinAtar"), allowed)
+            gin.parse_config(f"{parameter} = {game!r}")
+            return
+    raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
 
 
 def configure(
@@ -28,9 +64,10 @@ def configure(
     """Reads gin files, then bindings, then the short forms.
 
     Args:
-        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own.
+        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own for
+            such games.
         gin_bindings: lines of gin.
-        game: Atari game, or None to leave the configuration's.
+        game: game of Atari or MinAtar, or None to leave the configuration's.
         agent: agent, or None likewise.
         seed: seed, or None likewise.
 
@@ -42,7 +79,7 @@ def configure(
         check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
     if game is not None:
         games.check_game(game)
-    files.read(gin_files, gin_bindings, default=f"{agent or files.DEFAULT_AGENT}.gin")
+    files.read(gin_files, gin_bindings, default=_default_file(game, agent))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")
         if configured is None:
@@ -52,15 +89,7 @@ def configure(
             f"{configured!r}, which the gin files configure",
         )  # fmt: skip
     if game is not None:
-        factory = str(
-            files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
-        )
-        parameters = [name for name in _GAME_PARAMETERS if factory.endswith(name.split(".")[-2])]
-        if not parameters:
-            raise ValueError(
-                f"game is {game!r}; it must be left out, since the environment is {factory}"
-            )
-        gin.parse_config(f"{parameters[0]} = {game!r}")
+        _bind_game(game)
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
     agents.agent_name()

@@ -11,7 +11,7 @@ from typing import Any
 
 import gin
 
-from log_dqn import compat, scan
+from log_dqn import compat, games, scan
 from log_dqn.checks import check_count
 from log_dqn.program import gin_files
 from log_dqn.program.shell import explain
@@ -128,11 +128,16 @@ def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
     from log_dqn.vectorized import start
 
     scans = {text: scan.read(text) for text in request["scans"]}
+
+    def configure(agent: str) -> None:
+        gin.clear_config()
+        small = games.are_small([request["game"]])
+        start.configure(request["gin_files"], request["gin_bindings"], agent, small=small)
+
     answer = []
     for agent in request["agents"]:
         used = []
-        gin.clear_config()
-        start.configure(request["gin_files"], request["gin_bindings"], agent)
+        configure(agent)
         for text, (parameter, values) in scans.items():
             configurable = parameter.rpartition(".")[0]
             with gin_files.explained("scan", text):
@@ -140,9 +145,9 @@ def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
                 gin.parse_config(f"{parameter} = {values[0]!r}")
             if uses:
                 used.append(text)
-        gin.clear_config()  # Of the scans that concern other agents.
-        start.configure(request["gin_files"], request["gin_bindings"], agent)
+        configure(agent)  # Without the scans that concern other agents.
         protocols = [setting.protocol for setting in start.read_settings(used, agent)]
+        start.check_fits(protocols[0], request["game"])  # They are alike.
         answer.append(
             {
                 "scans": used,

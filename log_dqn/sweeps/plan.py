@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import scan
+from log_dqn.games import folder_name
 from log_dqn.run_folder import layout, safe_pickle
 
 
@@ -150,7 +151,7 @@ class Plan:
                     *(f"--scan={text}" for text in agent.scans),
                 )
                 runs = tuple(run for run, _ in self._runs(agent, games, range(1, self.seeds + 1)))
-                output = self.results_dir / agent.agent / f"output_{games[0]}.log"
+                output = self.results_dir / agent.agent / f"output_{folder_name(games[0])}.log"
                 jobs.append(Job(f"{agent.agent}/{','.join(games)}", arguments, runs, output))
         return jobs
 

@@ -190,6 +190,26 @@ def unfinished(
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))
 
 
+def check_fits(protocol: Protocol, game: str) -> None:
+    """Checks that the network, and the states it is given, fit a game.
+
+    Args:
+        protocol: what a run consists of.
+        game: its game.
+
+    Raises:
+        ValueError: if they don't.
+    """
+    if game not in jax_games.GAMES:
+        check("network", protocol.network, protocol.network == "nature", "'nature' for Atari")
+        return
+    check(
+        "network", protocol.network, protocol.network != "nature",
+        "'revisiting_rainbow' or 'minatar' for MinAtar",
+    )  # fmt: skip
+    check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
+
+
 def create_job(
     job_runs: Sequence[runs.Run],
     protocol: Protocol,
@@ -215,6 +235,7 @@ def create_job(
         checkpoints.CheckpointError: if a checkpoint doesn't fit.
         OSError: if a file can't be read or written.
     """
+    check_fits(protocol, job_runs[0].game)
     create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_job
     with contextlib.ExitStack() as undo:
         job = create(
@@ -243,7 +264,6 @@ def _create_atari_job(
     checkpoint_replay: bool,
     hold_folders: Callable[[], None],
 ) -> training.Job:
-    check("network", protocol.network, protocol.network == "nature", "'nature' for Atari")
     problem = learner.Problem(
         networks.nature, environments.FRAME_SHAPE, "uint8", protocol.stack_size,
         protocol.batch_size, protocol.replay_capacity,
@@ -274,11 +294,6 @@ def _create_pool(
     hold_folders: Callable[[], None],
 ) -> device_job.Pool:
     del checkpoint_replay  # Their replay memories are small, and always saved.
-    check(
-        "network", protocol.network, protocol.network != "nature",
-        "'revisiting_rainbow' or 'minatar' for MinAtar",
-    )  # fmt: skip
-    check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
     workers = device_job.num_workers()
     on_cpu = jax.default_backend() == "cpu"
     parts: list[list[int]] = []

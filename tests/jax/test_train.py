@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from log_dqn import atari, train
 from log_dqn.run_folder import arrays, data
-from tests.programs import fresh, read_log, run  # noqa: F401
+from tests.programs import NEEDS_MINATAR, fresh, read_log, run, tiny_minatar  # noqa: F401
 from tests.programs import tiny as tiny_tf
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -80,6 +80,7 @@ def assert_same_run(first, second, last):
     "arguments",
     [
         CARTPOLE,
+        pytest.param(tiny_minatar("jax_log_dqn"), marks=NEEDS_MINATAR),
         pytest.param(["--agent=jax_rainbow", *tiny("JaxRainbowAgent")], marks=pytest.mark.slow),
         pytest.param(
             ["--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent")],
@@ -87,7 +88,7 @@ def assert_same_run(first, second, last):
         ),
         pytest.param(["--agent=full_rainbow", *tiny("JaxDQNAgent")], marks=pytest.mark.slow),
     ],
-    ids=["cartpole", "jax_rainbow", "jax_implicit_quantile", "full_rainbow"],
+    ids=["cartpole", "minatar", "jax_rainbow", "jax_implicit_quantile", "full_rainbow"],
 )
 def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"

@@ -17,7 +17,15 @@ from dopamine.discrete_domains import run_experiment
 from log_dqn import train
 from log_dqn.run_folder import data, lock
 from log_dqn.single import agents, runner, saved_run, start
-from tests.programs import fresh, read_log, run, tiny, weights  # noqa: F401
+from tests.programs import (  # noqa: F401
+    NEEDS_MINATAR,
+    fresh,
+    read_log,
+    run,
+    tiny,
+    tiny_minatar,
+    weights,
+)
 
 SEED = "--seed=4"
 CARTPOLE = [
@@ -58,8 +66,9 @@ def assert_same_run(first, second, last):
             ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
         ),
         (CARTPOLE, 3),
+        pytest.param(tiny_minatar("log_dqn"), 3, marks=NEEDS_MINATAR),
     ],
-    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole"],
+    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole", "minatar"],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, arguments, number):
     last = number - 1

@@ -11,13 +11,13 @@ def clean_gin():
     gin.clear_config()
 
 
-def request(agents, scans, gin_files=(), gin_bindings=()):
+def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong"):
     return {
         "agents": agents,
         "scans": scans,
         "gin_files": list(gin_files),
         "gin_bindings": list(gin_bindings),
-        "game": "Pong",
+        "game": game,
     }
 
 
@@ -112,3 +112,34 @@ def test_vectorized_training_has_settings_of_its_own():
 def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
     with pytest.raises(ValueError, match=message):
         check.check_vectorized(request(["log_dqn"], scans))
+
+
+def test_minatar_has_settings_of_its_own():
+    game = "MinAtar/Breakout"
+    whole = {"scans": [], "num_iterations": [20], "steps_per_iteration": [50_000]}
+    agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
+    assert check.check(request(agents, [], game=game)) == [whole] * 4
+    assert check.check_vectorized(request(["log_dqn", "dqn"], [], game=game)) == [whole] * 2
+    scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
+    used = [answer["scans"] for answer in check.check(request(agents, scans, game=game))]
+    assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]
+
+
+@pytest.mark.parametrize(
+    ("function", "gin_files", "game", "message"),
+    [
+        (check.check, ["dqn.gin"], "MinAtar/Freeway", "game is .*; it must be one of Atari's"),
+        (check.check, ["dqn_minatar.gin"], "Pong", "game is 'Pong'; it must be one of MinAtar's"),
+        (
+            check.check_vectorized, ["vectorized_dqn.gin"], "MinAtar/Freeway",
+            "network is 'nature'; it must be 'revisiting_rainbow' or 'minatar' for MinAtar",
+        ),
+        (
+            check.check_vectorized, ["vectorized_dqn_minatar.gin"], "Pong",
+            "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
+        ),
+    ],
+)  # fmt: skip
+def test_gin_files_of_other_games_are_refused(function, gin_files, game, message):
+    with pytest.raises(ValueError, match=message):
+        function(request(["dqn"], [], gin_files, game=game))

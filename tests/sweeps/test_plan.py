@@ -92,3 +92,12 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
         "--scan=A.c=0.5,1",
     )
     assert str(jobs[0].output) == "/results/log_dqn/output_Pong.log"
+
+
+def test_a_vectorized_job_of_minatar_writes_beside_its_runs():
+    (job,) = plan.vectorized_runs(
+        pathlib.Path("/results"), [settings("dqn")], ["MinAtar/Asterix"], 1, [], [], [[]], 1
+    )
+    assert str(job.output) == "/results/dqn/output_MinAtar-Asterix.log"
+    assert str(job.runs[0].folder) == "/results/dqn/MinAtar-Asterix/1"
+    assert "--games=MinAtar/Asterix" in job.arguments
