@@ -95,9 +95,8 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
 
 
 def test_a_vectorized_job_of_minatar_writes_beside_its_runs():
-    (job,) = plan.vectorized_runs(
-        pathlib.Path("/results"), [settings("dqn")], ["MinAtar/Asterix"], 1, [], [], [[]], 1
-    )
+    planned = plan.Plan(pathlib.Path("/results"), [settings("dqn")], ["MinAtar/Asterix"], 1, [], [])
+    (job,) = planned.vectorized_jobs(games_per_job=1)
     assert str(job.output) == "/results/dqn/output_MinAtar-Asterix.log"
     assert str(job.runs[0].folder) == "/results/dqn/MinAtar-Asterix/1"
     assert "--games=MinAtar/Asterix" in job.arguments
