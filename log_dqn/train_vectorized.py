@@ -85,14 +85,6 @@ def _read_seeds(text: str) -> range:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
-    # JAX takes three quarters of a GPU's memory by default; replay memories want more.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
-    with compat.quiet():
-        import jax
-
-        jax.devices()
-    from log_dqn.vectorized import start
-
     check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     seeds = _read_seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
@@ -105,6 +97,16 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
         check("games", game, game not in chosen, allowed)
     small = games.are_small(chosen)
+    # JAX takes three quarters of a GPU's memory by default; replay memories want more.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
+    with compat.quiet():
+        import jax
+
+        # Else a CPU computes the programs of several threads one after the other.
+        jax.config.update("jax_cpu_enable_async_dispatch", not small)
+        jax.devices()
+    from log_dqn.vectorized import start
+
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
     protocol = settings[0].protocol
