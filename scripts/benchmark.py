@@ -4,6 +4,7 @@
     python scripts/benchmark.py --framework=jax    the same of the JAX agents
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
+    python scripts/benchmark.py minatar      the loop as one program on MinAtar
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
@@ -31,7 +32,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("agents", "checkpoint", "vectorized", "linear", "sweep"),
+        choices=("agents", "checkpoint", "vectorized", "minatar", "linear", "sweep"),
         default="agents",
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
@@ -63,6 +64,10 @@ def main(arguments: Sequence[str]) -> None:
         from benchmarks import vectorized
 
         vectorized.run(args.runs, args.agent, args.capacity, args.seconds, args.rounds)
+    elif args.what == "minatar":
+        from benchmarks import minatar
+
+        minatar.run("MinAtar/Freeway", args.rounds)
     elif args.what == "linear":
         from benchmarks import linear
 

@@ -1,0 +1,142 @@
+"""The loop as one program on MinAtar: a run on a core, two side by side, what it is made of."""
+
+import concurrent.futures
+import functools
+import importlib.util
+import os
+import resource
+from collections.abc import Callable
+
+import gin
+import jax
+import numpy as np
+
+from benchmarks import measuring
+from log_dqn.program import gin_files
+from log_dqn.vectorized import agents, device_loop, jax_games, learner, networks, schedule, timeline
+
+_STEPS = 10 * device_loop.CHUNK_STEPS
+_DOPAMINE_STEPS = 200
+
+
+class Run:
+    """A run that learns, with a full schedule of its own.
+
+    Attributes:
+        learner: its weights and its memory.
+    """
+
+    def __init__(self, game: str, agent: str, seed: int, learns: bool = True) -> None:
+        """Plays until updates have begun.
+
+        Args:
+            game: the game.
+            agent: a key of `agents.AGENTS`.
+            seed: seed.
+            learns: whether it learns at all.
+        """
+        gin.clear_config()
+        gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
+        if not learns:
+            gin.parse_config(f"{agents.AGENTS[agent].__name__}.min_replay_history = 1000000000")
+        protocol = schedule.Protocol(training_steps=10**9)
+        settings = agents.AGENTS[agent]()
+        jax_game = jax_games.create(game)
+        problem = learner.Problem(
+            networks.NETWORKS[protocol.network], jax_game.frame_shape, "bool",
+            protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
+        )  # fmt: skip
+        self.learner = learner.Learner([settings], problem, [jax_game.num_actions], [seed])
+        self._schedule = schedule.Schedule([settings], protocol, self.learner.slots)
+        self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
+        self._loop.reset(np.ones(1, bool), np.array([seed]))
+        self.play()
+
+    def play(self) -> None:
+        """Plays `_STEPS` agent steps."""
+        for _ in range(_STEPS // device_loop.CHUNK_STEPS):
+            chunk = self._loop.advance(self._schedule.place, np.ones(1, bool))
+            self._schedule.place = chunk.place
+
+    def update(self) -> None:
+        """Runs as many updates as `play` does."""
+        one = np.ones(1, np.int32)
+        draws = timeline.Draws(one, 0 * one, 5000 * one, one > 0)
+        for _ in range(_STEPS // 4):
+            self.learner.learn(draws)
+        jax.block_until_ready(self.learner.weights)
+
+
+def _environment(game: str) -> Callable[[], None]:
+    """Returns what plays a game at random for `_STEPS` steps."""
+    jax_game = jax_games.create(game)
+
+    def step(state: jax_games.State, key: jax.Array) -> tuple[jax_games.State, jax.Array]:
+        action = jax.random.randint(key, (), 0, jax_game.num_actions)
+        state, outcome = jax_game.step(state, action)
+        return state, outcome.reward
+
+    play = jax.jit(
+        lambda state, keys: jax.lax.scan(step, state, keys),
+        compiler_options=learner.compiler_options(),
+    )
+    state, _ = jax_game.reset(jax.random.key(0))
+    keys = jax.random.split(jax.random.key(1), _STEPS)
+    return lambda: jax.block_until_ready(play(state, keys))
+
+
+def _dopamine(game: str) -> Callable[[], None]:
+    """Returns what trains Dopamine's JaxDQNAgent on a game for `_DOPAMINE_STEPS` steps."""
+    from log_dqn import compat
+
+    with compat.quiet():
+        from log_dqn.single import agents as dopamine_agents
+        from log_dqn.single import runner  # noqa: F401  It registers what gin files name.
+
+    from log_dqn import minatar
+
+    gin.clear_config()
+    gin_files.read([], [], "jax_dqn_minatar.gin")
+    environment = minatar.create_environment(game, seed=1)
+    agent = dopamine_agents.create_agent(None, environment, seed=1)
+    player = measuring.Player(agent, environment, 1200)
+    return functools.partial(player.loop, _DOPAMINE_STEPS)
+
+
+def run(game: str, rounds: int) -> None:
+    """Prints steps/s of each, measured in turn.
+
+    Args:
+        game: one of MinAtar's.
+        rounds: blocks of each.
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # As in `log_dqn.train_vectorized`.
+    print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
+    runs = {agent: Run(game, agent, 1) for agent in agents.AGENTS}
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    idle = Run(game, "log_dqn", 1, learns=False)
+    cores = len(os.sched_getaffinity(0))
+    side_by_side = [Run(game, "log_dqn", seed) for seed in range(1, cores + 1)]
+    executor = concurrent.futures.ThreadPoolExecutor(cores)
+    blocks: dict[str, Callable[[], object]] = {
+        **{agent: of_agent.play for agent, of_agent in runs.items()},
+        "cores": lambda: list(executor.map(Run.play, side_by_side)),
+        "acting and game": idle.play,
+        "game": _environment(game),
+        "updates": runs["log_dqn"].update,
+    }
+    steps = dict.fromkeys(blocks, _STEPS) | {"cores": cores * _STEPS}
+    if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):
+        blocks["Dopamine's JaxDQNAgent"] = _dopamine(game)
+        steps["Dopamine's JaxDQNAgent"] = _DOPAMINE_STEPS
+    times = measuring.interleave(blocks, rounds, "MinAtar")
+    for name, seconds in times.items():
+        low, median, high = np.percentile(steps[name] / seconds, [10, 50, 90])
+        shown = f"{cores} runs of log_dqn" if name == "cores" else name
+        print(f"{shown:<26}{median:>9.0f} steps/s (10% to 90% of blocks: {low:.0f} to {high:.0f})")
+    one, together = (steps[name] / times[name] for name in ("log_dqn", "cores"))
+    print(f"{cores} runs side by side against one: {np.median(together / one):.2f} times")
+    share = np.median(times["updates"] / times["log_dqn"])
+    rest = np.median(times["game"] / times["log_dqn"])
+    print(f"of a run's time: updates {share:.0%}, game {rest:.0%}, acting and storing the rest")
+    print(f"peak memory with a run of each agent: {resident:.0f} MiB")
