@@ -165,13 +165,13 @@ def place(
         would.append(f"--capacity={capacity}")
     runs = _largest(lambda runs: fits(problem.capacity, runs) is not None, num_runs)
     if runs:
-        would.append(f"{_runs(runs)} at a time")
+        would.append(f"{counted(runs)} at a time")
     places = [(room.device, "device"), (room.host, "host")]
     free_memory = " and ".join(
         f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
     )
     raise ValueError(
-        f"capacity is {problem.capacity}; it must be what {_runs(num_runs)} at a time "
+        f"capacity is {problem.capacity}; it must be what {counted(num_runs)} at a time "
         f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
         f"{one / 1e9:.2f} GB, its weights {weights / 1e9:.2f} GB and its updates "
         f"{workspace / 1e9:.2f} GB, and {free_memory} are free; "
@@ -184,7 +184,8 @@ def _largest(fits: Callable[[int], bool], bound: int) -> int:
     return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
 
 
-def _runs(number: int) -> str:
+def counted(number: int) -> str:
+    """Returns a number of runs in words."""
     return "1 run" if number == 1 else f"{number} runs"
 
 
