@@ -11,6 +11,7 @@ import numpy as np
 
 from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import AtariGames, Results
 from log_dqn.vectorized.learner import Learner, Problem
@@ -123,10 +124,8 @@ class Job:
 
     def _place(self, index: int) -> tuple[Learner, int]:
         """Returns the learner that a run is in, and its place there."""
-        for group, learner in zip(self._groups, self._learners, strict=True):
-            if group.start <= index < group.stop:
-                return learner, index - group.start
-        raise IndexError(index)
+        number, place = divmod(index, self._groups[0].stop)
+        return self._learners[number], place
 
     def stop(self, signal_number: int) -> None:
         """Makes `train` raise RunStopped before its next step, for a signal handler."""
@@ -198,28 +197,21 @@ class Job:
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
-        results = [
-            f"{name} return {entry[f'{name}_average_return'][0]:.2f} "
-            f"({len(entry[f'{name}_episode_returns'])} episodes)"
-            for name in ("train", "eval")
-            if f"{name}_average_return" in entry
-        ]
+        results = ", ".join(layout.results(entry))
         title, num_iterations = self._runs[index].title, self._protocol.num_iterations
-        self._progress.print_line(
-            f"{title}: iteration {iteration + 1}/{num_iterations}: {', '.join(results)}"
-        )
+        self._progress.print_line(f"{title}: iteration {iteration + 1}/{num_iterations}: {results}")
 
     def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
         """Writes the events that are due, and stops runs that have diverged."""
         due = (number % SUMMARY_PERIOD == 0) & (number > 0)
         for update in updates:
-            indices = np.arange(update.group.start, update.group.stop)
             chosen = np.flatnonzero(update.learns & due[update.group])
             if chosen.size:
                 statistics = {tag: np.atleast_1d(v) for tag, v in update.statistics.items()}
                 for i in chosen:
                     values = {tag: float(of_runs[i]) for tag, of_runs in statistics.items()}
-                    self._write_summary(int(indices[i]), int(number[indices[i]]), values)
+                    index = update.group.start + int(i)
+                    self._write_summary(index, int(number[index]), values)
 
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
@@ -322,17 +314,12 @@ class HostJob(Job):
         epsilons, steps = schedule.epsilons(), schedule.steps()
         actions = np.zeros(len(self._runs), np.int32)
         chosen = [
-            (
-                group,
-                learner.act(
-                    frames[group],
-                    rewards[group],
-                    epsilons[group],
-                    Steps(*(part[group] for part in steps)),
-                ),
-            )
+            (group, learner.act(
+                frames[group], rewards[group], epsilons[group],
+                Steps(*(part[group] for part in steps)),
+            ))
             for group, learner in self._grouped(acts)
-        ]
+        ]  # fmt: skip
         for group, of_group in chosen:
             actions[group] = of_group
         return actions
@@ -365,13 +352,9 @@ def stopped_by(signal_number: int) -> RunStopped:
 
 
 def environment_seed(seed: int, iteration: int) -> int:
-    """Returns the seed of an environment at the start of an iteration.
+    """Returns the seed of a run's environment at the start of an iteration.
 
     Every iteration begins with an environment as new, so that a run can go on from there without
     the emulator's state.
-
-    Args:
-        seed: the run's seed.
-        iteration: the iteration.
     """
     return int(np.random.SeedSequence([seed, iteration]).generate_state(1)[0] >> 1)
