@@ -222,12 +222,7 @@ class Learner:
         self._on_host = on_host
         agent_class: Any = type(agent)
         self.programs = _programs(
-            agent_class,
-            tuple(agent.shared.items()),
-            problem,
-            self.slots,
-            self._several,
-            on_host,
+            agent_class, tuple(agent.shared.items()), problem, self.slots, self._several, on_host
         )
         self._columns = list(num_actions)  # of each run's own output layer
         self._num_actions = self._of_runs(np.asarray(num_actions, np.int32))
