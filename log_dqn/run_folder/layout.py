@@ -124,15 +124,12 @@ def _write_pickle(path: pathlib.Path, data: Any) -> None:
 def newest_checkpoint(
     folder: pathlib.Path, report: checkpoints.Report, remedy: str
 ) -> tuple[pathlib.Path, dict[str, Any]] | None:
-    """Finds the newest usable checkpoint of a run.
+    """Returns folder and manifest of a run's newest usable checkpoint; None if it has none yet.
 
     Args:
         folder: folder of the run.
         report: is told, in one line each, of checkpoints that are skipped.
         remedy: what can be done if none is usable, for the error.
-
-    Returns:
-        Its folder and manifest; None for a run that has none yet.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume from.

@@ -97,13 +97,7 @@ class Pool:
     def __init__(
         self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Progress
     ) -> None:
-        """Initializes it.
-
-        Args:
-            create_jobs: each creates a job when there is a worker for it.
-            num_workers: number of jobs at a time.
-            progress: progress of all jobs.
-        """
+        """Initializes it with functions that each create a job when there is a worker for it."""
         self._progress = progress
         self._create_jobs = create_jobs
         self._num_workers = num_workers
@@ -162,6 +156,4 @@ class Pool:
 
 def num_workers() -> int:
     """Returns how many jobs run at a time: one a core of a CPU, one on another device."""
-    if jax.default_backend() != "cpu":
-        return 1
-    return len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1

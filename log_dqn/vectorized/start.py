@@ -75,11 +75,7 @@ def configure(
 
 
 def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
-    """Returns the settings of some scans.
-
-    Args:
-        scans: scans; see `scan.read`.
-        agent: what the configured agent has to be, or None for any.
+    """Returns the settings of some scans, whose agent is to be a given one unless that is None.
 
     Raises:
         ValueError: if a setting is outside its range, or differs where all runs must be alike.
@@ -149,20 +145,11 @@ def plan_runs(
     games: Sequence[str],
     seeds: Sequence[int],
 ) -> list[runs.Run]:
-    """Returns the runs of a study.
-
-    Args:
-        results_dir: folder of all results.
-        settings: the settings of the scan.
-        games: games in Dopamine's spelling.
-        seeds: seeds of each game.
-    """
+    """Returns the runs of a study: of each setting, of each game, in Dopamine's spelling."""
     planned = []
-    for setting, protocol, agent, config in settings:
-        for game in games:
-            for seed in seeds:
-                folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
-                planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
+    for (setting, protocol, agent, config), game, seed in itertools.product(settings, games, seeds):
+        folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
+        planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
     return planned
 
 
@@ -170,10 +157,6 @@ def unfinished(
     planned: Sequence[runs.Run], num_iterations: int
 ) -> tuple[list[runs.Run], list[runs.Found | None]]:
     """Returns the runs that have iterations left, each with its checkpoint if it has one.
-
-    Args:
-        planned: all runs.
-        num_iterations: iterations of a run.
 
     Raises:
         checkpoints.CheckpointError: if a run can't go on.
@@ -192,10 +175,6 @@ def unfinished(
 
 def check_fits(protocol: Protocol, game: str) -> None:
     """Checks that the network, and the states it is given, fit a game.
-
-    Args:
-        protocol: what a run consists of.
-        game: its game.
 
     Raises:
         ValueError: if they don't.
