@@ -81,7 +81,7 @@ def _of_agent() -> Any:
 def save(
     run_dir: pathlib.Path, state: State, agent: Any, environment: Any, parameters: Mapping[str, Any]
 ) -> None:
-    """Writes a checkpoint of a configuration's run, whose agent is between two episodes.
+    """Writes a checkpoint of a run whose agent is between two episodes.
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.

@@ -146,7 +146,7 @@ class Schedule:
         return self.place.over
 
     def start(self, step: int) -> np.ndarray:
-        """Starts iterations at a step, the number of which in the job is given.
+        """Starts the iterations that are due at this step, counted from the start of the job.
 
         Returns:
             The runs whose iteration starts, and whose environments are to be reset; bools.

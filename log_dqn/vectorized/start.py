@@ -75,7 +75,7 @@ def configure(
 
 
 def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
-    """Returns the settings of some scans, whose agent is to be a given one unless that is None.
+    """Returns the settings of some scans; an agent that is given must be the configured one.
 
     Raises:
         ValueError: if a setting is outside its range, or differs where all runs must be alike.
@@ -145,7 +145,7 @@ def plan_runs(
     games: Sequence[str],
     seeds: Sequence[int],
 ) -> list[runs.Run]:
-    """Returns the runs of a study: of each setting, of each game, in Dopamine's spelling."""
+    """Returns the runs of a study: one for each setting, game and seed."""
     planned = []
     for (setting, protocol, agent, config), game, seed in itertools.product(settings, games, seeds):
         folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
