@@ -45,7 +45,6 @@ SETS = {
     "paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5, "minatar5": MINATAR5
 }  # fmt: skip
 
-
 KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
 """All games that have a name here."""
 
@@ -129,13 +128,7 @@ def listing(names: Sequence[str]) -> str:
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Resolves names of games and of sets of games.
-
-    Args:
-        names: games, or sets of them, as in `SETS`.
-
-    Returns:
-        Games in Dopamine's spelling, without repetition.
+    """Returns the games that names of games, and of `SETS`, stand for, each once.
 
     Raises:
         ValueError: a name is neither; the message gives the nearest ones.

@@ -250,7 +250,8 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "HostJob", Job)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
-    ((job_runs, protocol, problem, _, found, checkpoint_replay, on_host, runs_per_call),) = jobs
+    ((plan, problem, _, on_host, runs_per_call),) = jobs
+    job_runs, protocol, found, checkpoint_replay = plan
     assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
     assert {run.agent.min_replay_history for run in job_runs} == {20}
     assert (protocol.num_iterations, protocol.training_steps) == (2, 60)

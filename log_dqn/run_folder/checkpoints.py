@@ -46,10 +46,6 @@ def _synchronise(path: pathlib.Path) -> None:
 def replace_file(path: pathlib.Path, data: bytes) -> None:
     """Writes a file whole or not at all.
 
-    Args:
-        path: the file.
-        data: its content.
-
     Raises:
         OSError: if it can't be written; what was there before is kept.
     """
@@ -71,11 +67,8 @@ def iterations(root: pathlib.Path) -> list[int]:
 
 def unfinished(root: pathlib.Path) -> list[int]:
     """Returns the iterations whose checkpoints a crash has left half-written, in order."""
-    return sorted(
-        int(path.name.removeprefix(_WRITING))
-        for path in root.glob(f"{_WRITING}*")
-        if path.name.removeprefix(_WRITING).isdecimal()
-    )
+    names = (path.name.removeprefix(_WRITING) for path in root.glob(f"{_WRITING}*"))
+    return sorted(int(name) for name in names if name.isdecimal())
 
 
 def write(
@@ -126,13 +119,9 @@ def write(
 
 
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
-    """Checks a checkpoint's files and returns its manifest.
+    """Checks the files in a checkpoint's folder and returns its manifest.
 
-    Args:
-        folder: folder of one checkpoint.
-
-    Returns:
-        The description given to `write`, and what else the manifest holds.
+    That holds the description given to `write`.
 
     Raises:
         CheckpointError: if a file is missing, truncated or altered.

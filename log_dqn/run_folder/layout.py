@@ -4,6 +4,7 @@ import os
 import pathlib
 import pickle
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from log_dqn import games
@@ -29,12 +30,7 @@ def run_dir(
 ) -> pathlib.Path:
     """Returns where a run lies: `{results_dir}/{agent}[/{setting}]/{game}/{seed}`.
 
-    Args:
-        results_dir: folder of all results.
-        agent: name of the agent.
-        setting: name of the scan's setting; empty without a scan.
-        game: game in Dopamine's spelling.
-        seed: seed; the N seeds of a study are 1 to N.
+    Without a scan the setting is empty.
     """
     return results_dir / agent / setting / games.folder_name(game) / str(seed)
 
@@ -76,6 +72,16 @@ def logs(folder: pathlib.Path) -> list[pathlib.Path]:
     return [path for _, path in sorted(numbers, reverse=True)]
 
 
+def results(entry: Mapping[str, list[Any]]) -> list[str]:
+    """Returns, in words, each phase's mean return in an iteration's entry of Dopamine's log."""
+    return [
+        f"{mode} return {entry[f'{mode}_average_return'][0]:.2f} "
+        f"({len(entry[f'{mode}_episode_returns'])} episodes)"
+        for mode in ("train", "eval")
+        if f"{mode}_average_return" in entry
+    ]
+
+
 def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_KEPT) -> None:
     """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one.
 
@@ -95,12 +101,7 @@ def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_K
 def write_metrics(
     folder: pathlib.Path, metrics: dict[str, dict[str, list[Any]]], iteration: int
 ) -> None:
-    """Writes `metrics/pickle/pickle_N.pkl`, as Dopamine's collector does.
-
-    Args:
-        folder: folder of the run.
-        metrics: values by tag by `iteration_N`.
-        iteration: the last iteration.
+    """Writes `metrics/pickle/pickle_N.pkl`, values by tag by `iteration_N`, as Dopamine does.
 
     Raises:
         OSError: if the file can't be written.
@@ -123,15 +124,12 @@ def _write_pickle(path: pathlib.Path, data: Any) -> None:
 def newest_checkpoint(
     folder: pathlib.Path, report: checkpoints.Report, remedy: str
 ) -> tuple[pathlib.Path, dict[str, Any]] | None:
-    """Finds the newest usable checkpoint of a run.
+    """Returns folder and manifest of a run's newest usable checkpoint; None if it has none yet.
 
     Args:
         folder: folder of the run.
         report: is told, in one line each, of checkpoints that are skipped.
         remedy: what can be done if none is usable, for the error.
-
-    Returns:
-        Its folder and manifest; None for a run that has none yet.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume from.

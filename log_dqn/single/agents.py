@@ -7,15 +7,13 @@ from typing import Any
 
 import jax
 import tensorflow as tf
-from dopamine.jax.agents.dqn import dqn_agent as jax_dqn_agent
-from dopamine.jax.agents.full_rainbow import full_rainbow_agent
-from dopamine.jax.agents.implicit_quantile import (
-    implicit_quantile_agent as jax_implicit_quantile_agent,
-)
-from dopamine.jax.agents.rainbow import rainbow_agent as jax_rainbow_agent
-from dopamine.tf.agents.dqn import dqn_agent
-from dopamine.tf.agents.implicit_quantile import implicit_quantile_agent
-from dopamine.tf.agents.rainbow import rainbow_agent
+from dopamine.jax.agents.dqn.dqn_agent import JaxDQNAgent
+from dopamine.jax.agents.full_rainbow.full_rainbow_agent import JaxFullRainbowAgent
+from dopamine.jax.agents.implicit_quantile.implicit_quantile_agent import JaxImplicitQuantileAgent
+from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
+from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
+from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
+from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
 from log_dqn.checks import as_number, check, check_count
@@ -29,15 +27,15 @@ MINATAR_FACTORY = "create_minatar_environment"
 
 AGENTS = {
     "log_dqn": log_dqn_agent.LogDQNAgent,
-    "dqn": dqn_agent.DQNAgent,
-    "c51": rainbow_agent.RainbowAgent,
-    "rainbow": rainbow_agent.RainbowAgent,
-    "implicit_quantile": implicit_quantile_agent.ImplicitQuantileAgent,
+    "dqn": DQNAgent,
+    "c51": RainbowAgent,
+    "rainbow": RainbowAgent,
+    "implicit_quantile": ImplicitQuantileAgent,
     "jax_log_dqn": jax_log_dqn_agent.JaxLogDQNAgent,
-    "jax_dqn": jax_dqn_agent.JaxDQNAgent,
-    "jax_rainbow": jax_rainbow_agent.JaxRainbowAgent,
-    "jax_implicit_quantile": jax_implicit_quantile_agent.JaxImplicitQuantileAgent,
-    "full_rainbow": full_rainbow_agent.JaxFullRainbowAgent,
+    "jax_dqn": JaxDQNAgent,
+    "jax_rainbow": JaxRainbowAgent,
+    "jax_implicit_quantile": JaxImplicitQuantileAgent,
+    "full_rainbow": JaxFullRainbowAgent,
 }
 
 
@@ -102,11 +100,11 @@ def _check_agent_settings(agent_class: str) -> None:
     gamma = literal(f"{agent_class}.gamma", 0.5)
     check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
     history = literal(f"{agent_class}.min_replay_history", 0)
-    is_number = 0 <= as_number(history) < math.inf
-    check("min_replay_history", history, is_number, "0 or a positive number")
+    is_allowed = 0 <= as_number(history) < math.inf
+    check("min_replay_history", history, is_allowed, "0 or a positive number")
     period = literal(f"{agent_class}.epsilon_decay_period", 1)
-    is_positive = 0 < as_number(period) < math.inf
-    check("epsilon_decay_period", period, is_positive, "a positive number")
+    is_allowed = 0 < as_number(period) < math.inf
+    check("epsilon_decay_period", period, is_allowed, "a positive number")
     loss = literal(f"{agent_class}.loss_type", "mse")
     check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
     epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
@@ -123,34 +121,22 @@ def _check_network_fits(agent: str) -> None:
         return bound(parameters_read(agent)[parameter], default)
 
     network = str(value("network", "@NatureDQNNetwork"))
-    for_minatar = (
-        f"@{'Jax' * issubclass(AGENTS[agent], jax_dqn_agent.JaxDQNAgent)}RevisitingRainbowNetwork"
-    )
     if not str(bound("Runner.create_environment_fn")).endswith(MINATAR_FACTORY):
-        is_allowed = not network.endswith("RevisitingRainbowNetwork")
-        check(
-            "network", network, is_allowed, "left out, or another, where the game isn't MinAtar's"
-        )
+        allowed = "left out, or another, where the game isn't MinAtar's"
+        check("network", network, not network.endswith("RevisitingRainbowNetwork"), allowed)
         return
-    is_allowed = not network.endswith("NatureDQNNetwork")
-    check("network", network, is_allowed, f"{for_minatar} or another for MinAtar")
+    of_jax = "Jax" * issubclass(AGENTS[agent], JaxDQNAgent)
+    allowed = f"@{of_jax}RevisitingRainbowNetwork or another for MinAtar"
+    check("network", network, not network.endswith("NatureDQNNetwork"), allowed)
     shape = value("observation_shape", None)
     check("observation_shape", shape, shape is None, "left out for MinAtar: the game has it")
-    # (A reference is taken to be right.)
     stack_size = value("stack_size", 4)
-    check(
-        "stack_size",
-        stack_size,
-        stack_size == 1 or not isinstance(stack_size, int),
-        "1 for MinAtar",
-    )
+    is_one = stack_size == 1 or not isinstance(stack_size, int)  # A reference is taken to be right.
+    check("stack_size", stack_size, is_one, "1 for MinAtar")
 
 
 def check_settings(agent: str) -> None:
     """Checks what gin sets of an agent and would be used, or ignored, unchecked.
-
-    Args:
-        agent: name of the agent.
 
     Raises:
         ValueError: if a setting is outside its range, or of another agent.
@@ -163,7 +149,7 @@ def check_settings(agent: str) -> None:
 
 def uses_jax() -> bool:
     """Returns whether the configured agent is one of Dopamine's JAX agents."""
-    return issubclass(AGENTS[agent_name()], jax_dqn_agent.JaxDQNAgent)
+    return issubclass(AGENTS[agent_name()], JaxDQNAgent)
 
 
 def has_gpu() -> bool:
@@ -190,7 +176,7 @@ def prepare_tensorflow() -> None:
 
 def create_agent(
     sess: Any, environment: Any, summary_writer: Any = None, seed: int | None = None
-) -> dqn_agent.DQNAgent | jax_dqn_agent.JaxDQNAgent:
+) -> DQNAgent | JaxDQNAgent:
     """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
 
     Args:
@@ -199,18 +185,12 @@ def create_agent(
         summary_writer: directory for the agent's TensorBoard summaries.
         seed: seed of a JAX agent. (TensorFlow's are seeded through its default graph.)
 
-    Returns:
-        The agent.
-
     Raises:
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
     check_settings(name)
-    settings = {
-        "num_actions": int(environment.action_space.n),
-        "summary_writer": summary_writer,
-    }
+    settings = {"num_actions": int(environment.action_space.n), "summary_writer": summary_writer}
     if isinstance(environment.environment.unwrapped, minatar.Game):
         settings["observation_shape"] = environment.observation_space.shape
     if uses_jax():

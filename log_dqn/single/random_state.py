@@ -35,12 +35,7 @@ def capture(environment: Any) -> dict[str, Any]:
 
 
 def restore(environment: Any, state: dict[str, Any]) -> None:
-    """Puts back what `capture` returned.
-
-    Args:
-        environment: an environment like the captured one.
-        state: the captured state.
-    """
+    """Puts back what `capture` returned, into an environment like the captured one."""
     game = environment.environment.unwrapped
     environment.environment.reset()
     if hasattr(game, "ale"):

@@ -51,9 +51,6 @@ class ResumableRunner(run_experiment.Runner):
     def __init__(self, base_dir: str) -> None:
         """Builds environment and agent, and loads the newest checkpoint if there is one.
 
-        Args:
-            base_dir: folder of the run.
-
         Raises:
             ValueError: if a setting is outside its range.
             checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
@@ -76,13 +73,11 @@ class ResumableRunner(run_experiment.Runner):
 
     def _create_directories(self) -> None:
         # Called once Dopamine's Runner knows its settings, before anything is written.
-        check_count("num_iterations", self._num_iterations)
-        check_count("training_steps", self._training_steps)
-        if self._has_evaluation:
-            check_count("evaluation_steps", self._evaluation_steps)
-        # None would let episodes go on over the end of an iteration, where no checkpoint of the
-        # environment is exact.
-        check_count("max_steps_per_episode", self._max_steps_per_episode)
+        # A max_steps_per_episode of None would let episodes go on over the end of an iteration,
+        # where no checkpoint of the environment is exact.
+        evaluation = ("evaluation_steps",) * self._has_evaluation
+        for name in ("num_iterations", "training_steps", *evaluation, "max_steps_per_episode"):
+            check_count(name, getattr(self, f"_{name}"))
         check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
         prefix = self._logging_file_prefix
         check("logging_file_prefix", prefix, prefix == "log", "'log', which readers look for")
@@ -101,8 +96,9 @@ class ResumableRunner(run_experiment.Runner):
         """
         if self._start_iteration >= self._num_iterations:
             print(f"This run has finished its {self._num_iterations} iterations.", flush=True)
+        steps = self._training_steps + self._has_evaluation * self._evaluation_steps
         with progress.Progress(
-            [self._start_iteration], self._num_iterations, self._steps_per_iteration()
+            [self._start_iteration], self._num_iterations, steps
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
@@ -126,20 +122,29 @@ class ResumableRunner(run_experiment.Runner):
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
-            raise self._stopped_by_loss(error) from error
+            match = re.search(rf"\[({graph_hooks.NOT_FINITE}.*)\]", error.message)
+            if match is None:
+                raise
+            details = match[1].replace("] [", " ")
+            step = self._agent.training_steps
+            raise self._stopped(f"at training step {step}: {details}") from error
         except FloatingPointError as error:
-            raise RunStopped(
-                f"stopped after iteration {iteration + 1}, which can't be saved: {error}; "
-                f"{self._last_checkpoint()}"
-            ) from error
+            where = f"after iteration {iteration + 1}, which can't be saved"
+            raise self._stopped(f"{where}: {error}") from error
         except (OSError, tf.errors.OpError, RuntimeError) as error:
             reason = _full_disk(error) or (isinstance(error, OSError) and str(error))
             if not reason:
                 raise
-            raise RunStopped(
-                f"stopped in iteration {iteration + 1}, which can't be saved: {reason}; "
-                f"{self._last_checkpoint()}"
-            ) from error
+            where = f"in iteration {iteration + 1}, which can't be saved"
+            raise self._stopped(f"{where}: {reason}") from error
+
+    def _stopped(self, why: str, status: int = 1) -> RunStopped:
+        root = layout.checkpoints_dir(self._folder)
+        finished = checkpoints.iterations(root)
+        last = "there is no checkpoint yet"
+        if finished:
+            last = f"the last good checkpoint is {root / str(finished[-1])}"
+        return RunStopped(f"stopped {why}; {last}", status)
 
     def _write_results(self, iteration: int) -> None:
         """Writes what others read of a run: logs, metrics and events."""
@@ -148,31 +153,13 @@ class ResumableRunner(run_experiment.Runner):
         if self._summary_writer is not None:
             self._summary_writer.flush()
 
-    def _last_checkpoint(self) -> str:
-        root = layout.checkpoints_dir(self._folder)
-        finished = checkpoints.iterations(root)
-        if not finished:
-            return "there is no checkpoint yet"
-        return f"the last good checkpoint is {root / str(finished[-1])}"
-
-    def _stopped_by_loss(self, error: tf.errors.InvalidArgumentError) -> Exception:
-        match = re.search(rf"\[({graph_hooks.NOT_FINITE}.*)\]", error.message)
-        if match is None:
-            return error
-        details = match[1].replace("] [", " ")
-        return RunStopped(
-            f"stopped at training step {self._agent.training_steps}: {details}; "
-            f"{self._last_checkpoint()}"
-        )
-
     def _initialize_checkpointer_and_maybe_resume(self, checkpoint_file_prefix: str) -> None:
         """Loads the newest usable checkpoint, ours or Dopamine's."""
         del checkpoint_file_prefix
         seeding.seed_environment(self._environment, self._seed)
         # Dopamine's create_agent and create_runner are configured, but not called.
         self._config = configuration.operative(
-            create_agent={"agent_name": agents.agent_name()},
-            create_runner={"schedule": schedule()},
+            create_agent={"agent_name": agents.agent_name()}, create_runner={"schedule": schedule()}
         )
         self._start_iteration = 0
         self._metrics: dict[str, Any] = {}
@@ -189,15 +176,11 @@ class ResumableRunner(run_experiment.Runner):
         state = saved_run.State(iteration, self._logger.data, metrics)
         saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
 
-    def _steps_per_iteration(self) -> int:
-        """Agent steps that an iteration is planned to take."""
-        return self._training_steps + self._has_evaluation * self._evaluation_steps
-
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:
-            raise RunStopped(
-                f"stopped by {signal.Signals(self._stop_signal).name}; the same command goes on "
-                f"from the start of this iteration; {self._last_checkpoint()}",
+            raise self._stopped(
+                f"by {signal.Signals(self._stop_signal).name}; the same command goes on from the "
+                "start of this iteration",
                 status=128 + self._stop_signal,
             )
         self._iteration_steps += 1
@@ -206,12 +189,7 @@ class ResumableRunner(run_experiment.Runner):
 
     def _report(self, iteration: int, statistics: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""
-        results = [
-            f"{mode} return {statistics[f'{mode}_average_return'][0]:.2f} "
-            f"({len(statistics[f'{mode}_episode_returns'])} episodes)"
-            for mode in ("train", "eval")
-            if f"{mode}_average_return" in statistics
-        ]
+        results = layout.results(statistics)
         self._progress.set_postfix_str(results[0], refresh=False)
         self._progress.print_line(
             f"iteration {iteration + 1}/{self._num_iterations}: {', '.join(results)}, "
@@ -234,12 +212,6 @@ class ResumableTrainRunner(ResumableRunner):
 
 def create_runner(base_dir: str) -> ResumableRunner:
     """Creates the runner of the configured schedule (`create_runner.schedule`).
-
-    Args:
-        base_dir: folder of the run.
-
-    Returns:
-        The runner.
 
     Raises:
         ValueError: if the schedule is unknown, or a setting is outside its range.

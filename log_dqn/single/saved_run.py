@@ -79,20 +79,9 @@ def _of_agent() -> Any:
 
 
 def save(
-    run_dir: pathlib.Path,
-    state: State,
-    agent: Any,
-    environment: Any,
-    parameters: Mapping[str, Any],
+    run_dir: pathlib.Path, state: State, agent: Any, environment: Any, parameters: Mapping[str, Any]
 ) -> None:
-    """Writes a checkpoint.
-
-    Args:
-        run_dir: folder of the run.
-        state: what it holds beside agent and random states.
-        agent: the agent, between two episodes.
-        environment: its environment.
-        parameters: the configuration.
+    """Writes a checkpoint of a run whose agent is between two episodes.
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
@@ -117,9 +106,6 @@ def load(found: Found, agent: Any, environment: Any, parameters: Mapping[str, An
         agent: an agent made with the same settings.
         environment: an environment like the one that was saved.
         parameters: the configuration.
-
-    Returns:
-        The rest.
 
     Raises:
         CheckpointError: if the checkpoint doesn't load, or is of another configuration.
@@ -175,11 +161,7 @@ def _pickle_collector(dispatcher: Any) -> Any:
 
 
 def metrics_of(dispatcher: Any) -> dict[str, Any]:
-    """Returns what Dopamine's collector of metrics has collected; nothing if there is none.
-
-    Args:
-        dispatcher: Dopamine's CollectorDispatcher.
-    """
+    """Returns what Dopamine's collector of metrics has collected; nothing if there is none."""
     collector = _pickle_collector(dispatcher)
     if collector is None:
         return {}

@@ -107,9 +107,6 @@ def create_runner(
         restart: whether to remove the run that is there.
         stack: holds the lock.
 
-    Returns:
-        The runner.
-
     Raises:
         ValueError: if the folder can't be written or is in use, or restart is asked for in a
             folder that holds no run.

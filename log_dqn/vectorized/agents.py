@@ -24,6 +24,9 @@ OUTPUT = "Output"
 MAX_COUNT = 10**9
 """Most steps of anything: the device counts in 32 bits."""
 
+Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
+"""A loss as `update.train_step` takes it."""
+
 # Output of an action that the game doesn't have: one that is never greedy.
 _NEVER = 1e9
 
@@ -83,10 +86,8 @@ class Agent:
     @property
     def shared(self) -> dict[str, Any]:
         """Settings in which all runs of a job must be alike: one program is compiled for them."""
-        return {
-            name: getattr(self, name)
-            for name in ("update_horizon", "loss_type", "optimizer", "update_period")
-        }
+        names = ("update_horizon", "loss_type", "optimizer", "update_period")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def constants(self) -> Any:
@@ -101,7 +102,7 @@ class Agent:
         num_actions: int,
         columns: int,
     ) -> dict[str, Any]:
-        """Returns the initial parameters.
+        """Returns the initial parameters by layer; the output layer has the heads side by side.
 
         Args:
             network: the network.
@@ -109,9 +110,6 @@ class Agent:
             state_shape: shape of a state, without the batch.
             num_actions: actions of the game.
             columns: outputs of a head; those beyond `num_actions` are never used.
-
-        Returns:
-            Parameters by layer; the output layer has the heads side by side.
         """
         key, *head_keys = jax.random.split(key, 1 + self.num_heads)
         params, inputs = network.init(key, state_shape)
@@ -153,8 +151,8 @@ class Agent:
         """Returns numbers that order actions as their values do, shape [..., columns]."""
         raise NotImplementedError
 
-    def batch_loss(self, constants: Any) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
-        """Returns the loss that `update.train_step` takes."""
+    def batch_loss(self, constants: Any) -> Loss:
+        """Returns the agent's loss."""
         raise NotImplementedError
 
     def create_optimizer(self, constants: Any) -> optax.GradientTransformation:
@@ -200,10 +198,8 @@ class VectorizedDQNAgent(Agent):
         del constants
         return outputs[0]
 
-    def batch_loss(
-        self, constants: DQNConstants
-    ) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
-        """Returns the loss that `update.train_step` takes."""
+    def batch_loss(self, constants: DQNConstants) -> Loss:
+        """Returns the agent's loss."""
 
         def loss(outputs: Any, next_outputs: Any, *batch: Any) -> Any:
             return update.dqn_batch_loss(
@@ -257,10 +253,8 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
         return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
-    def batch_loss(
-        self, constants: LogDQNConstants
-    ) -> Callable[..., tuple[jax.Array, dict[str, jax.Array]]]:
-        """Returns the loss that `update.train_step` takes."""
+    def batch_loss(self, constants: LogDQNConstants) -> Loss:
+        """Returns the agent's loss."""
         return functools.partial(update.batch_loss, constants.update, self.loss_type)
 
 

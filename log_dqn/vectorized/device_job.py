@@ -15,10 +15,8 @@ from log_dqn.program.progress import Progress
 from log_dqn.vectorized.device_loop import DeviceLoop
 from log_dqn.vectorized.jax_games import JaxGame
 from log_dqn.vectorized.learner import Problem
-from log_dqn.vectorized.runs import Found, Run
-from log_dqn.vectorized.schedule import Protocol
 from log_dqn.vectorized.timeline import Phase
-from log_dqn.vectorized.training import Job, stopped_by
+from log_dqn.vectorized.training import Job, Plan, stopped_by
 
 
 class DeviceJob(Job):
@@ -29,34 +27,30 @@ class DeviceJob(Job):
 
     def __init__(
         self,
-        job_runs: Sequence[Run],
-        protocol: Protocol,
+        plan: Plan,
         problem: Problem,
         game: JaxGame,
-        found: Sequence[Found | None],
         progress: Progress,
         shown_as: Sequence[int],
     ) -> None:
         """Creates networks, memories and games, and loads checkpoints.
 
         Args:
-            job_runs: the runs; their agents are alike in `Agent.shared`.
-            protocol: what a run consists of.
+            plan: what it trains.
             problem: what the runs learn from.
             game: the game of all of them.
-            found: each run's checkpoint to resume from, or None to start.
             progress: progress of this job and of others.
             shown_as: indices of the runs there.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        num_actions = [game.num_actions] * len(job_runs)
-        super().__init__(job_runs, protocol, problem, num_actions, found, checkpoint_replay=True)
+        num_actions = [game.num_actions] * len(plan.runs)
+        super().__init__(plan._replace(checkpoint_replay=True), problem, num_actions)
         self._progress = progress
         self._shown_as = shown_as
         self._loop = DeviceLoop(self._learners[0], game, self.schedule.rules)
-        self._may_start = np.zeros(len(job_runs), bool)
+        self._may_start = np.zeros(len(plan.runs), bool)
 
     def step(self) -> None:
         """Runs a chunk of every run, and saves runs whose iteration is over."""
@@ -103,13 +97,7 @@ class Pool:
     def __init__(
         self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Progress
     ) -> None:
-        """Initializes it.
-
-        Args:
-            create_jobs: each creates a job when there is a worker for it.
-            num_workers: number of jobs at a time.
-            progress: progress of all jobs.
-        """
+        """Initializes it with functions that each create a job when there is a worker for it."""
         self._progress = progress
         self._create_jobs = create_jobs
         self._num_workers = num_workers
@@ -168,6 +156,4 @@ class Pool:
 
 def num_workers() -> int:
     """Returns how many jobs run at a time: one a core of a CPU, one on another device."""
-    if jax.default_backend() != "cpu":
-        return 1
-    return len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1

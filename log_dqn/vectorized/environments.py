@@ -1,7 +1,7 @@
 """Sticky-action Atari for many runs: `ale_py`'s vector environment, as Dopamine preprocesses."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import ale_py
 import numpy as np
@@ -29,34 +29,8 @@ class Results(NamedTuple):
     ended: np.ndarray
 
 
-class Environments(Protocol):
-    """One environment a run, stepped together."""
-
-    num_actions: list[int]
-
-    def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Begins new episodes in some environments, as new ones with these seeds would.
-
-        Args:
-            runs: which, bool, shape [num_runs].
-            seeds: seeds, from 0 to 2^31 - 1, shape [num_runs]; those of other runs are not used.
-
-        Returns:
-            Observations, shape [num_runs, ...]; those of other runs are of no meaning.
-        """
-        ...
-
-    def send(self, actions: np.ndarray) -> None:
-        """Starts a step with the runs' actions, shape [num_runs], and returns at once."""
-        ...
-
-    def receive(self) -> Results:
-        """Waits for the step. Where an episode has ended, the next has begun."""
-        ...
-
-
 class AtariGames:
-    """One Atari game a run.
+    """One Atari game a run, stepped together.
 
     Minimal action set, frame skip 4, maximum of the last two frames, 84 x 84 grey levels; the last
     action is repeated with probability 0.25 in each frame; an episode ends when the game is over
@@ -101,7 +75,15 @@ class AtariGames:
             environment.reset(seed=0)
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """See `Environments`."""
+        """Begins new episodes in some games, as new ones with these seeds would.
+
+        Args:
+            runs: which, bool, shape [num_runs].
+            seeds: seeds, from 0 to 2^31 - 1, shape [num_runs]; those of other runs are not used.
+
+        Returns:
+            Observations, shape [num_runs, ...]; those of other runs are of no meaning.
+        """
         frames = np.zeros((self._num_runs, *FRAME_SHAPE), np.uint8)
         for game, environment in self._environments.items():
             mine = self._runs[game]
@@ -112,12 +94,12 @@ class AtariGames:
         return frames
 
     def send(self, actions: np.ndarray) -> None:
-        """See `Environments`."""
+        """Starts a step with the runs' actions, shape [num_runs], and returns at once."""
         for game, environment in self._environments.items():
             environment.send(actions[self._runs[game]])
 
     def receive(self) -> Results:
-        """See `Environments`."""
+        """Waits for the step. Where an episode has ended, the next has begun."""
         results = Results(
             np.empty((self._num_runs, *FRAME_SHAPE), np.uint8),
             np.empty(self._num_runs, np.float64),

@@ -222,12 +222,7 @@ class Learner:
         self._on_host = on_host
         agent_class: Any = type(agent)
         self.programs = _programs(
-            agent_class,
-            tuple(agent.shared.items()),
-            problem,
-            self.slots,
-            self._several,
-            on_host,
+            agent_class, tuple(agent.shared.items()), problem, self.slots, self._several, on_host
         )
         self._columns = list(num_actions)  # of each run's own output layer
         self._num_actions = self._of_runs(np.asarray(num_actions, np.int32))
@@ -255,16 +250,15 @@ class Learner:
 
     def _stack(self, trees: Sequence[Any]) -> Any:
         """Puts the runs' arrays together."""
-        return (
-            jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees) if self._several else trees[0]
-        )
+        if not self._several:
+            return trees[0]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
     def _of_runs(self, tree: Any) -> Any:
         """Takes the first axis from arrays of shape [num_runs, ...] if there is a single run."""
         return tree if self._several else jax.tree.map(lambda leaf: leaf[0], tree)
 
     def _of_run(self, array: Any, run: int) -> Any:
-        """Returns one run's part of an array."""
         return array[run] if self._several else array
 
     # Updates.

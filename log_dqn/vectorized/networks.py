@@ -83,10 +83,15 @@ def convolution(
         kernel = _blocks(jnp.moveaxis(kernel, -1, 0), stride)
         kernel = jnp.moveaxis(kernel, 0, -1)
         stride, padding = 1, [(0, 0), (0, 0)]
-    x = jax.lax.conv_general_dilated(
+    return _convolve(x, kernel, stride, padding) + params["bias"]
+
+
+def _convolve(
+    x: jax.Array, kernel: jax.Array, stride: int, padding: list[tuple[int, int]]
+) -> jax.Array:
+    return jax.lax.conv_general_dilated(
         x, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
-    return x + params["bias"]
 
 
 def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
@@ -94,10 +99,8 @@ def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str
     keys = jax.random.split(key, len(_CONVOLUTIONS) + 1)
     params: dict[str, Any] = {}
     for i, (features, size, stride) in enumerate(_CONVOLUTIONS):
-        params[f"Conv_{i}"] = {
-            "kernel": glorot_uniform(keys[i], (size, size, channels, features)),
-            "bias": jnp.zeros(features),
-        }
+        kernel = glorot_uniform(keys[i], (size, size, channels, features))
+        params[f"Conv_{i}"] = {"kernel": kernel, "bias": jnp.zeros(features)}
         height, width = math.ceil(height / stride), math.ceil(width / stride)
         channels = features
     hidden = dense_params(keys[-1], height * width * channels, _HIDDEN_UNITS)
@@ -118,9 +121,7 @@ def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = Fal
 nature = Network(_nature_init, _nature_apply)
 """States are 84 x 84 x 4 grey levels, uint8."""
 
-
 _MINATAR_FEATURES, _MINATAR_HIDDEN_UNITS = 16, 128
-
 
 # On a CPU, a convolution of so few channels takes JAX 0.6's old runtime a third of the time of a
 # product of matrices, and the new one, the only one from 0.7 on, four times as much.
@@ -128,22 +129,14 @@ _AS_PRODUCT = jax.__version_info__ >= (0, 7)
 
 
 def _small_convolution(params: dict[str, jax.Array], x: jax.Array, padding: int) -> jax.Array:
-    """Applies a 3 x 3 convolution of stride 1.
+    """Applies a 3 x 3 convolution of stride 1 with so many zeros on each side.
 
-    Args:
-        params: `kernel`, shape [3, 3, channels, features], and `bias`.
-        x: shape [batch_size, height, width, channels].
-        padding: zeros on each side.
-
-    Returns:
-        Shape [batch_size, height + 2 padding - 2, width + 2 padding - 2, features].
+    Takes shape [batch_size, height, width, channels] and returns
+    [batch_size, height + 2 padding - 2, width + 2 padding - 2, features].
     """
     kernel = params["kernel"]
     if len(x) > 1 and not _AS_PRODUCT:
-        x = jax.lax.conv_general_dilated(
-            x, kernel, (1, 1), [(padding, padding)] * 2, dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
-        return x + params["bias"]
+        return _convolve(x, kernel, 1, [(padding, padding)] * 2) + params["bias"]
     x = jnp.pad(x, [(0, 0), (padding, padding), (padding, padding), (0, 0)])
     height, width = (length - 2 for length in x.shape[1:3])
     shifted = [x[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
@@ -151,12 +144,7 @@ def _small_convolution(params: dict[str, jax.Array], x: jax.Array, padding: int)
 
 
 def _minatar_network(padding: int, hidden_units: int) -> Network:
-    """Returns a network of one convolution and at most one hidden layer.
-
-    Args:
-        padding: zeros on each side of the board.
-        hidden_units: units of the hidden layer; 0 for none.
-    """
+    """Returns a network of one convolution and, unless it has 0 units, one hidden layer."""
 
     def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
         height, width, channels, _ = state_shape

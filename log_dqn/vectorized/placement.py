@@ -1,6 +1,7 @@
 """Where the replay memories of a job fit."""
 
 import bisect
+import functools
 import math
 import os
 import pathlib
@@ -54,12 +55,10 @@ def _host_memory() -> int:
 _CGROUPS = {
     "": ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     "memory": (
-        "/sys/fs/cgroup/memory",
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
+        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
         "total_inactive_file",
     ),
-}
+}  # fmt: skip
 
 
 def _left_in_cgroups() -> Iterator[int]:
@@ -109,7 +108,7 @@ def place(
     room: Room,
     runs_per_call: int | None = None,
 ) -> Place:
-    """Works out where a job's replay memories fit.
+    """Works out where a job's replay memories fit: on the device if possible, or else on the host.
 
     Args:
         agent: an agent of the job.
@@ -119,21 +118,16 @@ def place(
         room: memory that is free.
         runs_per_call: how many runs learn at a time; None for all.
 
-    Returns:
-        Where they go: to the device if they fit, or else to the host.
-
     Raises:
         ValueError: if they fit nowhere; the message says what would.
     """
 
-    def slots(capacity: int) -> int:
-        return replay.num_slots(capacity, problem.stack_size, agent.update_horizon)
-
     def size(capacity: int, runs: int) -> int:
-        memory = jax.eval_shape(
-            lambda: replay.create((runs, slots(capacity)), problem.frame_shape, problem.frame_dtype)
+        slots = replay.num_slots(capacity, problem.stack_size, agent.update_horizon)
+        create = functools.partial(
+            replay.create, (runs, slots), problem.frame_shape, problem.frame_dtype
         )
-        return _bytes(memory)
+        return _bytes(jax.eval_shape(create))
 
     params = jax.eval_shape(
         lambda: agent.init(
@@ -165,13 +159,13 @@ def place(
         would.append(f"--capacity={capacity}")
     runs = _largest(lambda runs: fits(problem.capacity, runs) is not None, num_runs)
     if runs:
-        would.append(f"{_runs(runs)} at a time")
+        would.append(f"{counted(runs)} at a time")
     places = [(room.device, "device"), (room.host, "host")]
     free_memory = " and ".join(
         f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
     )
     raise ValueError(
-        f"capacity is {problem.capacity}; it must be what {_runs(num_runs)} at a time "
+        f"capacity is {problem.capacity}; it must be what {counted(num_runs)} at a time "
         f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
         f"{one / 1e9:.2f} GB, its weights {weights / 1e9:.2f} GB and its updates "
         f"{workspace / 1e9:.2f} GB, and {free_memory} are free; "
@@ -184,7 +178,8 @@ def _largest(fits: Callable[[int], bool], bound: int) -> int:
     return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
 
 
-def _runs(number: int) -> str:
+def counted(number: int) -> str:
+    """Returns a number of runs in words."""
     return "1 run" if number == 1 else f"{number} runs"
 
 

@@ -61,9 +61,7 @@ class Counters(NamedTuple):
 def statistics(iteration: Iteration, steps_per_second: float) -> dict[str, list[Any]]:
     """Returns an iteration's entry of Dopamine's log.
 
-    Args:
-        iteration: its episodes.
-        steps_per_second: agent steps per second of the training phase.
+    The speed is in agent steps of the training phase.
     """
     entry: dict[str, list[Any]] = {}
     for name, phase in _PHASES.items():
@@ -105,11 +103,7 @@ class Events:
         return True
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        """Writes scalars.
-
-        Args:
-            values: by tag.
-            step: iteration, or training steps.
+        """Writes scalars, by tag, at a step: an iteration, or a number of training steps.
 
         Raises:
             OSError: if they can't be written.
@@ -119,19 +113,15 @@ class Events:
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer import record_writer
 
-        events = []
-        if self._file is None:
-            name = f"events.out.tfevents.{int(time.time())}.{os.uname().nodename}.{os.getpid()}"
-            self._file = open(self._folder / name, "ab")  # noqa: SIM115
-            events.append(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
-        summary = [
-            summary_pb2.Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()
-        ]
-        events.append(
-            event_pb2.Event(
-                wall_time=time.time(), step=step, summary=summary_pb2.Summary(value=summary)
-            )
+        now = time.time()
+        summary = summary_pb2.Summary(
+            value=[summary_pb2.Summary.Value(tag=t, simple_value=v) for t, v in values.items()]
         )
+        events = [event_pb2.Event(wall_time=now, step=step, summary=summary)]
+        if self._file is None:
+            name = f"events.out.tfevents.{int(now)}.{os.uname().nodename}.{os.getpid()}"
+            self._file = open(self._folder / name, "ab")  # noqa: SIM115
+            events.insert(0, event_pb2.Event(wall_time=now, file_version="brain.Event:2"))
         writer = record_writer.RecordWriter(self._file)
         for event in events:
             writer.write(event.SerializeToString())
@@ -144,12 +134,7 @@ class Events:
 
 
 def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
-    """Writes what others read of a run: its log and its metrics.
-
-    Args:
-        folder: folder of the run.
-        log: statistics of all iterations so far.
-        iteration: the last of them.
+    """Writes what others read of a run, its log and its metrics, up to an iteration.
 
     Raises:
         OSError: if a file can't be written.
@@ -169,8 +154,8 @@ def save(
     Args:
         run: the run.
         learner: has its weights and its memory.
-        index: its place there.
-        counters: where it is.
+        index: the run's place there.
+        counters: where the run is.
         log: statistics of all iterations so far.
         with_replay: whether the replay memory is saved too.
 
@@ -189,23 +174,19 @@ def save(
         if with_replay:
             _save_replay(folder, learner, index, min(counters.stored, learner.slots))
 
-    checkpoints.write(
-        layout.checkpoints_dir(run.folder),
-        iteration,
-        write,
-        {
-            "iteration": iteration,
-            "game": run.game,
-            "seed": run.seed,
-            "config": run.config.parameters,
-            "counters": counters._asdict(),
-            "replay": with_replay,
-        },
-    )
+    description = {
+        "iteration": iteration,
+        "game": run.game,
+        "seed": run.seed,
+        "config": run.config.parameters,
+        "counters": counters._asdict(),
+        "replay": with_replay,
+    }
+    checkpoints.write(layout.checkpoints_dir(run.folder), iteration, write, description)
 
 
 def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
-    from log_dqn.run_folder import arrays
+    from log_dqn.run_folder import arrays  # Not every machine has zstandard.
 
     for name in learner.memory._fields:
         parts = (
@@ -246,14 +227,11 @@ class Found(NamedTuple):
 
 
 def find(run: Run, report: checkpoints.Report) -> Found | None:
-    """Finds a run's newest usable checkpoint.
+    """Finds a run's newest usable checkpoint; None if there is none.
 
     Args:
         run: the run.
         report: is told, in one line each, of checkpoints that are skipped.
-
-    Returns:
-        The checkpoint; None if there is none.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume

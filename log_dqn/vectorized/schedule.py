@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import gin
 import numpy as np
@@ -56,12 +57,16 @@ class Protocol:
         return self.training_steps + self.evaluation_steps
 
 
+def _by_phase() -> dict[Phase, list[Any]]:
+    return {Phase.TRAINING: [], Phase.EVALUATION: []}
+
+
 @dataclasses.dataclass
 class Iteration:
     """Episodes of a run's iteration, by phase: returns (unclipped), and lengths in agent steps."""
 
-    returns: dict[Phase, list[float]]
-    lengths: dict[Phase, list[int]]
+    returns: dict[Phase, list[float]] = dataclasses.field(default_factory=_by_phase)
+    lengths: dict[Phase, list[int]] = dataclasses.field(default_factory=_by_phase)
 
     def add(self, phase: int, value: float, length: int) -> None:
         """Notes an episode."""
@@ -69,36 +74,11 @@ class Iteration:
         self.lengths[Phase(phase)].append(int(length))
 
 
-def rules(run_agents: Sequence[agents.Agent], protocol: Protocol, slots: int) -> timeline.Rules:
-    """Returns the numbers that decide what happens when, those of agents of shape [num_runs].
-
-    Args:
-        run_agents: each run's agent.
-        protocol: what a run consists of.
-        slots: slots of a run's replay memory.
-    """
-    names = (
-        "min_replay_history", "target_update_period", "epsilon_train", "epsilon_eval",
-        "epsilon_decay_period",
-    )  # fmt: skip
-    return timeline.Rules(
-        num_iterations=protocol.num_iterations,
-        training_steps=protocol.training_steps,
-        evaluation_steps=protocol.evaluation_steps,
-        stack_size=protocol.stack_size,
-        slots=slots,
-        capacity=protocol.replay_capacity,
-        update_horizon=run_agents[0].update_horizon,
-        update_period=run_agents[0].update_period,
-        **{name: np.array([getattr(agent, name) for agent in run_agents]) for name in names},
-    )
-
-
 class Schedule:
     """The runs of a job.
 
     Attributes:
-        rules: the numbers that decide what happens when.
+        rules: the numbers that decide what happens when; those of agents have shape [num_runs].
         place: where each run is, arrays of shape [num_runs].
         iterations: each run's iteration's episodes.
     """
@@ -111,9 +91,23 @@ class Schedule:
             protocol: what a run consists of.
             slots: slots of a run's replay memory.
         """
-        self.rules = rules(run_agents, protocol, slots)
+        names = (
+            "min_replay_history", "target_update_period", "epsilon_train", "epsilon_eval",
+            "epsilon_decay_period",
+        )  # fmt: skip
+        self.rules = timeline.Rules(
+            num_iterations=protocol.num_iterations,
+            training_steps=protocol.training_steps,
+            evaluation_steps=protocol.evaluation_steps,
+            stack_size=protocol.stack_size,
+            slots=slots,
+            capacity=protocol.replay_capacity,
+            update_horizon=run_agents[0].update_horizon,
+            update_period=run_agents[0].update_period,
+            **{name: np.array([getattr(agent, name) for agent in run_agents]) for name in names},
+        )
         self.place = timeline.begin(len(run_agents), slots)
-        self.iterations = [_new_iteration() for _ in run_agents]
+        self.iterations = [Iteration() for _ in run_agents]
 
     @property
     def finished(self) -> bool:
@@ -127,13 +121,10 @@ class Schedule:
     # A step, in this order.
 
     def certain_updates(self) -> np.ndarray:
-        """Returns the runs that will learn at this step whatever their environments answer.
+        """Returns the runs that will learn at this step whatever their environments answer, bools.
 
         Such updates can be computed while the environments step: their transitions are stored
         already.
-
-        Returns:
-            Bools, shape [num_runs].
         """
         self.place, certain = timeline.expect(self.rules, self.place)
         return certain
@@ -155,10 +146,7 @@ class Schedule:
         return self.place.over
 
     def start(self, step: int) -> np.ndarray:
-        """Starts iterations.
-
-        Args:
-            step: number of this step in the job.
+        """Starts the iterations that are due at this step, counted from the start of the job.
 
         Returns:
             The runs whose iteration starts, and whose environments are to be reset; bools.
@@ -170,7 +158,7 @@ class Schedule:
     def clear_iterations(self, starts: np.ndarray) -> None:
         """Forgets the episodes of some runs' last iteration, bools of shape [num_runs]."""
         for run in np.flatnonzero(starts):
-            self.iterations[run] = _new_iteration()
+            self.iterations[run] = Iteration()
 
     def train(self) -> tuple[np.ndarray, np.ndarray]:
         """Counts a training step.
@@ -183,12 +171,7 @@ class Schedule:
         return learns, syncs
 
     def draws(self, learns: np.ndarray, number: np.ndarray) -> timeline.Draws:
-        """Returns from what the updates of this step sample.
-
-        Args:
-            learns: which runs have one.
-            number: their training steps before this step's.
-        """
+        """Returns from what the updates of this step sample; see `timeline.draws`."""
         return timeline.draws(self.rules, self.place, learns, number)
 
     def epsilons(self) -> np.ndarray:
@@ -199,9 +182,3 @@ class Schedule:
         """Counts the choice of an action, and returns what acting has to know."""
         self.place, steps = timeline.act(self.rules, self.place)
         return steps
-
-
-def _new_iteration() -> Iteration:
-    return Iteration(
-        {Phase.TRAINING: [], Phase.EVALUATION: []}, {Phase.TRAINING: [], Phase.EVALUATION: []}
-    )

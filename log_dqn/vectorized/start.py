@@ -75,11 +75,7 @@ def configure(
 
 
 def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
-    """Returns the settings of some scans.
-
-    Args:
-        scans: scans; see `scan.read`.
-        agent: what the configured agent has to be, or None for any.
+    """Returns the settings of some scans; an agent that is given must be the configured one.
 
     Raises:
         ValueError: if a setting is outside its range, or differs where all runs must be alike.
@@ -149,20 +145,11 @@ def plan_runs(
     games: Sequence[str],
     seeds: Sequence[int],
 ) -> list[runs.Run]:
-    """Returns the runs of a study.
-
-    Args:
-        results_dir: folder of all results.
-        settings: the settings of the scan.
-        games: games in Dopamine's spelling.
-        seeds: seeds of each game.
-    """
+    """Returns the runs of a study: one for each setting, game and seed."""
     planned = []
-    for setting, protocol, agent, config in settings:
-        for game in games:
-            for seed in seeds:
-                folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
-                planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
+    for (setting, protocol, agent, config), game, seed in itertools.product(settings, games, seeds):
+        folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
+        planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
     return planned
 
 
@@ -170,10 +157,6 @@ def unfinished(
     planned: Sequence[runs.Run], num_iterations: int
 ) -> tuple[list[runs.Run], list[runs.Found | None]]:
     """Returns the runs that have iterations left, each with its checkpoint if it has one.
-
-    Args:
-        planned: all runs.
-        num_iterations: iterations of a run.
 
     Raises:
         checkpoints.CheckpointError: if a run can't go on.
@@ -192,10 +175,6 @@ def unfinished(
 
 def check_fits(protocol: Protocol, game: str) -> None:
     """Checks that the network, and the states it is given, fit a game.
-
-    Args:
-        protocol: what a run consists of.
-        game: its game.
 
     Raises:
         ValueError: if they don't.
@@ -238,10 +217,12 @@ def create_job(
     check_fits(protocol, job_runs[0].game)
     create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_job
     with contextlib.ExitStack() as undo:
-        job = create(
-            job_runs, protocol, found, checkpoint_replay,
-            lambda: _claim_folders(job_runs, stack, undo),
-        )  # fmt: skip
+
+        def claim_folders() -> None:
+            for run in job_runs:
+                lock.claim("results_dir", run.folder, stack, undo)
+
+        job = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
@@ -250,108 +231,77 @@ def create_job(
     return job
 
 
-def _claim_folders(
-    job_runs: Sequence[runs.Run], stack: contextlib.ExitStack, undo: contextlib.ExitStack
-) -> None:
-    for run in job_runs:
-        lock.claim("results_dir", run.folder, stack, undo)
-
-
-def _create_atari_job(
-    job_runs: Sequence[runs.Run],
-    protocol: Protocol,
-    found: Sequence[runs.Found | None],
-    checkpoint_replay: bool,
-    hold_folders: Callable[[], None],
-) -> training.Job:
-    problem = learner.Problem(
-        networks.nature, environments.FRAME_SHAPE, "uint8", protocol.stack_size,
-        protocol.batch_size, protocol.replay_capacity,
-    )  # fmt: skip
-    together = training.runs_per_call()
-    place = placement.place(
-        job_runs[0].agent,
-        problem,
-        environments.MAX_ACTIONS,
-        len(job_runs),
-        placement.free(),
-        together,
+def _create_atari_job(plan: training.Plan, claim_folders: Callable[[], None]) -> training.Job:
+    problem, place = _fit(
+        plan, environments.FRAME_SHAPE, "uint8", environments.MAX_ACTIONS, len(plan.runs)
     )
-    atari = environments.AtariGames([run.game for run in job_runs], protocol.max_steps_per_episode)
-    hold_folders()
-    job = training.HostJob(
-        job_runs, protocol, problem, atari, found, checkpoint_replay, place.on_host, together
+    protocol = plan.protocol
+    atari = environments.AtariGames([run.game for run in plan.runs], protocol.max_steps_per_episode)
+    claim_folders()
+    job = training.HostJob(plan, problem, atari, place.on_host, training.runs_per_call())
+    on_cpu = jax.devices()[0].platform == "cpu"
+    where = "the host's memory" if place.on_host or on_cpu else "its memory"
+    _announce(
+        plan,
+        memories=f"; replay memories of {protocol.replay_capacity} transitions take "
+        f"{place.replay_bytes / 1e9:.2f} GB of {where}",
     )
-    _announce(job_runs, protocol, place)
     return job
 
 
-def _create_pool(
-    job_runs: Sequence[runs.Run],
-    protocol: Protocol,
-    found: Sequence[runs.Found | None],
-    checkpoint_replay: bool,
-    hold_folders: Callable[[], None],
-) -> device_job.Pool:
-    del checkpoint_replay  # Their replay memories are small, and always saved.
+def _create_pool(plan: training.Plan, claim_folders: Callable[[], None]) -> device_job.Pool:
     workers = device_job.num_workers()
     on_cpu = jax.default_backend() == "cpu"
     parts: list[list[int]] = []
-    for game in dict.fromkeys(run.game for run in job_runs):
-        indices = [i for i, run in enumerate(job_runs) if run.game == game]
+    for game in dict.fromkeys(run.game for run in plan.runs):
+        indices = [i for i, run in enumerate(plan.runs) if run.game == game]
         # One run a core of a CPU, which gains nothing from more; all that fit on another device.
         parts += [[i] for i in indices] if on_cpu else [indices]
     shown = progress.Progress(
-        [0 if f is None else f.iterations for f in found],
-        protocol.num_iterations,
-        protocol.steps_per_iteration,
+        [0 if f is None else f.iterations for f in plan.found],
+        plan.protocol.num_iterations,
+        plan.protocol.steps_per_iteration,
     )
 
     def part_of(indices: list[int]) -> Callable[[], device_job.DeviceJob]:
-        game = jax_games.create(job_runs[indices[0]].game, protocol.max_steps_per_episode)
-        problem = learner.Problem(
-            networks.NETWORKS[protocol.network], game.frame_shape, "bool", protocol.stack_size,
-            protocol.batch_size, protocol.replay_capacity,
-        )  # fmt: skip
-        most = len(indices) if not on_cpu else min(workers, len(job_runs))
-        placement.place(
-            job_runs[indices[0]].agent, problem, game.num_actions, most, placement.free(),
-            training.runs_per_call(),
-        )  # fmt: skip
-        return lambda: device_job.DeviceJob(
-            [job_runs[i] for i in indices], protocol, problem, game, [found[i] for i in indices],
-            shown, indices,
-        )  # fmt: skip
+        part = plan._replace(
+            runs=[plan.runs[i] for i in indices], found=[plan.found[i] for i in indices]
+        )
+        game = jax_games.create(part.runs[0].game, plan.protocol.max_steps_per_episode)
+        at_a_time = min(workers, len(plan.runs)) if on_cpu else len(indices)
+        problem, _ = _fit(part, game.frame_shape, "bool", game.num_actions, at_a_time)
+        return lambda: device_job.DeviceJob(part, problem, game, shown, indices)
 
     jobs = [part_of(indices) for indices in parts]
-    hold_folders()
-    print(
-        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}, {workers} at a "
-        f"time: {_listed(job_runs)}",
-        flush=True,
-    )
+    claim_folders()
+    _announce(plan, at_a_time=f", {workers} at a time")
     return device_job.Pool(jobs, workers, shown)
 
 
-def _counted(job_runs: Sequence[runs.Run]) -> str:
-    return "1 run" if len(job_runs) == 1 else f"{len(job_runs)} runs"
+def _fit(
+    plan: training.Plan,
+    frame_shape: tuple[int, ...],
+    frame_dtype: str,
+    num_actions: int,
+    num_runs: int,
+) -> tuple[learner.Problem, placement.Place]:
+    """Returns what the runs of a plan learn from, and where so many replay memories fit."""
+    protocol = plan.protocol
+    problem = learner.Problem(
+        networks.NETWORKS[protocol.network], frame_shape, frame_dtype, protocol.stack_size,
+        protocol.batch_size, protocol.replay_capacity,
+    )  # fmt: skip
+    return problem, placement.place(
+        plan.runs[0].agent, problem, num_actions, num_runs, placement.free(),
+        training.runs_per_call(),
+    )  # fmt: skip
 
 
-def _listed(job_runs: Sequence[runs.Run]) -> str:
-    per_game = collections.Counter(run.game for run in job_runs)
-    return games.listing([f"{game} ({count})" for game, count in per_game.items()])
-
-
-def _device_kind() -> str:
-    return jax.devices()[0].device_kind
-
-
-def _announce(job_runs: Sequence[runs.Run], protocol: Protocol, place: placement.Place) -> None:
-    on_cpu = jax.devices()[0].platform == "cpu"
-    where = "the host's memory" if place.on_host or on_cpu else "its memory"
+def _announce(plan: training.Plan, at_a_time: str = "", memories: str = "") -> None:
+    per_game = collections.Counter(run.game for run in plan.runs)
+    listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     print(
-        f"Training {_counted(job_runs)} of {protocol.agent} on {_device_kind()}: "
-        f"{_listed(job_runs)}; replay memories of {protocol.replay_capacity} transitions take "
-        f"{place.replay_bytes / 1e9:.2f} GB of {where}",
+        f"Training {placement.counted(len(plan.runs))} of {plan.protocol.agent} on "
+        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}{memories}",
         flush=True,
     )

@@ -11,8 +11,9 @@ import numpy as np
 
 from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
-from log_dqn.vectorized.environments import Environments, Results
+from log_dqn.vectorized.environments import AtariGames, Results
 from log_dqn.vectorized.learner import Learner, Problem
 from log_dqn.vectorized.runs import Counters, Events, Found, Log, Run
 from log_dqn.vectorized.schedule import Protocol, Schedule
@@ -29,6 +30,22 @@ def runs_per_call() -> int | None:
     same whatever runs beside it.
     """
     return 1 if jax.default_backend() == "cpu" else None
+
+
+class Plan(NamedTuple):
+    """What a job trains.
+
+    Attributes:
+        runs: the runs; their agents are alike in `Agent.shared`.
+        protocol: what each consists of.
+        found: each run's checkpoint to resume from, or None to start.
+        checkpoint_replay: whether checkpoints hold the replay memory.
+    """
+
+    runs: Sequence[Run]
+    protocol: Protocol
+    found: Sequence[Found | None]
+    checkpoint_replay: bool = False
 
 
 class _Update(NamedTuple):
@@ -53,53 +70,42 @@ class Job:
 
     def __init__(
         self,
-        job_runs: Sequence[Run],
-        protocol: Protocol,
+        plan: Plan,
         problem: Problem,
         num_actions: Sequence[int],
-        found: Sequence[Found | None] | None = None,
-        checkpoint_replay: bool = False,
         on_host: bool = False,
         group_size: int | None = None,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            job_runs: the runs; their agents are alike in `Agent.shared`.
-            protocol: what a run consists of.
+            plan: what it trains.
             problem: what the runs learn from.
             num_actions: each run's number of actions.
-            found: each run's checkpoint to resume from, or None to start.
-            checkpoint_replay: whether checkpoints hold the replay memory.
             on_host: whether the replay memories are kept in the host's memory.
             group_size: how many runs act and learn in one call; None for all.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        self._runs = job_runs
-        self._protocol = protocol
-        self._checkpoint_replay = checkpoint_replay
-        num_runs = len(job_runs)
+        self._runs, self._protocol = plan.runs, plan.protocol
+        self._checkpoint_replay = plan.checkpoint_replay
+        run_agents = [run.agent for run in plan.runs]
+        seeds = [run.seed for run in plan.runs]
+        num_runs = len(plan.runs)
         size = group_size or num_runs
         self._groups = [slice(i, min(i + size, num_runs)) for i in range(0, num_runs, size)]
         self._learners = [
-            Learner(
-                [run.agent for run in job_runs[group]],
-                problem,
-                num_actions[group],
-                [run.seed for run in job_runs[group]],
-                on_host,
-            )
+            Learner(run_agents[group], problem, num_actions[group], seeds[group], on_host)
             for group in self._groups
         ]
-        self.schedule = Schedule([run.agent for run in job_runs], protocol, self._learners[0].slots)
-        self._logs: list[Log] = [{} for _ in job_runs]
-        self._events = [Events(run.folder) for run in job_runs]
+        self.schedule = Schedule(run_agents, plan.protocol, self._learners[0].slots)
+        self._logs: list[Log] = [{} for _ in plan.runs]
+        self._events = [Events(run.folder) for run in plan.runs]
         self._training_began, self._training_seconds = np.zeros((2, num_runs))
         self._stop_signal: int | None = None
         self.failures: dict[int, str] = {}
-        for index, checkpoint in enumerate(found or [None] * num_runs):
+        for index, checkpoint in enumerate(plan.found):
             if checkpoint is not None:
                 self._resume(index, checkpoint)
 
@@ -118,10 +124,8 @@ class Job:
 
     def _place(self, index: int) -> tuple[Learner, int]:
         """Returns the learner that a run is in, and its place there."""
-        for group, learner in zip(self._groups, self._learners, strict=True):
-            if group.start <= index < group.stop:
-                return learner, index - group.start
-        raise IndexError(index)
+        number, place = divmod(index, self._groups[0].stop)
+        return self._learners[number], place
 
     def stop(self, signal_number: int) -> None:
         """Makes `train` raise RunStopped before its next step, for a signal handler."""
@@ -193,28 +197,21 @@ class Job:
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
-        results = [
-            f"{name} return {entry[f'{name}_average_return'][0]:.2f} "
-            f"({len(entry[f'{name}_episode_returns'])} episodes)"
-            for name in ("train", "eval")
-            if f"{name}_average_return" in entry
-        ]
+        results = ", ".join(layout.results(entry))
         title, num_iterations = self._runs[index].title, self._protocol.num_iterations
-        self._progress.print_line(
-            f"{title}: iteration {iteration + 1}/{num_iterations}: {', '.join(results)}"
-        )
+        self._progress.print_line(f"{title}: iteration {iteration + 1}/{num_iterations}: {results}")
 
     def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
         """Writes the events that are due, and stops runs that have diverged."""
         due = (number % SUMMARY_PERIOD == 0) & (number > 0)
         for update in updates:
-            indices = np.arange(update.group.start, update.group.stop)
             chosen = np.flatnonzero(update.learns & due[update.group])
             if chosen.size:
                 statistics = {tag: np.atleast_1d(v) for tag, v in update.statistics.items()}
                 for i in chosen:
                     values = {tag: float(of_runs[i]) for tag, of_runs in statistics.items()}
-                    self._write_summary(int(indices[i]), int(number[indices[i]]), values)
+                    index = update.group.start + int(i)
+                    self._write_summary(index, int(number[index]), values)
 
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
@@ -237,19 +234,12 @@ class HostJob(Job):
     """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
 
     def __init__(
-        self,
-        job_runs: Sequence[Run],
-        protocol: Protocol,
-        problem: Problem,
-        environments: Environments,
-        *args: Any,
-        **kwargs: Any,
+        self, plan: Plan, problem: Problem, environments: AtariGames, *args: Any, **kwargs: Any
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            job_runs: the runs.
-            protocol: what a run consists of.
+            plan: what it trains.
             problem: what the runs learn from.
             environments: one for each run.
             *args: `Job`'s further arguments.
@@ -258,12 +248,14 @@ class HostJob(Job):
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        super().__init__(job_runs, protocol, problem, environments.num_actions, *args, **kwargs)
+        super().__init__(plan, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
         self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
         self._step = 0
         self._progress = progress.Progress(
-            self.schedule.place.iteration, protocol.num_iterations, protocol.steps_per_iteration
+            self.schedule.place.iteration,
+            plan.protocol.num_iterations,
+            plan.protocol.steps_per_iteration,
         )
 
     def train(self) -> None:
@@ -322,17 +314,12 @@ class HostJob(Job):
         epsilons, steps = schedule.epsilons(), schedule.steps()
         actions = np.zeros(len(self._runs), np.int32)
         chosen = [
-            (
-                group,
-                learner.act(
-                    frames[group],
-                    rewards[group],
-                    epsilons[group],
-                    Steps(*(part[group] for part in steps)),
-                ),
-            )
+            (group, learner.act(
+                frames[group], rewards[group], epsilons[group],
+                Steps(*(part[group] for part in steps)),
+            ))
             for group, learner in self._grouped(acts)
-        ]
+        ]  # fmt: skip
         for group, of_group in chosen:
             actions[group] = of_group
         return actions
@@ -365,13 +352,9 @@ def stopped_by(signal_number: int) -> RunStopped:
 
 
 def environment_seed(seed: int, iteration: int) -> int:
-    """Returns the seed of an environment at the start of an iteration.
+    """Returns the seed of a run's environment at the start of an iteration.
 
     Every iteration begins with an environment as new, so that a run can go on from there without
     the emulator's state.
-
-    Args:
-        seed: the run's seed.
-        iteration: the iteration.
     """
     return int(np.random.SeedSequence([seed, iteration]).generate_state(1)[0] >> 1)

@@ -30,7 +30,7 @@ PROTOCOL = schedule.Protocol(
 
 
 class HostGames:
-    """One JAX game a run, stepped by the host, as `environments.Environments`."""
+    """One JAX game a run, stepped by the host, as `environments.AtariGames`."""
 
     def __init__(self, game, num_runs):
         self.num_actions = [game.num_actions] * num_runs
@@ -70,19 +70,17 @@ def shown(num_runs):
 def device_job_of(folder, game, run_agents, seeds, resume=False, shared=None, shown_as=slice(None)):
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
-    return device_job.DeviceJob(
-        job_runs, PROTOCOL, problem(game), game, found, shared or shown(len(seeds)), shown_as
-    )
+    plan = training.Plan(job_runs, PROTOCOL, found)
+    return device_job.DeviceJob(plan, problem(game), game, shared or shown(len(seeds)), shown_as)
 
 
 def jobs(tmp_path, game, run_agents):
     """Returns a job of the device and one of the host, of the same runs."""
     seeds = list(range(1, len(run_agents) + 1))
     on_device = device_job_of(tmp_path / "device", game, run_agents, seeds)
-    on_host = training.HostJob(
-        toys.make_runs(tmp_path / "host", run_agents, seeds), PROTOCOL, problem(game),
-        HostGames(game, len(seeds)), checkpoint_replay=True,
-    )  # fmt: skip
+    job_runs = toys.make_runs(tmp_path / "host", run_agents, seeds)
+    plan = training.Plan(job_runs, PROTOCOL, [None] * len(seeds), checkpoint_replay=True)
+    on_host = training.HostJob(plan, problem(game), HostGames(game, len(seeds)))
     return on_device, on_host
 
 

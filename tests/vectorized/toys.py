@@ -65,7 +65,7 @@ class Noise:
 
 
 class Toys:
-    """One toy a run, as `environments.Environments`."""
+    """One toy a run, as `environments.AtariGames`."""
 
     def __init__(self, create, num_runs):
         self._create = create
@@ -136,16 +136,9 @@ def make_job(
         num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
     )
     job_runs = make_runs(folder, run_agents, seeds)
-    job = training.HostJob(
-        job_runs,
-        protocol,
-        problem_,
-        environments,
-        found and [runs.find(run, print) for run in job_runs],
-        checkpoint_replay,
-        on_host,
-        group_size,
-    )
+    checkpoints = [runs.find(run, print) if found else None for run in job_runs]
+    plan = training.Plan(job_runs, protocol, checkpoints, checkpoint_replay)
+    job = training.HostJob(plan, problem_, environments, on_host, group_size)
     return Job(job, environments)
 
 
