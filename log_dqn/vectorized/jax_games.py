@@ -1,7 +1,16 @@
 """Environments that are JAX programs: MinAtar's five games, and tasks with rewards of both signs.
 
-They are gymnax's (Lange, 2022), brought to the rules of the originals where they differ. gymnax is
-imported when a game is made, not before.
+They are gymnax's (Lange, 2022). Where gymnax 1.0.1 has other rules than MinAtar 1.0.15, these are
+MinAtar's:
+
+- gymnax ends an episode after 1,000 steps, and one of Freeway after 2,500; MinAtar has no limit but
+  Freeway's, which is 2,501.
+- Its Asterix looks for a free row among seven of the eight, and empties a row if those are full.
+- In its Seaquest an enemy submarine that runs into a bullet doesn't shoot in that step.
+
+With these mended, a step from any state leads to the same next state in both, but for what is drawn
+at random, and for what nobody sees: the oxygen of a Seaquest that has ended at the surface.
+gymnax is imported when a game is made, not before.
 """
 
 import functools
@@ -10,6 +19,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from log_dqn import games
 
 STICKY_PROBABILITY = 0.1
 """Probability that MinAtar repeats the last action (Young and Tian, 2019)."""
@@ -63,11 +74,8 @@ class JaxGame(NamedTuple):
     step: Callable[[State, jax.Array], tuple[State, Outcome]]
 
 
-def _fill_slots(key: jax.Array, state: Any) -> Any:
-    """Spawns an entity in Asterix as MinAtar does: in a free row, and nowhere if there is none.
-
-    gymnax 1.0 never looks at one of the eight rows, and empties a row where none is free.
-    """
+def _spawn_in_a_free_row(key: jax.Array, state: Any) -> Any:
+    """Spawns an entity in Asterix as MinAtar does: in a free row, and nowhere if there is none."""
     direction_key, gold_key, row_key = jax.random.split(key, 3)
     from_left = jax.random.bernoulli(direction_key).astype(jnp.int32)
     is_gold = jax.random.bernoulli(gold_key, 1 / 3).astype(jnp.int32)
@@ -81,6 +89,46 @@ def _fill_slots(key: jax.Array, state: Any) -> Any:
         # gymnax's own spawning never comes: its timer is set before it looks.
         spawn_timer=jnp.where(due, state.spawn_speed, state.spawn_timer),
     )
+
+
+def environment(name: str) -> tuple[Any, Any]:
+    """Returns gymnax's environment of a game with MinAtar's rules, and its parameters.
+
+    Its `step_env` knows no limit of steps.
+
+    Args:
+        name: its name, as in `GAMES`.
+
+    Raises:
+        ValueError: if gymnax is not installed.
+    """
+    games.check_installed(name, "gymnax")
+    import gymnax
+    from gymnax.environments.minatar import asterix, seaquest
+    from gymnax.environments.minatar import seaquest_helpers as helpers
+
+    class Asterix(asterix.MinAsterix):
+        def step_env(self, key: Any, state: Any, action: Any, params: Any) -> Any:
+            key, spawn_key = jax.random.split(key)
+            state = _spawn_in_a_free_row(spawn_key, state)
+            return super().step_env(key, state, action, params)
+
+    class Seaquest(seaquest.MinSeaquest):
+        def _step_enemy_subs(self, state: Any, params: Any) -> Any:
+            subs, count = helpers.move_entities(state.e_subs, state.e_subs_count, state.move_speed)
+            shoots = helpers.active_mask(count) & (subs[:, 4] == 0)
+            shots, num_shots = helpers.append_many(
+                state.e_bullets, state.e_bullet_count, subs[:, :3], shoots
+            )
+            state, reward, ended = super()._step_enemy_subs(state, params)
+            return state.replace(e_bullets=shots, e_bullet_count=num_shots), reward, ended
+
+    mended: dict[str, Any] = {"MinAtar/Asterix": Asterix, "MinAtar/Seaquest": Seaquest}
+    settings = {"use_minimal_action_set": False} if name.startswith("MinAtar/") else {}
+    if name not in mended:
+        return gymnax.make(GAMES[name], **settings)
+    made = mended[name](**settings)
+    return made, made.default_params
 
 
 @functools.lru_cache
@@ -97,20 +145,11 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
     Raises:
         ValueError: if gymnax is not installed.
     """
-    try:
-        import gymnax
-    except ImportError as error:
-        raise ValueError(
-            f"game is {name!r}; it must be installed: pip install 'log_dqn[minatar]'"
-        ) from error
-    is_minatar = name.startswith("MinAtar/")
-    settings = {"use_minimal_action_set": False} if is_minatar else {}
-    environment, params = gymnax.make(GAMES[name], **settings)
-    params = params.replace(max_steps_in_episode=_NO_LIMIT)
-    sticky = STICKY_PROBABILITY if is_minatar else 0.0
+    made, params = environment(name)
     if name == "MinAtar/Freeway":
         max_steps_per_episode = min(max_steps_per_episode, _FREEWAY_STEPS)
-    shape = environment.observation_space(params).shape
+    sticky = STICKY_PROBABILITY if name.startswith("MinAtar/") else 0.0
+    shape = made.observation_space(params).shape
     frame_shape = shape if len(shape) == 3 else (*shape, 1)
 
     def frame(observation: jax.Array) -> jax.Array:
@@ -118,7 +157,7 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
 
     def reset(key: jax.Array) -> tuple[State, jax.Array]:
         key, reset_key = jax.random.split(key)
-        observation, game = environment.reset_env(reset_key, params)
+        observation, game = made.reset_env(reset_key, params)
         # gymnax starts with weakly typed numbers, and goes on with others.
         game = jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), game)
         zero = jnp.int32(0)
@@ -129,16 +168,12 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
         if sticky:
             repeats = jax.random.uniform(sticky_key) < sticky
             action = jnp.where(repeats, state.last_action, action)
-        game = state.game
-        if name == "MinAtar/Asterix":
-            step_key, spawn_key = jax.random.split(step_key)
-            game = _fill_slots(spawn_key, game)
-        observation, game, reward, ended, _ = environment.step_env(step_key, game, action, params)
+        observation, game, reward, ended, _ = made.step_env(step_key, state.game, action, params)
         steps = state.steps + 1
         ended = ended | (steps >= max_steps_per_episode)
 
         def begin(_: Any) -> tuple[Any, jax.Array]:
-            observation, new = environment.reset_env(reset_key, params)
+            observation, new = made.reset_env(reset_key, params)
             new = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), new, game)
             return new, frame(observation)
 
@@ -147,7 +182,7 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
         new = State(game, key, action.astype(jnp.int32), jnp.where(ended, 0, steps))
         return new, Outcome(shown, reward.astype(jnp.float32), ended)
 
-    return JaxGame(name, frame_shape, environment.num_actions, reset, step)
+    return JaxGame(name, frame_shape, made.num_actions, reset, step)
 
 
 GAMES = {
