@@ -13,8 +13,11 @@ its range. A ratio is LogDQN's over DQN's.
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
+
+from benchmarks import measuring
 
 from log_dqn import games
 
@@ -56,35 +59,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> None:
     """Runs the measurements."""
     args = parse(arguments)
-    if args.what == "checkpoint":
-        from benchmarks import checkpoint
-
-        checkpoint.run(args.game)
+    name = f"agents_{args.framework}" if args.what == "agents" else args.what
+    part = importlib.import_module(f"benchmarks.{name}")
+    if args.measure_memory_of:
+        measuring.print_peak_memory(part, args.measure_memory_of)
+    elif args.what == "agents":
+        measuring.compare_agents(args.framework, part, args.rounds)
+    elif args.what == "checkpoint":
+        part.run(args.game)
     elif args.what == "vectorized":
-        from benchmarks import vectorized
-
-        vectorized.run(args.runs, args.agent, args.capacity, args.seconds, args.rounds)
+        part.run(args.runs, args.agent, args.capacity, args.seconds, args.rounds)
     elif args.what == "minatar":
-        from benchmarks import minatar
-
-        minatar.run("MinAtar/Freeway", args.rounds)
-    elif args.what == "linear":
-        from benchmarks import linear
-
-        linear.run()
+        part.run("MinAtar/Freeway", args.rounds)
     elif args.what == "sweep":
-        from benchmarks import sweep
-
-        sweep.run(args.rounds)
+        part.run(args.rounds)
     else:
-        if args.framework == "jax":
-            from benchmarks import agents_jax as agents
-        else:
-            from benchmarks import agents_tf as agents  # type: ignore[no-redef]
-        if args.measure_memory_of:
-            agents.measure_memory(args.measure_memory_of)
-        else:
-            agents.run(args.rounds)
+        part.run()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ with Dopamine's JAX settings, Adam and the squared error (`jax_dqn.gin`).
 """
 
 import functools
+from typing import Any, ClassVar
 
 import absl.logging
 
@@ -16,7 +17,6 @@ with compat.quiet():
     import jax
     from dopamine.jax.agents.dqn import dqn_agent
 
-    from log_dqn import atari
     from log_dqn.jax import log_dqn_agent, optimizers
 
 AGENTS = {
@@ -26,29 +26,18 @@ AGENTS = {
     ),
     "DQN Adam": dqn_agent.JaxDQNAgent,
 }
-# Steps of a block.
-STEPS = {"train": 4, "act": 100, "loop": 40}
 
 
 class Player(measuring.Player):
     """An agent with a game."""
 
-    def __init__(self, name: str, replay_steps: int) -> None:
-        """Creates the agent and fills its replay memory.
+    # Of a block, and of random play.
+    steps: ClassVar = {"train": 4, "act": 100, "loop": 40}
+    replay_steps = 500
 
-        Args:
-            name: a key of `AGENTS`.
-            replay_steps: agent steps of random play.
-        """
-        environment = atari.create_environment(measuring.GAME, seed=0)
-        agent = AGENTS[name](
-            num_actions=int(environment.action_space.n),
-            min_replay_history=replay_steps,
-            epsilon_decay_period=1,
-            seed=0,
-        )
-        # An episode's transitions are stored a step late.
-        super().__init__(agent, environment, replay_steps + 10)
+    def create(self, name: str, **settings: Any) -> dqn_agent.JaxDQNAgent:
+        """Creates the agent of `AGENTS`."""
+        return AGENTS[name](seed=0, **settings)
 
     def loop(self, steps: int) -> None:
         """Plays agent steps of training, and waits for the last update."""
@@ -71,25 +60,8 @@ class Player(measuring.Player):
         self.agent.eval_mode = False
 
 
-def _set_up() -> None:
+def set_up() -> str:
+    """Sets the replay memory's size; says what the agents run on."""
     absl.logging.set_verbosity(absl.logging.ERROR)
     gin.parse_config("ReplayBuffer.max_capacity = 10000\nReplayBuffer.batch_size = 32")
-
-
-def measure_memory(name: str) -> None:
-    """Prints the peak memory of an agent, in MiB."""
-    _set_up()
-    measuring.print_peak_memory(functools.partial(Player, name, replay_steps=1000))
-
-
-def run(rounds: int) -> None:
-    """Prints the figures of LogDQN beside those of each DQN.
-
-    Args:
-        rounds: blocks of each figure.
-    """
-    _set_up()
-    device = jax.devices()[0].device_kind
-    print(f"{measuring.GAME}, batch size 32, JAX {jax.__version__} on {device}")
-    players = {name: functools.partial(Player, name, replay_steps=500) for name in AGENTS}
-    measuring.compare_players("jax", players, STEPS, rounds)
+    return f"JAX {jax.__version__} on {jax.devices()[0].device_kind}"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from tqdm import tqdm
@@ -19,19 +19,34 @@ _FIGURES = {"train": "training step", "act": "acting", "loop": "whole loop"}
 
 
 class Player:
-    """An agent with a game, as it is in the middle of training; subclasses can train and act."""
+    """An agent with a game, as it is in the middle of training.
 
-    def __init__(self, agent: Any, environment: Any, replay_steps: int) -> None:
-        """Fills the replay memory.
+    A subclass says how many steps of `train`, `act` and `loop` make a block (`steps`) and how long
+    the agent plays at random before (`replay_steps`).
+    """
 
-        Args:
-            agent: the agent; plays at random until its memory is filled.
-            environment: the game.
-            replay_steps: agent steps that fill the memory.
-        """
-        self.agent, self.environment = agent, environment
-        self._action = agent.begin_episode(environment.reset())
-        self.loop(replay_steps)
+    steps: ClassVar[dict[str, int]]
+    replay_steps: int
+
+    def __init__(self, name: str, replay_steps: int | None = None) -> None:
+        """Creates an agent by name and fills its replay memory with random play."""
+        from log_dqn import atari  # Not where Dopamine is missing.
+
+        replay_steps = replay_steps or self.replay_steps
+        self.environment = atari.create_environment(GAME, seed=0)
+        self.agent = self.create(
+            name,
+            num_actions=int(self.environment.action_space.n),
+            min_replay_history=replay_steps,
+            epsilon_decay_period=1,
+        )
+        self._action = self.agent.begin_episode(self.environment.reset())
+        # Transitions may be stored a step late.
+        self.loop(replay_steps + 10)
+
+    def create(self, name: str, **settings: Any) -> Any:
+        """Creates the agent."""
+        raise NotImplementedError
 
     def loop(self, steps: int) -> None:
         """Plays agent steps of training, as Dopamine's runner does."""
@@ -90,20 +105,19 @@ def print_ratio(figure: str, first: np.ndarray, second: np.ndarray, unit: str) -
     )
 
 
-def compare_players(
-    framework: str, agents: Mapping[str, Callable[[], Player]], steps: dict[str, int], rounds: int
-) -> None:
-    """Prints the figures of the first agent beside those of each other one.
+def compare_agents(framework: str, agents: Any, rounds: int) -> None:
+    """Prints the figures of LogDQN beside those of each DQN.
 
     Args:
         framework: `tf` or `jax`.
-        agents: makes each agent, by name.
-        steps: how many steps of `train`, `act` and `loop` make a block.
+        agents: the module `agents_tf` or `agents_jax`.
         rounds: blocks of each figure.
     """
+    print(f"{GAME}, batch size 32, {agents.set_up()}")
     # First: a process's peak begins at the size of the process that starts it.
-    memory = {name: _peak_memory(framework, name) for name in agents}
-    players = {name: create() for name, create in agents.items()}
+    memory = {name: _peak_memory(framework, name) for name in agents.AGENTS}
+    players = {name: agents.Player(name) for name in agents.AGENTS}
+    steps = agents.Player.steps
     seconds = {
         method: interleave(
             {
@@ -115,7 +129,7 @@ def compare_players(
         )
         for method, figure in _FIGURES.items()
     }
-    first, *others = agents
+    first, *others = players
     for other in others:
         print_heading(first, other)
         for method, times in seconds.items():
@@ -129,17 +143,14 @@ def compare_players(
 
 def _peak_memory(framework: str, name: str) -> np.ndarray:
     """Returns an agent's peak in a process of its own, in MiB, shape [1]."""
-    command = [
-        sys.executable,
-        str(_PROGRAM),
-        f"--framework={framework}",
-        f"--measure_memory_of={name}",
-    ]
+    flags = f"--framework={framework}", f"--measure_memory_of={name}"
+    command = [sys.executable, str(_PROGRAM), *flags]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return np.array([float(output.split()[-1])])
 
 
-def print_peak_memory(create: Callable[[], Player]) -> None:
+def print_peak_memory(agents: Any, name: str) -> None:
     """Plays a while with an agent and prints this process's peak, in MiB."""
-    create().loop(1000)
+    agents.set_up()
+    agents.Player(name, replay_steps=1000).loop(1000)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
