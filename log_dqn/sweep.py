@@ -47,7 +47,12 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--results_dir", required=True, help="runs go to {agent}[/{setting}]/{game}/{seed} in it")
-    add("--agents", required=True, type=_names, help="agents (see log_dqn.train), with commas")
+    add(
+        "--agents",
+        required=True,
+        type=_names,
+        help="agents (see log_dqn.train), with commas; a scan concerns those that use its parameter",
+    )
     add(
         "--games",
         required=True,
@@ -60,15 +65,8 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         default=1,
         help="number of seeds: 1, 2, ... (default: %(default)s)",
     )
-    add(
-        "--scan",
-        action="append",
-        default=[],
-        help='values of a hyperparameter, such as "LogDQNAgent.gamma=0.84,0.92"; may be repeated, '
-        "for the product; concerns the agents that use it",
-    )
-    add("--gin_files", action="append", default=[], help="as in log_dqn.train; may be repeated")
-    add("--gin_bindings", action="append", default=[], help="as in log_dqn.train; may be repeated")
+    parser.add_scan_option("LogDQNAgent")
+    parser.add_gin_options("each agent's own", "LogDQNAgent")
     add(
         "--cpus_per_run",
         type=_number(0.01, "CPUs, at least 0.01"),

@@ -18,41 +18,28 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--base_dir", required=True, help="folder of the run: logs, metrics, checkpoints, events"
+    add = parser.add_argument
+    add("--base_dir", required=True, help="folder of the run: logs, metrics, checkpoints, events")
+    parser.add_gin_options(
+        "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar", "LogDQNAgent"
     )
-    parser.add_argument(
-        "--gin_files",
-        action="append",
-        default=[],
-        help="gin file: a path, or the name of one that comes with the package; may be repeated "
-        "(default: the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar)",
-    )
-    parser.add_argument(
-        "--gin_bindings",
-        action="append",
-        default=[],
-        help="gin binding over the files, such as LogDQNAgent.gamma=0.9; may be repeated",
-    )
-    parser.add_argument(
+    add(
         "--game",
         help="game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
         "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
     )
-    parser.add_argument(
+    add(
         "--agent",
         help="log_dqn, dqn, c51, rainbow, implicit_quantile (TensorFlow), jax_log_dqn, jax_dqn, "
         "jax_rainbow, jax_implicit_quantile or full_rainbow (JAX); "
         "short for --gin_bindings=\"create_agent.agent_name='X'\"",
     )
-    parser.add_argument(
+    add(
         "--seed",
         type=int,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
-    parser.add_argument(
-        "--restart", action="store_true", help="remove the run in base_dir and start over"
-    )
+    add("--restart", action="store_true", help="remove the run in base_dir and start over")
     return parser.parse_args(argv)
 
 
@@ -69,10 +56,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     runner = start.create_runner(args.base_dir, args.restart, stack)
 
     def train() -> int:
-        print(
-            f"Training {agents.agent_name()} on {device}; results go to {args.base_dir}",
-            flush=True,
-        )
+        name = agents.agent_name()
+        print(f"Training {name} on {device}; results go to {args.base_dir}", flush=True)
         runner.run_experiment()
         return 0
 
@@ -80,14 +65,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the program.
-
-    Args:
-        argv: arguments without the program's name; None for the process's.
-
-    Returns:
-        The exit status.
-    """
+    """Runs the program; returns the exit status."""
     args = _parse_args(argv)
     return shell.run("log_dqn.train", lambda stack: _prepare(args, stack))
 

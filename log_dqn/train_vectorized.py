@@ -22,48 +22,32 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         description="Trains all runs of a study at once on one device, or goes on with them.",
         allow_abbrev=False,
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--results_dir",
         required=True,
         help="folder of all results; a run lies in {agent}[/{setting}]/{game}/{seed}",
     )
-    parser.add_argument(
+    add(
         "--games",
         required=True,
         help="games and sets of them, with commas: Pong,Asterix, paper55, paper6, all60, atari5 or "
         "MinAtar/Breakout, minatar5",
     )
-    parser.add_argument(
-        "--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)"
+    add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
+    add("--agent", help="log_dqn (default) or dqn")
+    parser.add_gin_options(
+        "vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar",
+        "VectorizedLogDQNAgent",
     )
-    parser.add_argument("--agent", help="log_dqn (default) or dqn")
-    parser.add_argument(
-        "--gin_files",
-        action="append",
-        default=[],
-        help="gin file: a path, or the name of one that comes with the package; may be repeated "
-        "(default: vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar)",
-    )
-    parser.add_argument(
-        "--gin_bindings",
-        action="append",
-        default=[],
-        help="gin binding over the files, such as VectorizedLogDQNAgent.gamma=0.9; may be repeated",
-    )
-    parser.add_argument(
-        "--scan",
-        action="append",
-        default=[],
-        help="values of a hyperparameter, such as VectorizedLogDQNAgent.gamma=0.84,0.96; "
-        "repeated, the grid of all",
-    )
-    parser.add_argument(
+    parser.add_scan_option("VectorizedLogDQNAgent")
+    add(
         "--capacity",
         type=int,
         help="transitions that a run remembers; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )
-    parser.add_argument(
+    add(
         "--checkpoint_replay",
         action="store_true",
         help="save the replay memories too, so that runs go on exactly (without, a run that goes "
@@ -124,14 +108,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the program.
-
-    Args:
-        argv: arguments without the program's name; None for the process's.
-
-    Returns:
-        The exit status.
-    """
+    """Runs the program; returns the exit status."""
     args = _parse_args(argv)
     return shell.run("log_dqn.train_vectorized", lambda stack: _prepare(args, stack))
 

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import pathlib
 import re
 import signal
@@ -27,6 +28,34 @@ class Parser(argparse.ArgumentParser):
         """Takes what ArgumentParser takes."""
         super().__init__(**settings)
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
+
+    def add_gin_options(self, default: str, agent: str) -> None:
+        """Adds the options for gin.
+
+        Args:
+            default: the gin file that is read if none is given, in words.
+            agent: a configurable that has a gamma, for the examples.
+        """
+        add = functools.partial(self.add_argument, action="append", default=[])
+        add(
+            "--gin_files",
+            help="gin file: a path, or the name of one that comes with the package; may be "
+            f"repeated (default: {default})",
+        )
+        add(
+            "--gin_bindings",
+            help=f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
+        )
+
+    def add_scan_option(self, agent: str) -> None:
+        """Adds `--scan`, with an example of an agent."""
+        self.add_argument(
+            "--scan",
+            action="append",
+            default=[],
+            help=f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the "
+            "grid of all",
+        )
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""
