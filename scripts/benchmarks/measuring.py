@@ -49,14 +49,30 @@ class Player:
         raise NotImplementedError
 
     def loop(self, steps: int) -> None:
-        """Plays agent steps of training, as Dopamine's runner does."""
-        for _ in range(steps):
-            frame, reward, terminal, _ = self.environment.step(self._action)
-            if terminal:
-                self.agent.end_episode(np.clip(reward, -1, 1))
-                self._action = self.agent.begin_episode(self.environment.reset())
-            else:
-                self._action = self.agent.step(np.clip(reward, -1, 1), frame)
+        """Plays agent steps of training."""
+        self._action = play(self.agent, self.environment, self._action, steps)
+
+
+def play(agent: Any, environment: Any, action: int, steps: int) -> int:
+    """Plays agent steps of training, as Dopamine's runner does.
+
+    Args:
+        agent: the agent.
+        environment: its game, in the middle of an episode.
+        action: the action that it has chosen last.
+        steps: agent steps.
+
+    Returns:
+        The action that it has chosen now.
+    """
+    for _ in range(steps):
+        frame, reward, terminal, _ = environment.step(action)
+        if terminal:
+            agent.end_episode(np.clip(reward, -1, 1))
+            action = agent.begin_episode(environment.reset())
+        else:
+            action = agent.step(np.clip(reward, -1, 1), frame)
+    return action
 
 
 def interleave(

@@ -1,7 +1,6 @@
 """The loop as one program on MinAtar: a run on a core, two side by side, what it is made of."""
 
 import concurrent.futures
-import functools
 import importlib.util
 import os
 import resource
@@ -85,7 +84,7 @@ def _environment(game: str) -> Callable[[], None]:
     return lambda: jax.block_until_ready(play(state, keys))
 
 
-def _dopamine(game: str) -> Callable[[], None]:
+def _dopamine(game: str) -> Callable[[], object]:
     """Returns what trains Dopamine's JaxDQNAgent on a game for `_DOPAMINE_STEPS` steps."""
     from log_dqn import compat
 
@@ -99,8 +98,9 @@ def _dopamine(game: str) -> Callable[[], None]:
     gin_files.read([], [], "jax_dqn_minatar.gin")
     environment = minatar.create_environment(game, seed=1)
     agent = dopamine_agents.create_agent(None, environment, seed=1)
-    player = measuring.Player(agent, environment, 1200)
-    return functools.partial(player.loop, _DOPAMINE_STEPS)
+    agent.begin_episode(environment.reset())
+    measuring.play(agent, environment, 0, 1200)
+    return lambda: measuring.play(agent, environment, 0, _DOPAMINE_STEPS)
 
 
 def run(game: str, rounds: int) -> None:
