@@ -51,7 +51,8 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "--agents",
         required=True,
         type=_names,
-        help="agents (see log_dqn.train), with commas; a scan concerns those that use its parameter",
+        help="agents (see log_dqn.train), with commas; a scan concerns those that use its "
+        "parameter",
     )
     add(
         "--games",

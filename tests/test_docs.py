@@ -38,8 +38,10 @@ def help_of(program, capsys):
 
 
 def script(name):
-    scope = runpy.run_path(str(ROOT / "scripts" / name))
-    return scope["main"]
+    path = ROOT / "scripts" / name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(path.parent)  # As for a program that is run.
+        return runpy.run_path(str(path))["main"]
 
 
 PROGRAMS = {
