@@ -22,11 +22,7 @@ _STACKS = ("state", "next_state")
 
 
 def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
-    """Writes an agent's replay memory.
-
-    Args:
-        agent: the agent, between two episodes.
-        folder: folder to write into.
+    """Writes the replay memory of an agent that is between two episodes.
 
     Returns:
         The rest of the agent's state, plain data for `load`.
@@ -70,12 +66,7 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
 
 
 def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, Any]) -> None:
-    """Reads what `save` has written.
-
-    Args:
-        agent: an agent made with the same settings.
-        folder: the folder.
-        state: what `save` returned.
+    """Reads what `save` has written and returned into an agent made with the same settings.
 
     Raises:
         ValueError: if a file is damaged or doesn't fit the agent.

@@ -26,12 +26,6 @@ def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.Gra
     square at zero, where TensorFlow 1's, with which DQN's baseline was made, starts at one.
     Can go: when they take optax optimizers.
 
-    Args:
-        optimizer: the optimizer, or its name.
-
-    Returns:
-        The optimizer.
-
     Raises:
         ValueError: if it is neither.
     """
@@ -108,15 +102,12 @@ class FirstValue:
     """
 
     def __init__(self, name: str) -> None:
-        """Initializes it; `name` is the attribute's."""
         self._name = name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """Returns the value."""
         return instance.__dict__[self._name]
 
     def __set__(self, instance: Any, value: Any) -> None:
-        """Sets the value, if there is none yet."""
         instance.__dict__.setdefault(self._name, value)
 
 

@@ -46,14 +46,7 @@ class TwoHeadedNetwork:
     update: log_space.LogUpdate
 
     def init(self, rng: jax.Array, x: Any) -> Any:
-        """Returns initial parameters.
-
-        Args:
-            rng: random key.
-            x: a state.
-
-        Returns:
-            The parameters of `network`.
+        """Returns initial parameters of `network`, which takes states like `x`.
 
         Raises:
             ValueError: if the network has no such last layer.

@@ -21,12 +21,7 @@ def regular_gaps(plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
 
 
 def log_gaps(head: np.ndarray, unit: float) -> np.ndarray:
-    """Returns the gaps of one head in the log space, ln(q + unit) of the better less the worse.
-
-    Args:
-        head: Q+ or Q-.
-        unit: gamma^k.
-    """
+    """Returns a head's gaps of ln(q + unit), the better less the worse; `unit` is gamma^k."""
     worse, better = np.sort(head, axis=1).T
     return np.log1p((better - worse) / (worse + unit))
 
@@ -34,11 +29,7 @@ def log_gaps(head: np.ndarray, unit: float) -> np.ndarray:
 def log_bias_gaps(plus: np.ndarray, minus: np.ndarray, unit: float, bias: float) -> np.ndarray:
     """Returns the gaps of ln(Q* + bias + unit), the naive way with negative rewards.
 
-    Args:
-        plus: Q+.
-        minus: Q-.
-        unit: gamma^k.
-        bias: D, large enough for Q* + D >= 0.
+    `unit` is gamma^k, and `bias` the paper's D, large enough for Q* + D >= 0.
     """
     worse = plus[:, RIGHT] - minus[:, RIGHT]
     return np.log1p(regular_gaps(plus, minus) / (worse + bias + unit))

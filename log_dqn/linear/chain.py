@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from log_dqn.checks import check
 from log_dqn.linear import mdp
 
 LEFT, RIGHT = 0, 1
@@ -40,16 +41,11 @@ class Chain:
     largest_target: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.n_states < 1:
-            raise ValueError(f"n_states is {self.n_states}; it must be 1 or more")
-        if not 0 <= self.p <= 1:
-            raise ValueError(f"p is {self.p}; it must be between 0 and 1")
-        largest_reward = max(abs(self.r_left), abs(self.r_right), abs(self.r_step))
-        if not self.largest_target >= largest_reward:
-            raise ValueError(
-                f"largest_target is {self.largest_target}; it must be {largest_reward} or more, "
-                "the largest reward in absolute value"
-            )
+        check("n_states", self.n_states, self.n_states >= 1, "1 or more")
+        check("p", self.p, 0 <= self.p <= 1, "between 0 and 1")
+        largest = max(abs(self.r_left), abs(self.r_right), abs(self.r_step))
+        allowed = f"{largest} or more, the largest reward in absolute value"
+        check("largest_target", self.largest_target, self.largest_target >= largest, allowed)
 
     def split(self) -> tuple["Chain", "Chain"]:
         """Returns the tasks of r+ and of r- (equation 10), both with rewards >= 0."""

@@ -5,13 +5,13 @@ threads (the kernels hold no lock), each with its own random generator, so that 
 of threads nor what else is run changes a number.
 """
 
-import concurrent.futures
 import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import tqdm
+from tqdm.contrib.concurrent import thread_map
 
+from log_dqn.checks import check
 from log_dqn.linear import action_gap, learning, mdp, metric_gap, schedules
 from log_dqn.linear.chain import LEFT, RIGHT, Chain
 from log_dqn.linear.learning import Schedules
@@ -86,8 +86,8 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, least in (("runs", 1), ("seed", 0), ("jobs", 1), ("sweeps", MEASURE_EVERY)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be {least} or more")
+            value = getattr(self, name)
+            check(name, value, value >= least, f"{least} or more")
         for gamma in self.gammas:
             mdp.check_gamma(gamma)
 
@@ -104,18 +104,8 @@ class Options:
 
     def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
-        with (
-            concurrent.futures.ThreadPoolExecutor(self.jobs) as pool,
-            tqdm.tqdm(total=len(arguments), desc=name, disable=not self.progress) as bar,
-        ):
-            futures = [pool.submit(function, *a) for a in arguments]
-            try:
-                for _ in concurrent.futures.as_completed(futures):
-                    bar.update()
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        options: dict = {"desc": name, "disable": not self.progress}
+        return thread_map(lambda a: function(*a), arguments, max_workers=self.jobs, **options)
 
     def runs_of(self, name: str, function: Callable, cells: Sequence[tuple]) -> np.ndarray:
         """Returns function(*cell, run) for every cell and run, shape (cells, ..., runs)."""
@@ -127,8 +117,7 @@ class Options:
 def performance(measured_q: np.ndarray) -> np.ndarray:
     """Returns 1 for each measurement whose greedy policy is a_L in every state, else 0.
 
-    Args:
-        measured_q: shape (measurements, states, 2). A tie is not a_L.
+    `measured_q` has shape (measurements, states, 2). A tie is not a_L.
     """
     return np.all(measured_q[..., LEFT] > measured_q[..., RIGHT], axis=-1).astype(float)
 
@@ -244,10 +233,8 @@ def kappa_deterministic(options: Options) -> Table:
 
     def gaps(gamma: float) -> dict[str, np.ndarray]:
         plus, minus = Chain(p=0.0, r_right=0.0).optimal_heads(gamma)
-        log = {
-            f"log k={k}": action_gap.log_gaps(plus, learning.mapping_unit(gamma, k))
-            for k in (25, 50, 100, 200)
-        }
+        units = {k: learning.mapping_unit(gamma, k) for k in (25, 50, 100, 200)}
+        log = {f"log k={k}": action_gap.log_gaps(plus, unit) for k, unit in units.items()}
         return {"reg": action_gap.regular_gaps(plus, minus), **log}
 
     return _kappa_table(gaps)

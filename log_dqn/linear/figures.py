@@ -1,6 +1,5 @@
 """The pictures of the small-scale experiments, drawn from their tables."""
 
-import csv
 import os
 import pathlib
 import tempfile
@@ -9,6 +8,7 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
+import pandas
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -135,29 +135,19 @@ def _performance(axes: Axes, table: Table, y: str) -> None:
 def _hypotheses(table: Table) -> Figure:
     figure = Figure(figsize=(7.2, 4.0), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey=True)
-    titles = {
-        "regular": "regular task",
-        "times 100": "values times 100",
-        "plus 100": "values plus 100*",
-    }
+    titles = ("regular task", "values times 100", "values plus 100*")
+    variations = dict.fromkeys(table.column("variation"))
     for row, y in zip(grid, ("early", "final"), strict=True):
-        for axes, (variation, title) in zip(row, titles.items(), strict=True):
+        for axes, variation, title in zip(row, variations, titles, strict=True):
             _performance(axes, table.where("variation", variation), y)
             axes.label_outer()
             if y == "early":
                 axes.set_title(title, fontsize=9)
         row[0].set_ylabel(f"{y} performance")
-    figure.legend(
-        *grid[0, 0].get_legend_handles_labels(),
-        title="tile-width",
-        loc="outside right upper",
-    )
-    figure.supxlabel(
-        "* run as the equivalent task: regular rewards, first values of \N{MINUS SIGN}100",
-        fontsize=8,
-        x=0.01,
-        ha="left",
-    )
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, title="tile-width", loc="outside right upper")
+    note = "* run as the equivalent task: regular rewards, first values of \N{MINUS SIGN}100"
+    figure.supxlabel(note, fontsize=8, x=0.01, ha="left")
     return figure
 
 
@@ -300,15 +290,10 @@ def write(name: str, table: Table, folder: pathlib.Path) -> None:
         figure = FIGURES[name](table)
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
             parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]
-            _write_csv(parts[0], with_intervals(table) if name.startswith("chain_") else table)
+            written = with_intervals(table) if name.startswith("chain_") else table
+            rows = pandas.DataFrame(written.rows, columns=list(written.columns))
+            rows.to_csv(parts[0], index=False, lineterminator="\n")
             figure.savefig(parts[1], metadata={"CreationDate": None})
             figure.savefig(parts[2])
             for part in parts:
                 os.replace(part, folder / part.name)
-
-
-def _write_csv(path: pathlib.Path, table: Table) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.columns)
-        writer.writerows(table.rows)

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from log_dqn.checks import check
 from log_dqn.linear import kernels
 from log_dqn.linear.chain import Chain
 from log_dqn.linear.mdp import check_gamma
@@ -34,15 +35,8 @@ def regular(
 ) -> np.ndarray:
     """Runs regular Q-learning (equation 2), with targets bounded above by `largest_target`.
 
-    Args:
-        chain: the task.
-        width: tile width.
-        gamma: discount factor, in (0, 1).
-        alphas: step-size of each sweep; the last one holds for all later sweeps.
-        sweeps: number of sweeps.
-        rng: source of the shuffles and slips.
-        measure_every: number of sweeps between two measurements.
-        q_init: every first action-value.
+    Shuffles and slips come from `rng`, and every action-value starts at `q_init`. `alphas` holds
+    the step-size of each sweep; the last one is also that of all later sweeps.
 
     Returns:
         Q at every measurement, shape (sweeps // measure_every, states, 2).
@@ -68,18 +62,9 @@ def logarithmic(
     measure_every: int = 100,
     with_errors: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Runs logarithmic Q-learning (section 4), with targets bounded like those of `regular`.
+    """Runs logarithmic Q-learning (section 4), with arguments and bounds like those of `regular`.
 
-    Args:
-        chain: the task.
-        width: tile width.
-        gamma: discount factor, in (0, 1).
-        k: exponent of the mapping.
-        schedules: step-sizes.
-        sweeps: number of sweeps.
-        rng: source of the shuffles and slips.
-        measure_every: number of sweeps between two measurements.
-        with_errors: whether the error terms of Appendix A are computed.
+    `k` is the exponent of the mapping; `with_errors` also computes the error terms of Appendix A.
 
     Returns:
         Q = Q+ - Q- at every measurement, shape (sweeps // measure_every, states, 2), and the
@@ -124,5 +109,4 @@ def _task(chain: Chain) -> tuple[float, np.ndarray, float]:
 
 def _check(width: int, gamma: float) -> None:
     check_gamma(gamma)
-    if width < 1:
-        raise ValueError(f"tile width is {width}; it must be 1 or more")
+    check("tile width", width, width >= 1, "1 or more")

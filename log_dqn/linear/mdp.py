@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from log_dqn.checks import check
+
 
 @dataclasses.dataclass(frozen=True)
 class MDP:
@@ -48,23 +50,13 @@ def evaluate_policy(mdp: MDP, policy: np.ndarray, gamma: float) -> np.ndarray:
     """Returns Q of the stationary policy, shape (states, actions), by repeated backups.
 
     Where all rewards have one sign no backup subtracts, so that even values many orders of
-    magnitude below the others keep all their digits.
-
-    Args:
-        mdp: the process.
-        policy: the action of each state, shape (states,).
-        gamma: discount factor, in (0, 1).
+    magnitude below the others keep all their digits. The policy has shape (states,).
 
     Raises:
         ValueError: if `gamma` is outside (0, 1).
     """
-    check_gamma(gamma)
-    states = np.arange(len(policy))
-    own = MDP(
-        mdp.transitions[states, policy][:, None, :],
-        mdp.rewards[states, policy][:, None],
-    )
-    v = value_iteration(own, gamma)[:, 0]
+    own = np.arange(len(policy))[:, None], policy[:, None]
+    v = value_iteration(MDP(mdp.transitions[own], mdp.rewards[own]), gamma)[:, 0]
     return mdp.rewards + gamma * (mdp.transitions @ v)
 
 
@@ -77,13 +69,7 @@ def finite_horizon_values(mdp: MDP, horizon: int) -> np.ndarray:
 
 
 def finite_horizon_return(mdp: MDP, policy: np.ndarray, horizon: int) -> np.ndarray:
-    """Returns F of equation 1 for a stationary policy, by start state, shape (states,).
-
-    Args:
-        mdp: the process.
-        policy: the action of each state, shape (states,).
-        horizon: number of steps of which the undiscounted rewards are summed.
-    """
+    """Returns F of equation 1 for a stationary policy, by start state, shape (states,)."""
     states = np.arange(len(policy))
     v = np.zeros(len(mdp.rewards))
     for _ in range(horizon):
@@ -93,5 +79,4 @@ def finite_horizon_return(mdp: MDP, policy: np.ndarray, horizon: int) -> np.ndar
 
 def check_gamma(gamma: float) -> None:
     """Raises ValueError unless the discount factor is in (0, 1)."""
-    if not 0 < gamma < 1:
-        raise ValueError(f"gamma is {gamma}; it must be between 0 and 1, both excluded")
+    check("gamma", gamma, 0 < gamma < 1, "between 0 and 1, both excluded")

@@ -92,8 +92,6 @@ def performance(task: GridTask, gammas: list[float]) -> tuple[float, list[float]
     """
     process = task.mdp()
     best = mdp.finite_horizon_values(process, HORIZON)[task.start_state]
-    learned = []
-    for gamma in gammas:
-        policy = mdp.value_iteration(process, gamma, tolerance=1e-13).argmax(axis=1)
-        learned.append(mdp.finite_horizon_return(process, policy, HORIZON)[task.start_state])
-    return float(best), [float(f) for f in learned]
+    policies = (mdp.value_iteration(process, g, tolerance=1e-13).argmax(axis=1) for g in gammas)
+    learned = [mdp.finite_horizon_return(process, policy, HORIZON) for policy in policies]
+    return float(best), [float(f[task.start_state]) for f in learned]

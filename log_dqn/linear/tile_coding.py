@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from log_dqn.checks import check
+
 
 def features(n_states: int, width: int) -> np.ndarray:
     """Returns the features of every state, shape (n_states, n_states + width - 1).
@@ -15,8 +17,7 @@ def features(n_states: int, width: int) -> np.ndarray:
     Raises:
         ValueError: if `width` is below 1.
     """
-    if width < 1:
-        raise ValueError(f"tile width is {width}; it must be 1 or more")
+    check("tile width", width, width >= 1, "1 or more")
     state = np.arange(n_states)[:, None]
     tile = np.arange(n_states + width - 1)
     return ((tile >= state) & (tile < state + width)) / np.sqrt(width)

@@ -53,10 +53,6 @@ class WrongContentError(ValueError):
 def parse(text: str | bytes, game: str) -> list[LearningCurve]:
     """Splits the rows of one game's file into runs.
 
-    Args:
-        text: the file's content.
-        game: Dopamine's spelling of the game.
-
     Returns:
         One run for each agent and seed; seeds are numbered in the file's order.
 

@@ -123,13 +123,8 @@ class Comparison:
 def compare(request: Request, notify: Notify, progress: ShowProgress) -> Comparison:
     """Reads everything that was asked for and scores it.
 
-    Args:
-        request: what to compare.
-        notify: is told at once of each thing that is missing or cannot be read.
-        progress: shows progress over a sequence.
-
-    Returns:
-        The comparison; its notices hold what `notify` was told.
+    `notify` is told at once of each thing that is missing or cannot be read; the comparison's
+    notices hold the same lines.
 
     Raises:
         ValueError: a game, the reference or every agent is unknown, or nothing at all is left to

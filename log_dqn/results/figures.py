@@ -57,10 +57,7 @@ def _tidy(axes: Axes) -> Axes:
 def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> Figure:
     """Relative performance on each game, in percent (paper, section 6).
 
-    Args:
-        relative: `scores.relative_to` by game, as a fraction.
-        agent: the agent.
-        reference: the agent that it is set against.
+    `relative` is `scores.relative_to` by game, as a fraction.
     """
     order = sorted(relative, key=lambda game: relative[game])
     percent = [100 * relative[game] for game in order]
@@ -107,9 +104,7 @@ def _percent(value: float) -> str:
 def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Figure:
     """Mean and median human-normalised score against the iteration, with 95% intervals.
 
-    Args:
-        curves: for each agent, `statistics.mean_and_median`.
-        num_games: how many games they are taken over.
+    `curves` are `statistics.mean_and_median` of each agent.
     """
     figure = _figure(11, 4.3 + 0.08 * len(curves))
     panels = _mean_and_median_panels(figure, num_games, "iteration")
@@ -168,11 +163,8 @@ def learning_curves(
 ) -> Figure:
     """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
 
-    Args:
-        curves: for each game and agent, returns of shape [num_seeds, num_iterations], NaN where
-            unknown.
-        agents: the agents in the order of the legend.
-        metric: `train` or `eval`.
+    `curves` holds, for each game and agent, returns of shape [num_seeds, num_iterations], NaN where
+    unknown; `agents` are in the order of the legend.
     """
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
@@ -213,9 +205,7 @@ def gamma_scan(
 ) -> Figure:
     """Mean and median human-normalised score against the discount factor (Appendix C).
 
-    Args:
-        points: for each class (gamma, mean, median, number of agents), by gamma.
-        num_games: how many games they are taken over.
+    `points` are (gamma, mean, median, number of agents) of each class, by gamma.
     """
     figure = _figure(10, 4.2)
     panels = _mean_and_median_panels(figure, num_games, "discount factor \u03b3")
@@ -229,12 +219,7 @@ def gamma_scan(
 
 
 def aggregate_intervals(intervals: Mapping[str, Interval], num_games: int) -> Figure:
-    """Aggregates of each agent with their 95% intervals.
-
-    Args:
-        intervals: for each agent, `statistics.aggregates`.
-        num_games: how many games they are taken over.
-    """
+    """Aggregates of each agent, `statistics.aggregates`, with their 95% intervals."""
     figure = _figure(11, 1.3 + 0.42 * len(intervals))
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
@@ -268,10 +253,7 @@ def performance_profiles(
 ) -> Figure:
     """The fraction of runs above each human-normalised score, with 95% intervals.
 
-    Args:
-        profiles: for each agent, `statistics.profile`.
-        thresholds: shape [num_thresholds].
-        num_games: how many games they are taken over.
+    `profiles` are `statistics.profile` of each agent at `thresholds`, shape [num_thresholds].
     """
     figure = _figure(7.5, 5)
     axes = _tidy(figure.subplots())
@@ -291,11 +273,8 @@ def improvement_intervals(
 ) -> Figure:
     """Probability that one agent improves on each of the others, with 95% intervals.
 
-    Args:
-        intervals: for each other agent, `statistics.probability_of_improvement` over it.
-        agent: the agent.
-        agents: all agents, in the order of the other figures.
-        num_games: how many games they are taken over.
+    `intervals` are `statistics.probability_of_improvement` over each other agent; `agents` are all,
+    in the order of the other figures.
     """
     figure = _figure(7.5, 1.5 + 0.42 * len(intervals))
     axes = figure.subplots()

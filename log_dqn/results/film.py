@@ -47,9 +47,6 @@ class Step(NamedTuple):
 def newest_weights(run_dir: pathlib.Path) -> tuple[str, int]:
     """Finds a run's newest TensorFlow variables, in this package's layout or in Dopamine's.
 
-    Args:
-        run_dir: folder of the run; its checkpoints lie in `checkpoints/`.
-
     Returns:
         The prefix for TensorFlow's `Saver`, and the iteration.
 
@@ -126,16 +123,7 @@ def action_values(agent: Any) -> np.ndarray:
 
 
 def play(agent: Any, environment: Any, max_steps: int) -> Iterator[Step]:
-    """Plays one episode.
-
-    Args:
-        agent: an agent in evaluation mode.
-        environment: its game.
-        max_steps: agent steps after which the episode is left.
-
-    Yields:
-        Each agent step.
-    """
+    """Plays one episode, at most `max_steps` agent steps, with an agent in evaluation mode."""
     emulator = environment.environment.unwrapped.ale
     action = agent.begin_episode(environment.reset())
     score = 0.0
@@ -153,12 +141,7 @@ class Painter:
     """Draws frames of an episode."""
 
     def __init__(self, title: str, action_names: Sequence[str]) -> None:
-        """Initializes the painter.
-
-        Args:
-            title: is written above the screen.
-            action_names: name of each action.
-        """
+        """Initializes the painter; the title is written above the screen."""
         self._title = title
         self._actions = action_names
         self._history: list[Step] = []
@@ -167,14 +150,7 @@ class Painter:
         self._small = ImageFont.truetype(font, min(14, 230 // len(action_names)))
 
     def frame(self, step: Step) -> Image.Image:
-        """Draws one step.
-
-        Args:
-            step: the step; those before it are remembered for the strips.
-
-        Returns:
-            The frame, 1104 x 630 pixels.
-        """
+        """Draws one step, 1104 x 630 pixels; those before it are remembered for the strips."""
         self._history = [*self._history[-_HISTORY + 1 :], step]
         image = Image.new("RGB", (_WIDTH, _HEIGHT), "white")
         screen = Image.fromarray(step.screen)

@@ -33,12 +33,8 @@ def render(
 ) -> str:
     """Returns the page's HTML. It loads nothing from outside and opens from disk.
 
-    Args:
-        comparison: what is compared.
-        aggregates: for each agent, `statistics.aggregates`.
-        shown: the figures, of which the last shows the learning curves.
-        not_made: which figures are not made, and why.
-        command: the command line that made the report.
+    The last figure shown is that of the learning curves; `not_made` says which figures are not
+    made, and why.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("log_dqn.results"),

@@ -24,8 +24,7 @@ def read_table(name: str) -> list[dict[str, str]]:
 def references(video_pinball_random: float = VIDEO_PINBALL_RANDOM) -> dict[str, Reference]:
     """Returns random and human scores of 57 games (Wang et al. 2016, Table 2).
 
-    Args:
-        video_pinball_random: the random score of VideoPinball, on which published tables differ.
+    Published tables differ on VideoPinball's random score.
     """
     table = {
         row["game"]: Reference(float(row["random"]), float(row["human"]))

@@ -1,6 +1,5 @@
 """Writes a comparison: CSV files, figures and one page."""
 
-import csv
 import functools
 import io
 import os
@@ -11,6 +10,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas
 from matplotlib.figure import Figure
 
 from log_dqn.results import page, statistics
@@ -51,11 +51,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
     Each file is written aside and appears under its name when all of them are complete; then
     figures of an earlier report that are not made this time are removed.
 
-    Args:
-        comparison: what is compared.
-        out: the folder to write to; made if it is not there.
-        command: the command line, for the page.
-        progress: shows progress over a sequence.
+    The folder is made if it is not there; the page shows `command`, the command line.
 
     Raises:
         OSError: the folder cannot be written.
@@ -114,13 +110,5 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
 
 def _write_csv(path: pathlib.Path, header: str, rows: Iterable[Iterable[Any]]) -> None:
     """Nine digits are more than any score has; NaN becomes an empty cell."""
-
-    def cell(value: Any) -> Any:
-        if not isinstance(value, float):
-            return value
-        return "" if np.isnan(value) else f"{value:.9g}"
-
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header.split())
-        writer.writerows(map(cell, row) for row in rows)
+    table = pandas.DataFrame(map(tuple, rows), columns=header.split())
+    table.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")

@@ -100,12 +100,7 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
 
 
 def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
-    """Reads a run's newest readable log.
-
-    Args:
-        run_dir: the folder of the run; its logs lie in `logs/log_N`.
-        metric: `train` or `eval`.
-        notify: is told of each log that cannot be read.
+    """Reads a run's newest readable log; `notify` is told of each that cannot be read.
 
     Returns:
         Mean returns, shape [num_iterations], or None if there is no readable log.

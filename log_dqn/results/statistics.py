@@ -35,22 +35,12 @@ class Interval(NamedTuple):
 def score_matrix(scores: Iterable[Score], agent: str, games: Sequence[str]) -> np.ndarray:
     """Arranges one agent's human-normalised scores for rliable.
 
-    Args:
-        scores: scores of any agents and games.
-        agent: the agent.
-        games: the games, each with at least one score of the agent.
-
     Returns:
-        Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer.
+        Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer. Each of
+        `games` must have a score of the agent.
     """
-    columns: dict[str, list[float]] = {game: [] for game in games}
-    for score in scores:
-        if score.agent == agent and score.game in columns:
-            columns[score.game].append(score.hns)
-    matrix = np.full((max(map(len, columns.values())), len(games)), np.nan)
-    for index, game in enumerate(games):
-        matrix[: len(columns[game]), index] = columns[game]
-    return matrix
+    own = [(score.game, np.array([score.hns])) for score in scores if score.agent == agent]
+    return _by_seed_and_game(own, games)[:, :, 0]
 
 
 def curve_array(
@@ -61,19 +51,21 @@ def curve_array(
 ) -> np.ndarray:
     """Arranges one agent's learning curves for rliable.
 
-    Args:
-        runs: runs of any agents and games.
-        agent: the agent.
-        games: the games, each with at least one run of the agent.
-        normalise: maps a game and returns to human-normalised scores.
+    `normalise` maps a game and returns to human-normalised scores.
 
     Returns:
-        Shape [max_num_seeds, num_games, num_iterations]; NaN where unknown.
+        Shape [max_num_seeds, num_games, num_iterations]; NaN where unknown. Each of `games` must
+        have a run of the agent.
     """
+    own = sorted((run for run in runs if run.agent == agent), key=lambda run: seed_key(run.seed))
+    return _by_seed_and_game([(run.game, normalise(run.game, run.returns)) for run in own], games)
+
+
+def _by_seed_and_game(values: Iterable[tuple[str, np.ndarray]], games: Sequence[str]) -> np.ndarray:
     columns: dict[str, list[np.ndarray]] = {game: [] for game in games}
-    for run in sorted(runs, key=lambda run: seed_key(run.seed)):
-        if run.agent == agent and run.game in columns:
-            columns[run.game].append(normalise(run.game, run.returns))
+    for game, curve in values:
+        if game in columns:
+            columns[game].append(curve)
     num_iterations = max(len(curve) for curves in columns.values() for curve in curves)
     num_seeds = max(map(len, columns.values()))
     array = np.full((num_seeds, len(games), num_iterations), np.nan)
@@ -97,11 +89,8 @@ def aggregates(scores: np.ndarray) -> np.ndarray:
     Mean and median are taken over games of the mean over seeds; the interquartile mean over all
     runs together; the optimality gap is 1 - mean(min(score, 1)).
 
-    Args:
-        scores: human-normalised scores, shape [num_seeds, num_games], NaN where there is none.
-
-    Returns:
-        Shape [4].
+    Takes human-normalised scores, shape [num_seeds, num_games], NaN where there is none; returns
+    shape [4].
     """
     per_game = mean_over_seeds(scores)[None]
     capped = mean_over_seeds(np.minimum(scores, 1))[None]
@@ -119,11 +108,8 @@ def aggregates(scores: np.ndarray) -> np.ndarray:
 def mean_and_median(curves: np.ndarray) -> np.ndarray:
     """Mean and median over games of the mean over seeds, at each iteration.
 
-    Args:
-        curves: shape [num_seeds, num_games, num_iterations].
-
-    Returns:
-        Shape [2, num_iterations]; NaN where a game has no value.
+    Takes shape [num_seeds, num_games, num_iterations]; returns [2, num_iterations], NaN where a
+    game has no value.
     """
     per_game = mean_over_seeds(curves)
     return np.stack([per_game.mean(axis=0), np.median(per_game, axis=0)])
@@ -132,12 +118,8 @@ def mean_and_median(curves: np.ndarray) -> np.ndarray:
 def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Performance profile: the fraction of runs that score above each threshold.
 
-    Args:
-        scores: human-normalised scores, shape [num_seeds, num_games], NaN where there is none.
-        thresholds: shape [num_thresholds].
-
-    Returns:
-        Shape [num_thresholds].
+    The human-normalised scores have shape [num_seeds, num_games], NaN where there is none; result
+    and thresholds have shape [num_thresholds].
     """
     runs = np.sort(scores[~np.isnan(scores)])
     return 1 - np.searchsorted(runs, thresholds, side="right") / len(runs)
@@ -149,12 +131,7 @@ def probability_of_improvement(scores_x: np.ndarray, scores_y: np.ndarray) -> np
     rliable's own takes one Mann-Whitney test of scipy for each game, about 0.5 ms; over 55 games
     and 2,000 repetitions that is most of a minute for one pair of agents.
 
-    Args:
-        scores_x: shape [num_seeds_x, num_games], NaN where there is none.
-        scores_y: shape [num_seeds_y, num_games], NaN where there is none.
-
-    Returns:
-        Shape [1].
+    Takes shapes [num_seeds, num_games], NaN where there is none; returns shape [1].
     """
     x, y = scores_x[:, None], scores_y[None]
     wins = ((x > y) + 0.5 * (x == y)).sum(axis=(0, 1))
@@ -165,13 +142,9 @@ def probability_of_improvement(scores_x: np.ndarray, scores_y: np.ndarray) -> np
 def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws, for each game, as many of its runs as it has, with replacement.
 
-    Args:
-        scores: shape [num_seeds, num_games, ...]. A run is NaN throughout where there is none,
-            and then so are all below it.
-        rng: the source of randomness.
-
-    Returns:
-        Row numbers, shape [num_seeds, num_games, 1, ...]; rows of NaN stay where they are.
+    In `scores`, shape [num_seeds, num_games, ...], a run is NaN throughout where there is none, and
+    then so are all below it. Returns row numbers, shape [num_seeds, num_games, 1, ...]; rows of NaN
+    stay where they are.
     """
     num_seeds, num_games, *rest = scores.shape
     missing = np.isnan(scores.reshape(num_seeds, num_games, -1)).all(axis=2)

@@ -18,11 +18,7 @@ _SUM_TREE = ("dopamine.tf.replay_memory.sum_tree", "SumTree")
 
 
 def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
-    """Writes an agent's TensorFlow variables and replay memory.
-
-    Args:
-        agent: the agent, between two episodes.
-        folder: folder to write into.
+    """Writes variables and replay memory of an agent that is between two episodes.
 
     Returns:
         The rest of the agent's state, plain data for `load`.
@@ -65,12 +61,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
 
 
 def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any]) -> None:
-    """Reads what `save` has written.
-
-    Args:
-        agent: an agent made with the same settings.
-        folder: the folder.
-        state: what `save` returned.
+    """Reads what `save` has written and returned into an agent made with the same settings.
 
     Raises:
         ValueError: if the replay memory doesn't fit the agent.
@@ -105,12 +96,7 @@ def dopamine_iterations(folder: pathlib.Path) -> list[int]:
 def load_dopamine(
     agent: dqn_agent.DQNAgent, folder: pathlib.Path, iteration: int
 ) -> dict[str, Any]:
-    """Reads a checkpoint that Dopamine's own runner has written.
-
-    Args:
-        agent: an agent made with the same settings.
-        folder: Dopamine's folder `checkpoints`.
-        iteration: the checkpoint's iteration.
+    """Reads a checkpoint that Dopamine's own runner has written in its folder `checkpoints`.
 
     Returns:
         The runner's part of it: `current_iteration` and `logs`.

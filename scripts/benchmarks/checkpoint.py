@@ -24,12 +24,7 @@ with compat.quiet():
 
 
 def fill_with_real_frames(memory: Any, game: str) -> None:
-    """Fills a replay memory with frames of a game under random play.
-
-    Args:
-        memory: Dopamine's replay memory.
-        game: name of the game.
-    """
+    """Fills Dopamine's replay memory with frames of a game under random play."""
     store, capacity, num_games = memory._store, memory._replay_capacity, 8
     # Dopamine's preprocessing, in C++ threads.
     games = AtariVectorEnv(
@@ -60,11 +55,7 @@ def fill_with_real_frames(memory: Any, game: str) -> None:
 
 
 def run(game: str) -> None:
-    """Prints time, size and memory of both.
-
-    Args:
-        game: name of the game whose frames fill the replay memory.
-    """
+    """Prints time, size and memory of both, the replay memory filled with a game's frames."""
     agents_tf.set_up()
     agent = dqn_agent.DQNAgent(None, num_actions=6, tf_device="/gpu:0")
     memory = agent._replay.memory

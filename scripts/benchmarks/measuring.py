@@ -80,11 +80,7 @@ def interleave(
 ) -> dict[str, np.ndarray]:
     """Times blocks of work in turn, so that a machine's drift hits all of them alike.
 
-    Args:
-        blocks: what to time, by name.
-        rounds: how often.
-        description: name of the figure, for the progress bar.
-        warm_up: how many rounds go before and don't count.
+    As many rounds as `warm_up` go before and don't count; the description is the progress bar's.
 
     Returns:
         Seconds of each block, shape [rounds], by name.
@@ -106,11 +102,7 @@ def print_heading(first: str, second: str) -> None:
 def print_ratio(figure: str, first: np.ndarray, second: np.ndarray, unit: str) -> None:
     """Prints a line: both medians, and the median and range of the ratios of neighbouring blocks.
 
-    Args:
-        figure: what was measured.
-        first: values of one contestant, shape [rounds].
-        second: values of the other, shape [rounds].
-        unit: unit of the values.
+    The values of either contestant have shape [rounds].
     """
     ratios = first / second
     low, high = np.percentile(ratios, [10, 90])
@@ -124,10 +116,7 @@ def print_ratio(figure: str, first: np.ndarray, second: np.ndarray, unit: str) -
 def compare_agents(framework: str, agents: Any, rounds: int) -> None:
     """Prints the figures of LogDQN beside those of each DQN.
 
-    Args:
-        framework: `tf` or `jax`.
-        agents: the module `agents_tf` or `agents_jax`.
-        rounds: blocks of each figure.
+    `agents` is the module `agents_tf` or `agents_jax`; a figure has as many blocks as `rounds`.
     """
     print(f"{GAME}, batch size 32, {agents.set_up()}")
     # First: a process's peak begins at the size of the process that starts it.

@@ -51,11 +51,7 @@ def by_hand() -> None:
 
 
 def run(rounds: int) -> None:
-    """Prints the times of both and their ratio.
-
-    Args:
-        rounds: how often both are measured.
-    """
+    """Prints the times of both and their ratio."""
     seconds = measuring.interleave(
         {"as a sweep": as_sweep, "by hand": by_hand}, rounds, "sweep", warm_up=0
     )

@@ -155,12 +155,7 @@ def run(
 ) -> None:
     """Prints a line for each number of runs, then one run against Dopamine.
 
-    Args:
-        runs_at_once: numbers of runs.
-        agent: a key of `agents.AGENTS`.
-        capacity: transitions that a run remembers.
-        at_least: seconds of each figure.
-        rounds: blocks against Dopamine.
+    A run remembers `capacity` transitions; a figure takes `at_least` so many seconds.
     """
     device = jax.devices()[0].device_kind
     print(f"{measuring.GAME}, {agent}, batch size 32, JAX {jax.__version__} on {device}")
