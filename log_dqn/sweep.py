@@ -3,22 +3,20 @@
 import argparse
 import contextlib
 import importlib.util
-import json
 import math
+import multiprocessing
 import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
-from log_dqn import games, scan
-from log_dqn.checks import check
+from log_dqn import checks, games, scan
 from log_dqn.program import gin_files, shell
 from log_dqn.run_folder import lock
-from log_dqn.sweeps import plan
+from log_dqn.sweeps import check, plan
 
 
 def _number(least: float, of_what: str) -> Callable[[str], float]:
@@ -51,8 +49,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         "--agents",
         required=True,
         type=_names,
-        help="agents (see log_dqn.train), with commas; a scan concerns those that use its "
-        "parameter",
+        help="agents (see log_dqn.train), with commas; a scan is for those that use it",
     )
     add(
         "--games",
@@ -103,38 +100,33 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _checking(args: argparse.Namespace, game: str) -> Iterator[subprocess.Popen]:
-    """Starts the check of all configurations in a process of its own."""
-    names = ("agents", "gin_files", "gin_bindings", "vectorized")
-    request = {name: getattr(args, name) for name in names}
-    with tempfile.TemporaryFile("w+") as file:
-        json.dump({**request, "scans": args.scan, "game": game}, file)
-        file.seek(0)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "log_dqn.sweeps.check"],
-            stdin=file,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+def _checking(
+    request: check.Request, vectorized: bool
+) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
+    """Starts the check of all configurations in a process of its own; gives what waits for it."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=check.answer, args=(theirs, request, vectorized), daemon=True)
+    process.start()
+    theirs.close()
+
+    def wait() -> list[plan.AgentPlan]:
+        try:
+            answer = ours.recv()
+        except EOFError:
+            process.join()
+            raise ValueError(
+                f"the check of the configuration ended with {process.exitcode}"
+            ) from None
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
+
     try:
-        yield process
+        yield wait
     finally:
         process.kill()
-        process.wait()
-
-
-def _checked(process: subprocess.Popen, agents: list[str]) -> list[plan.AgentPlan]:
-    """Waits for the check; returns what it says of each agent, or raises ValueError."""
-    output, _ = process.communicate()
-    if process.returncode:
-        raise ValueError(f"the check of the configuration ended with {process.returncode}")
-    answer = json.loads(output)
-    if "error" in answer:
-        raise ValueError(answer["error"])
-    return [
-        plan.AgentPlan(agent, **known)
-        for agent, known in zip(agents, answer["agents"], strict=True)
-    ]
+        process.join()
 
 
 @contextlib.contextmanager
@@ -181,7 +173,7 @@ def _sweep(args: argparse.Namespace) -> int:
             f"{' and '.join(missing)} must be installed: pip install 'log_dqn[sweep]', or "
             "pip install '.[sweep]' in the source"
         )
-    check("agents", args.agents, bool(args.agents), "one agent or more")
+    checks.check("agents", args.agents, bool(args.agents), "one agent or more")
     chosen = games.select_to_train(args.games)
     for game in chosen:
         if not args.vectorized:
@@ -190,10 +182,11 @@ def _sweep(args: argparse.Namespace) -> int:
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
     args.gin_files = [_absolute(name) for name in args.gin_files]
-    check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
+    checks.check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     shell.check_writable("results_dir", str(results_dir))
-    with _checking(args, chosen[0]) as checking:
+    request = check.Request(args.agents, args.scan, args.gin_files, args.gin_bindings, chosen[0])
+    with _checking(request, args.vectorized) as checked:
         from log_dqn.sweeps import cluster
 
         cluster.connect(args.ray_address)
@@ -203,7 +196,7 @@ def _sweep(args: argparse.Namespace) -> int:
             )
             planned = plan.Plan(
                 results_dir,
-                _checked(checking, args.agents),
+                checked(),
                 chosen,
                 args.seeds,
                 args.gin_files,

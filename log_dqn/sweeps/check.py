@@ -1,13 +1,12 @@
-"""Checks the configurations of a sweep, in a process of its own: `python -m log_dqn.sweeps.check`.
+"""Checks the configurations of a sweep, and finds out how long the runs are.
 
-Reads a request from standard input and writes the answer to standard output, both JSON. It has
-its own process because it imports TensorFlow and fills gin's global configuration.
+It runs in a process of its own, because it imports TensorFlow and fills gin's global configuration.
 """
 
 import inspect
-import json
-import sys
-from typing import Any
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import gin
 
@@ -15,6 +14,18 @@ from log_dqn import compat, games, scan
 from log_dqn.checks import check_count
 from log_dqn.program import gin_files
 from log_dqn.program.shell import explain
+from log_dqn.run_folder import configuration
+from log_dqn.sweeps.plan import AgentPlan
+
+
+class Request(NamedTuple):
+    """Options of the sweep, and one of its games."""
+
+    agents: list[str]
+    scans: list[str]
+    gin_files: list[str]
+    gin_bindings: list[str]
+    game: str
 
 
 def _check_update(agent_class: type) -> None:
@@ -29,21 +40,6 @@ def _check_update(agent_class: type) -> None:
     log_space.LogUpdate(**{name: bindings[name] for name in names if name in bindings})
 
 
-def _uses(agent: str, configurable: str, parameter: str) -> bool:
-    """Returns whether a scan of a gin parameter concerns the configured agent.
-
-    An agent's parameter concerns the agents that read it there: `DQNAgent.gamma` not LogDQN,
-    which extends DQNAgent and has a gamma of its own. What is no agent's concerns the agents
-    whose configuration sets anything of it, such as their optimizer.
-    """
-    from log_dqn.single import agents
-
-    name = gin.get_configurable(configurable).__name__
-    if any(cls.__name__ == name for cls in agents.agent_classes()):
-        return f"{name}.{parameter}" in agents.parameters_read(agent).values()
-    return bool(gin.get_bindings(configurable, resolve_references=False))
-
-
 def _length() -> tuple[int, int]:
     """Returns the configured number of iterations and of agent steps in one."""
     from dopamine.discrete_domains import run_experiment
@@ -51,141 +47,118 @@ def _length() -> tuple[int, int]:
     from log_dqn.single import runner
 
     parameters = inspect.signature(run_experiment.Runner.__init__).parameters
-    names = ("num_iterations", "training_steps", "evaluation_steps")
-    counts = {name: parameters[name].default for name in names}
     bindings = gin.get_bindings("Runner")
-    counts |= {name: bindings[name] for name in names if name in bindings}
-    for name, count in counts.items():
-        check_count(name, count)
+    counts = {}
+    for name in ("num_iterations", "training_steps", "evaluation_steps"):
+        counts[name] = bindings.get(name, parameters[name].default)
+        check_count(name, counts[name])
     evaluates = runner.schedule() == "continuous_train_and_eval"
-    return (
-        counts["num_iterations"],
-        counts["training_steps"] + evaluates * counts["evaluation_steps"],
-    )
+    steps = counts["training_steps"] + evaluates * counts["evaluation_steps"]
+    return counts["num_iterations"], steps
 
 
-def check(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Checks all configurations of a sweep.
-
-    Args:
-        request: `agents`, `gin_files`, `gin_bindings` and `scans` as given to the sweep, and one
-            `game`.
-
-    Returns:
-        For each agent the `scans` that concern it, and for each setting `num_iterations` and
-        `steps_per_iteration`.
+def check(request: Request) -> list[AgentPlan]:
+    """Checks all configurations of a sweep of `log_dqn.train`.
 
     Raises:
         ValueError: if an agent, a gin name, a file or a value is not what it must be.
     """
-    from log_dqn.single import agents, start
+    with compat.quiet():
+        from log_dqn.single import agents, start
 
-    scans = {text: scan.read(text) for text in request["scans"]}
+    def configure(agent: str, bindings: Sequence[str] = ()) -> None:
+        lines = [*request.gin_bindings, *bindings]
+        start.configure(request.gin_files, lines, game=request.game, agent=agent)
 
-    def configure(agent: str, bindings: list[str]) -> None:
-        gin.clear_config()
-        start.configure(
-            request["gin_files"],
-            [*request["gin_bindings"], *bindings],
-            game=request["game"],
-            agent=agent,
-        )
+    def uses(agent: str, configurable: str, parameter: str) -> bool:
+        # An agent's parameter concerns the agents that read it there: `DQNAgent.gamma` not
+        # LogDQN, which extends DQNAgent and has a gamma of its own. What is no agent's concerns
+        # the agents whose configuration sets anything of it, such as their optimizer.
+        name = configurable.rpartition("/")[2].rpartition(".")[2]
+        if name in {cls.__name__ for cls in agents.agent_classes()}:
+            return f"{name}.{parameter}" in agents.parameters_read(agent).values()
+        return any(bound == name for bound, _, _ in configuration.bindings())
 
-    answer = []
-    for agent in request["agents"]:
-        configure(agent, [])
-        used = []
-        for text, (parameter, values) in scans.items():
-            with gin_files.explained("scan", text):
-                gin.parse_config(f"{parameter} = {values[0]!r}")
-            configure(agent, [])
-            configurable, _, name = parameter.rpartition(".")
-            if _uses(agent, configurable, name):
-                used.append(text)
-        lengths = []
-        for setting in scan.parse(used):
+    def lengths(agent: str, scans: list[str]) -> list[tuple[int, int]]:
+        found = []
+        for setting in scan.parse(scans):
+            gin.clear_config()
             configure(agent, setting.gin_bindings())
             try:
                 agents.check_settings(agent)
                 _check_update(agents.AGENTS[agent])
-                lengths.append(_length())
+                found.append(_length())
             except (ValueError, TypeError) as error:
-                where = f" ({agent}/{setting.name})" if setting.name else f" ({agent})"
-                raise ValueError(f"{error}{where}") from error
-        answer.append(
-            {
-                "scans": used,
-                "num_iterations": [iterations for iterations, _ in lengths],
-                "steps_per_iteration": [steps for _, steps in lengths],
-            }
-        )
-    _check_all_are_used(request["agents"], scans, answer)
-    return answer
+                where = "/".join(filter(None, (agent, setting.name)))
+                raise ValueError(f"{error} ({where})") from error
+        return found
+
+    return _plans(request, configure, uses, lengths)
 
 
-def check_vectorized(request: dict[str, Any]) -> list[dict[str, Any]]:
+def check_vectorized(request: Request) -> list[AgentPlan]:
     """Does what `check` does, for `log_dqn.train_vectorized`."""
     from log_dqn.vectorized import start
 
-    scans = {text: scan.read(text) for text in request["scans"]}
+    small = games.are_small([request.game])
 
     def configure(agent: str) -> None:
-        gin.clear_config()
-        small = games.are_small([request["game"]])
-        start.configure(request["gin_files"], request["gin_bindings"], agent, small=small)
+        start.configure(request.gin_files, request.gin_bindings, agent, small=small)
 
-    answer = []
-    for agent in request["agents"]:
+    def uses(agent: str, configurable: str, parameter: str) -> bool:
+        return bool(gin.get_bindings(configurable, resolve_references=False))
+
+    def lengths(agent: str, scans: list[str]) -> list[tuple[int, int]]:
+        protocols = [setting.protocol for setting in start.read_settings(scans, agent)]
+        start.check_fits(protocols[0], request.game)  # They are alike.
+        return [(p.num_iterations, p.training_steps + p.evaluation_steps) for p in protocols]
+
+    return _plans(request, configure, uses, lengths)
+
+
+def _plans(
+    request: Request,
+    configure: Callable[[str], None],
+    uses: Callable[[str, str, str], bool],
+    lengths: Callable[[str, list[str]], list[tuple[int, int]]],
+) -> list[AgentPlan]:
+    """Returns the plan of each agent.
+
+    Args:
+        request: what to check.
+        configure: fills gin's empty configuration for an agent.
+        uses: whether a configured agent uses a configurable's parameter.
+        lengths: checks an agent's settings in the grid of some scans; gives iterations, and agent
+            steps of an iteration, of each.
+    """
+    scans = {text: scan.read(text) for text in request.scans}
+    plans = []
+    for agent in request.agents:
         used = []
-        configure(agent)
         for text, (parameter, values) in scans.items():
-            configurable = parameter.rpartition(".")[0]
+            gin.clear_config()
+            configure(agent)
+            configurable, _, name = parameter.rpartition(".")
             with gin_files.explained("scan", text):
-                uses = bool(gin.get_bindings(configurable, resolve_references=False))
+                if uses(agent, configurable, name):
+                    used.append(text)
                 gin.parse_config(f"{parameter} = {values[0]!r}")
-            if uses:
-                used.append(text)
-        configure(agent)  # Without the scans that concern other agents.
-        protocols = [setting.protocol for setting in start.read_settings(used, agent)]
-        start.check_fits(protocols[0], request["game"])  # They are alike.
-        answer.append(
-            {
-                "scans": used,
-                "num_iterations": [protocol.num_iterations for protocol in protocols],
-                "steps_per_iteration": [
-                    protocol.training_steps + protocol.evaluation_steps for protocol in protocols
-                ],
-            }
-        )
-    _check_all_are_used(request["agents"], scans, answer)
-    return answer
-
-
-def _check_all_are_used(
-    agents: list[str], scans: dict[str, scan.Scan], answer: list[dict[str, Any]]
-) -> None:
+        gin.clear_config()
+        configure(agent)
+        plans.append(AgentPlan(agent, used, lengths(agent, used)))
     for text, (parameter, _) in scans.items():
-        if not any(text in agent["scans"] for agent in answer):
+        if not any(text in plan.scans for plan in plans):
             raise ValueError(
                 f"scan is {text!r}; it must be of a parameter that one of the agents uses, and "
-                f"{', '.join(agents)} {'do' if len(agents) > 1 else 'does'} not use {parameter}"
+                f"{', '.join(request.agents)} {'do' if len(plans) > 1 else 'does'} not use "
+                f"{parameter}"
             )
+    return plans
 
 
-def main() -> int:
-    """Answers one request; returns the exit status."""
-    request = json.load(sys.stdin)
-    if not request["vectorized"]:
-        with compat.quiet():
-            from log_dqn.single import agents  # noqa: F401
+def answer(connection: Connection, request: Request, vectorized: bool) -> None:
+    """Sends the plans through a connection, or a ValueError of one line."""
     try:
-        answer = (check_vectorized if request["vectorized"] else check)(request)
-        json.dump({"agents": answer}, sys.stdout)
-    except Exception as error:
-        # (Whatever a gin file makes a configurable raise; the answer must be one line.)
-        json.dump({"error": explain(error)}, sys.stdout)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        connection.send((check_vectorized if vectorized else check)(request))
+    except Exception as error:  # Whatever a gin file makes a configurable raise.
+        connection.send(ValueError(explain(error)))

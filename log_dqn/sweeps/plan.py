@@ -64,14 +64,12 @@ class AgentPlan(NamedTuple):
     Attributes:
         agent: name of the agent.
         scans: the scans that concern it.
-        num_iterations: for each of their settings, the iterations of a run.
-        steps_per_iteration: for each setting, the agent steps of an iteration.
+        lengths: for each of their settings, the iterations of a run and the agent steps of one.
     """
 
     agent: str
     scans: list[str]
-    num_iterations: list[int]
-    steps_per_iteration: list[int]
+    lengths: list[tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,8 +96,7 @@ class Plan:
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[Run, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        lengths = zip(agent.num_iterations, agent.steps_per_iteration, strict=True)
-        for setting, length in zip(scan.parse(agent.scans), lengths, strict=True):
+        for setting, length in zip(scan.parse(agent.scans), agent.lengths, strict=True):
             for game in games:
                 for seed in seeds:
                     folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)

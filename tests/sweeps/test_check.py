@@ -1,7 +1,7 @@
 import gin
 import pytest
 
-from log_dqn.sweeps import check
+from log_dqn.sweeps import check, plan
 
 
 @pytest.fixture(autouse=True)
@@ -12,13 +12,7 @@ def clean_gin():
 
 
 def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong"):
-    return {
-        "agents": agents,
-        "scans": scans,
-        "gin_files": list(gin_files),
-        "gin_bindings": list(gin_bindings),
-        "game": game,
-    }
+    return check.Request(agents, scans, list(gin_files), list(gin_bindings), game)
 
 
 # Appendix C.2.
@@ -29,11 +23,10 @@ def test_the_paper_s_scan():
     scans = [f"LogDQNAgent.gamma={GAMMAS}", "LogDQNAgent.c=0.1,0.5,1,2,5"]
     (log_dqn,) = check.check(request(["log_dqn"], scans, ["paper_scan.gin"]))
     # 5 x 5 settings, of 200 iterations of 250,000 and 125,000 agent steps.
-    assert log_dqn["scans"] == scans
-    assert log_dqn["num_iterations"] == [200] * 25
-    assert log_dqn["steps_per_iteration"] == [375_000] * 25
+    assert log_dqn.scans == scans
+    assert log_dqn.lengths == [(200, 375_000)] * 25
     (dqn,) = check.check(request(["dqn"], [f"DQNAgent.gamma={GAMMAS}"]))
-    assert dqn["num_iterations"] == [200] * 5
+    assert [iterations for iterations, _ in dqn.lengths] == [200] * 5
 
 
 def test_a_scan_concerns_the_agents_that_use_its_parameter():
@@ -46,7 +39,7 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
         "RMSPropOptimizer.learning_rate=0.1",
     ]
     agents = ["c51", "implicit_quantile", "full_rainbow", "dqn", "log_dqn"]
-    used = [answer["scans"] for answer in check.check(request(agents, scans))]
+    used = [answer.scans for answer in check.check(request(agents, scans))]
     assert used == [
         [scans[0], scans[4]],
         [scans[0], scans[1], scans[4]],
@@ -59,11 +52,11 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
     tf, jax = check.check(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
-    assert tf == {"scans": [], "num_iterations": [3], "steps_per_iteration": [125_020]}
+    assert tf == plan.AgentPlan("dqn", [], [(3, 125_020)])
     # Without evaluation phases.
-    assert jax == {"scans": [], "num_iterations": [3], "steps_per_iteration": [20]}
+    assert jax == plan.AgentPlan("jax_dqn", [], [(3, 20)])
     (scanned,) = check.check(request(["dqn"], ["Runner.num_iterations=2,5"]))
-    assert scanned["num_iterations"] == [2, 5]
+    assert [iterations for iterations, _ in scanned.lengths] == [2, 5]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +84,8 @@ def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
     log_dqn, dqn = check.check_vectorized(request(["log_dqn", "dqn"], scans, (), bindings))
-    assert log_dqn == {
-        "scans": scans[:1],
-        "num_iterations": [3, 3],
-        "steps_per_iteration": [250_050, 250_050],
-    }
-    assert dqn["scans"] == scans[1:]
+    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], [(3, 250_050)] * 2)
+    assert dqn.scans == scans[1:]
 
 
 @pytest.mark.parametrize(
@@ -116,12 +105,12 @@ def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
 
 def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
-    whole = {"scans": [], "num_iterations": [20], "steps_per_iteration": [50_000]}
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
-    assert check.check(request(agents, [], game=game)) == [whole] * 4
-    assert check.check_vectorized(request(["log_dqn", "dqn"], [], game=game)) == [whole] * 2
+    whole = [plan.AgentPlan(agent, [], [(20, 50_000)]) for agent in agents]
+    assert check.check(request(agents, [], game=game)) == whole
+    assert check.check_vectorized(request(agents[:2], [], game=game)) == whole[:2]
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
-    used = [answer["scans"] for answer in check.check(request(agents, scans, game=game))]
+    used = [answer.scans for answer in check.check(request(agents, scans, game=game))]
     assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]
 
 

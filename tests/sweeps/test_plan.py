@@ -7,7 +7,7 @@ from tests.results import synthetic
 
 def settings(agent, *scans):
     count = len(scan.parse(scans))
-    return plan.AgentPlan(agent, list(scans), [2] * count, [80] * count)
+    return plan.AgentPlan(agent, list(scans), [(2, 80)] * count)
 
 
 def test_a_run_is_the_training_program():
