@@ -130,27 +130,18 @@ def _check_network_fits(agent: str) -> None:
         return bound(parameters_read(agent)[parameter], default)
 
     network = str(value("network", "@NatureDQNNetwork"))
-    for_minatar = (
-        f"@{'Jax' * issubclass(AGENTS[agent], jax_dqn_agent.JaxDQNAgent)}RevisitingRainbowNetwork"
-    )
     if not str(bound("Runner.create_environment_fn")).endswith(MINATAR_FACTORY):
-        is_allowed = not network.endswith("RevisitingRainbowNetwork")
-        check(
-            "network", network, is_allowed, "left out, or another, where the game isn't MinAtar's"
-        )
+        fits = not network.endswith("RevisitingRainbowNetwork")
+        check("network", network, fits, "left out, or another, where the game isn't MinAtar's")
         return
-    is_allowed = not network.endswith("NatureDQNNetwork")
-    check("network", network, is_allowed, f"{for_minatar} or another for MinAtar")
+    jax_s = "Jax" * issubclass(AGENTS[agent], jax_dqn_agent.JaxDQNAgent)
+    fits = not network.endswith("NatureDQNNetwork")
+    check("network", network, fits, f"@{jax_s}RevisitingRainbowNetwork or another for MinAtar")
     shape = value("observation_shape", None)
     check("observation_shape", shape, shape is None, "left out for MinAtar: the game has it")
-    # (A reference is taken to be right.)
     stack_size = value("stack_size", 4)
-    check(
-        "stack_size",
-        stack_size,
-        stack_size == 1 or not isinstance(stack_size, int),
-        "1 for MinAtar",
-    )
+    fits = stack_size == 1 or not isinstance(stack_size, int)  # A reference is taken to be right.
+    check("stack_size", stack_size, fits, "1 for MinAtar")
 
 
 def check_settings(agent: str) -> None:
