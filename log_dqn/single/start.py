@@ -14,24 +14,23 @@ from log_dqn.program import gin_files as files
 from log_dqn.run_folder import layout, lock
 from log_dqn.single import agents, runner
 
-# Where the environment factories, ours and Dopamine's, take the game from.
-_ATARI_PARAMETERS = (
-    "create_environment.game_name", "atari_lib.create_atari_environment.game_name"
-)  # fmt: skip
-_MINATAR_PARAMETER = f"{agents.MINATAR_FACTORY}.game_name"
+# Where the environment factories, ours and Dopamine's, take the game from, and whose games.
+_GAME_PARAMETERS = {
+    f"{agents.MINATAR_FACTORY}.game_name": "MinAtar",
+    "create_environment.game_name": "Atari",
+    "atari_lib.create_atari_environment.game_name": "Atari",
+}
 
 
-def _default_file(game: str | None, agent: str | None) -> str:
-    """Returns the name of the gin file of an agent, on games of MinAtar or of Atari."""
-    agent = agent or files.DEFAULT_AGENT
+def _default_file(game: str | None, agent: str) -> str:
+    """Returns the name of an agent's gin file, for MinAtar if the game is one of MinAtar's."""
     if game not in games.MINATAR5:
         return f"{agent}.gin"
-    known = [path.name for path in files.config_dir().glob("*_minatar.gin")]
-    name = f"{agent}_minatar.gin"
-    having = [agent for agent in agents.AGENTS if f"{agent}_minatar.gin" in known]
+    files_of = {name: f"{name}_minatar.gin" for name in agents.AGENTS}
+    having = [name for name, file in files_of.items() if (files.config_dir() / file).is_file()]
     allowed = f"one of {', '.join(having)} on {game}, or have gin files of its own"
-    check("agent", agent, name in known, allowed)
-    return name
+    check("agent", agent, agent in having, allowed)
+    return files_of[agent]
 
 
 def _bind_game(game: str) -> None:
@@ -43,12 +42,11 @@ def _bind_game(game: str) -> None:
     factory = str(
         files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
     )
-    of_minatar = game in games.MINATAR5
-    for parameter in (_MINATAR_PARAMETER, *_ATARI_PARAMETERS):
+    kind = "MinAtar" if game in games.MINATAR5 else "Atari"
+    for parameter, its_kind in _GAME_PARAMETERS.items():
         if factory.endswith(parameter.split(".")[-2]):
-            kind = "MinAtar" if parameter == _MINATAR_PARAMETER else "Atari"
-            allowed = f"one of {kind}'s, since the environment is {factory}"
-            check("game", game, of_minatar == (kind == "MinAtar"), allowed)
+            allowed = f"one of {its_kind}'s, since the environment is {factory}"
+            check("game", game, kind == its_kind, allowed)
             gin.parse_config(f"{parameter} = {game!r}")
             return
     raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
@@ -79,7 +77,7 @@ def configure(
         check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
     if game is not None:
         games.check_game(game)
-    files.read(gin_files, gin_bindings, default=_default_file(game, agent))
+    files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")
         if configured is None:

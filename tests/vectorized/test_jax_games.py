@@ -114,7 +114,7 @@ def in_gymnax(game, like):
             fields[LISTS[field.name]] = len(getattr(game, field.name))
         elif field.name == "entities":
             value = [[0] * 5 if entity is None else [*entity, 1] for entity in value]
-        elif field.name == "time" and hasattr(game, "terminate_timer"):
+        elif field.name == "time" and hasattr(game, "terminate_timer"):  # Freeway's.
             value = 2500 - game.terminate_timer
         fields.setdefault(field.name, value)
     shaped = {name: np.asarray(x, getattr(like, name).dtype) for name, x in fields.items()}
@@ -160,7 +160,8 @@ def compare_steps(name, number):
         actions = jnp.array([action for _, action in full], jnp.int32)
         stacked = jax.tree.map(lambda *x: np.stack(x), *(in_gymnax(game, like) for game, _ in full))
         # The last action is the same: it doesn't matter whether it sticks.
-        after, outcome = step(fresh._replace(game=stacked, last_action=actions), actions)
+        before = fresh._replace(game=stacked, last_action=actions, steps=jnp.array(stacked.time))
+        after, outcome = step(before, actions)
         after, outcome = jax.tree.map(np.asarray, (after.game, outcome))
         for i, (game, action) in enumerate(batch):
             game = copied(game)
