@@ -1,13 +1,28 @@
+import os
 import random
+import shutil
 import tempfile
 
 import hypothesis
+import jax
 import numpy as np
 import pytest
 
 import log_dqn  # noqa: F401  (makes Dopamine importable)
 from log_dqn import compat
 from log_dqn.program import progress
+from tests import programs
+
+# What JAX compiles is kept for the whole session: many tests, and the programs that they start,
+# compile the same.
+COMPILED = tempfile.TemporaryDirectory(prefix="log_dqn_compiled_")
+for name, value in {
+    "jax_compilation_cache_dir": COMPILED.name,
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}.items():
+    os.environ[name.upper()] = str(value)
+    jax.config.update(name, value)
 
 # The same examples in every run, however slow the machine.
 hypothesis.settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -31,3 +46,17 @@ def numbers(monkeypatch):
     with tempfile.TemporaryFile() as file:
         monkeypatch.setenv(progress.FILE_VARIABLE, str(file.fileno()))
         yield file.fileno()
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Fills a folder as `programs.run` does, with a copy of what the same arguments gave before."""
+    folders = {}
+
+    def fill(base_dir, *arguments):
+        if arguments not in folders:
+            folders[arguments] = tmp_path_factory.mktemp("trained")
+            assert programs.run(folders[arguments], *arguments) == 0
+        shutil.copytree(folders[arguments], base_dir, dirs_exist_ok=True)
+
+    return fill

@@ -70,9 +70,9 @@ def assert_same_run(first, second, last):
     ],
     ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole", "minatar"],
 )
-def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, arguments, number):
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, trained, arguments, number):
     last = number - 1
-    assert run(tmp_path / "whole", *arguments, SEED, iterations(number)) == 0
+    trained(tmp_path / "whole", *arguments, SEED, iterations(number))
     for finished in range(1, number + 1):
         assert run(tmp_path / "pieces", *arguments, SEED, iterations(finished)) == 0
     assert_same_run(tmp_path / "whole", tmp_path / "pieces", last)
@@ -104,7 +104,7 @@ def interrupt_at(monkeypatch, step, action):
     [(signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "SIGINT")],
 )
 def test_a_signal_ends_the_run_and_the_next_start_goes_on(
-    tmp_path, capsys, monkeypatch, number, status, name
+    tmp_path, trained, capsys, monkeypatch, number, status, name
 ):
     with monkeypatch.context() as patch:
         # 80 steps an iteration: in the second.
@@ -117,14 +117,16 @@ def test_a_signal_ends_the_run_and_the_next_start_goes_on(
     assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[1:]] == ["iteration 2/3", "iteration 3/3"]
-    assert run(tmp_path / "whole", *tiny(), SEED, iterations(3)) == 0
+    trained(tmp_path / "whole", *tiny(), SEED, iterations(3))
     assert_same_run(tmp_path / "whole", tmp_path / "pieces", 2)
 
 
-def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(tmp_path, capsys):
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
+    tmp_path, trained, capsys
+):
     whole, hurt = tmp_path / "whole", tmp_path / "hurt"
-    assert run(whole, *tiny(), SEED, iterations(3)) == 0
-    assert run(hurt, *tiny(), SEED, iterations(2)) == 0
+    trained(whole, *tiny(), SEED, iterations(3))
+    trained(hurt, *tiny(), SEED, iterations(2))
     capsys.readouterr()
     (hurt / "checkpoints" / "1" / "weights.index").unlink()
     assert run(hurt, *tiny(), SEED, iterations(3)) == 0
@@ -151,8 +153,8 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(tmp
     assert_same_run(whole, hurt, 2)
 
 
-def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, capsys):
-    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsys):
+    trained(tmp_path, *tiny(), SEED, iterations(1))
     shutil.rmtree(tmp_path / "checkpoints")
     capsys.readouterr()
     assert run(tmp_path, *tiny(), SEED, iterations(1)) == 2
@@ -170,9 +172,9 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, capsys):
         ("--seed=5", "seed_everything.seed was 4 and is 5"),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused(tmp_path, capsys, change, difference):
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, trained, capsys, change, difference):
     base = tmp_path / "run"
-    assert run(base, *tiny(), SEED, iterations(1)) == 0
+    trained(base, *tiny(), SEED, iterations(1))
     capsys.readouterr()
     before = read_log(base, 0)
     arguments = tiny("DQNAgent") if "dqn" in change else tiny()
@@ -184,8 +186,8 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, capsys, change, differ
     assert read_log(base, 0) == before
 
 
-def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, capsys):
-    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, trained, capsys):
+    trained(tmp_path, *tiny(), SEED, iterations(1))
     # The weights of the checkpoint are made to overflow.
     explode = "--gin_bindings=tf.train.RMSPropOptimizer.learning_rate=1e38"
     capsys.readouterr()
@@ -198,7 +200,9 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, capsys):
     assert "there is no checkpoint yet" in err
 
 
-def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, capsys, monkeypatch):
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(
+    tmp_path, trained, capsys, monkeypatch
+):
     original = runner.ResumableRunner._checkpoint_experiment
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
@@ -219,7 +223,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(tmp_path, caps
     assert err.endswith(f"the last good checkpoint is {tmp_path}/a/checkpoints/0\n")
     assert os.listdir(tmp_path / "a" / "checkpoints") == ["0"]
     assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 0
-    assert run(tmp_path / "b", *tiny(), SEED, iterations(3)) == 0
+    trained(tmp_path / "b", *tiny(), SEED, iterations(3))
     assert_same_run(tmp_path / "a", tmp_path / "b", 2)
 
 
@@ -357,9 +361,9 @@ def test_a_run_goes_on_however_its_configuration_is_written(tmp_path, capsys):
     assert set(read_log(tmp_path, 2)) == {"iteration_0", "iteration_1", "iteration_2"}
 
 
-def test_a_failed_restart_keeps_the_run(tmp_path, capsys):
+def test_a_failed_restart_keeps_the_run(tmp_path, trained, capsys):
     base = tmp_path / "run"
-    assert run(base, *tiny(), SEED, iterations(1)) == 0
+    trained(base, *tiny(), SEED, iterations(1))
     before = {path.name for path in base.rglob("*")}
     assert run(base, *tiny(), SEED, "--gin_bindings=LogDQNAgent.gamma=2", "--restart") == 2
     assert {path.name for path in base.rglob("*")} == before
@@ -400,8 +404,8 @@ def test_episodes_over_the_end_of_an_iteration_are_refused(tmp_path, capsys):
     assert "max_steps_per_episode is None; it must be a whole" in capsys.readouterr().err
 
 
-def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, capsys, monkeypatch):
-    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, capsys, monkeypatch):
+    trained(tmp_path, *tiny(), SEED, iterations(1))
     capsys.readouterr()
 
     def find_no_space(self, iteration):
