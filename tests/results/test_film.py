@@ -15,7 +15,7 @@ from PIL import Image
 from log_dqn.results import film
 from log_dqn.single import runner, start
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "film.py"
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "play.py"
 
 
 def clear():
