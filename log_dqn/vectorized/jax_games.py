@@ -8,9 +8,10 @@ MinAtar's:
 - Its Asterix looks for a free row among seven of the eight, and empties a row if those are full.
 - In its Seaquest an enemy submarine that runs into a bullet doesn't shoot in that step.
 
-With these mended, a step from any state leads to the same next state in both, but for what is drawn
-at random, and for what nobody sees: the oxygen of a Seaquest that has ended at the surface.
-gymnax is imported when a game is made, not before.
+The last two are rare: neither came up in 6,000 steps of a policy that looks ahead. With these
+mended, a step from any state leads to the same next state in both, but for what is drawn at random,
+and for what nobody sees: the oxygen of a Seaquest that has ended at the surface. gymnax is imported
+when a game is made, not before.
 """
 
 import functools

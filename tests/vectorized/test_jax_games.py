@@ -140,12 +140,16 @@ def put_off_spawning(game):
         game.d_spawn_timer = 30
 
 
-def compare_steps(name, number):
-    """Steps gymnax and the original with each action from states of a policy's play."""
-    policy = go_up if name == "MinAtar/Freeway" else look_ahead
-    found, mean_return = states(name, number, policy)
+def good_states(name, number):
+    """States reached by a policy that is better than random."""
+    found, mean_return = states(name, number, go_up if "Freeway" in name else look_ahead)
     _, mean_random_return = states(name, number, play_at_random)
     assert mean_return > 2 * mean_random_return
+    return found
+
+
+def compare_steps(name, found):
+    """Steps gymnax and the original with each action; returns in which share the game goes on."""
     reset, step = batched(name)
     fresh, _ = reset(jax.random.split(jax.random.key(0), BATCH))
     like = jax.tree.map(lambda x: np.asarray(x[0]), fresh.game)
@@ -181,18 +185,36 @@ def compare_steps(name, number):
                 if field != "time" or name == "MinAtar/Freeway":
                     np.testing.assert_array_equal(mine[field], value, err_msg=field)
             compared += 1
-    assert compared > 0.9 * len(cases)
+    return compared / len(cases)
 
 
 @pytest.mark.parametrize("name", games.MINATAR5)
 def test_a_step_leads_where_the_original_s_does(name):
-    compare_steps(name, 400)
+    assert compare_steps(name, good_states(name, 400)) > 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", games.MINATAR5)
 def test_thousands_of_steps_lead_where_the_original_s_do(name):
-    compare_steps(name, 5000)
+    assert compare_steps(name, good_states(name, 5000)) > 0.9
+
+
+def test_a_submarine_that_runs_into_a_bullet_shoots():
+    game = original("MinAtar/Seaquest").env
+    game.sub_x, game.sub_y, game.sub_or, game.surface = 0, 3, True, False
+    # It moves onto the bullet, and it is time to shoot: left of it is its own bullet then.
+    game.f_bullets, game.e_subs = [[4, 3, True]], [[6, 3, False, 0, 0]]
+    after = copied(game)
+    assert after.act(0) == (1, False)
+    assert (after.f_bullets, after.e_subs, after.e_bullets) == ([], [], [[4, 3, False]])
+    assert compare_steps("MinAtar/Seaquest", [game]) == 1
+
+
+def test_freeway_ends_when_the_original_does():
+    found = [original("MinAtar/Freeway").env for _ in range(3)]
+    for timer, game in enumerate(found):
+        game.terminate_timer = timer
+    assert compare_steps("MinAtar/Freeway", found) == 2 / 3
 
 
 UNIFORM = (1 / 6,) * 6
