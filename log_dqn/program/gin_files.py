@@ -37,9 +37,6 @@ def find_gin_file(name: str) -> str:
         name: a path, or the name of a file that comes with the package, with or without a
             folder `configs/` before it.
 
-    Returns:
-        The path.
-
     Raises:
         ValueError: if there is no such file.
     """
@@ -66,12 +63,7 @@ def _nearest_parameters(message: str) -> str:
 
 @contextlib.contextmanager
 def explained(name: str, value: str) -> Iterator[None]:
-    """Turns what gin raises while it parses into a ValueError that names the culprit.
-
-    Args:
-        name: the option that holds what is parsed.
-        value: its value.
-    """
+    """Turns what gin raises while it parses an option's value into a ValueError with both."""
     # Gin logs every folder in which it does not find an included file.
     logging.disable(logging.ERROR)
     try:

@@ -30,12 +30,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def add_gin_options(self, default: str, agent: str) -> None:
-        """Adds the options for gin.
-
-        Args:
-            default: the gin file that is read if none is given, in words.
-            agent: a configurable that has a gamma, for the examples.
-        """
+        """Adds the options for gin, with the file that is the default and an example of agent."""
         add = functools.partial(self.add_argument, action="append", default=[])
         add(
             "--gin_files",
@@ -97,19 +92,6 @@ class Training(NamedTuple):
     stop: Callable[[int], None]
 
 
-def exit_at_signals() -> list[int]:
-    """Makes SIGTERM and SIGINT end the process; returns a list of those that have come."""
-    signals: list[int] = []
-
-    def exit_at_once(number: int, _: Any) -> NoReturn:
-        signals.append(number)
-        sys.exit(128 + number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, exit_at_once)
-    return signals
-
-
 def check_writable(option: str, folder: str) -> None:
     """Checks that files can be written in a folder, and leaves nothing there.
 
@@ -153,7 +135,14 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
         The exit status: the training's, 2 for settings that can't be, 128 + n when stopped by
         signal n.
     """
-    signals = exit_at_signals()
+    signals: list[int] = []
+
+    def exit_at_once(number: int, _: Any) -> NoReturn:
+        signals.append(number)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, exit_at_once)
     with contextlib.ExitStack() as stack:
         try:
             training = prepare(stack)
