@@ -62,18 +62,17 @@ def read(text: str) -> Scan:
     def refused(allowed: str) -> ValueError:
         return ValueError(f"scan is {text!r}; it must be {allowed}")
 
+    form = "PARAMETER=VALUE,VALUE,... with"
     if not _NAME.fullmatch(parameter):
-        raise refused("PARAMETER=VALUE,VALUE,... with a gin parameter such as LogDQNAgent.gamma")
+        raise refused(f"{form} a gin parameter such as LogDQNAgent.gamma")
     try:
         parsed = ast.literal_eval(f"[{values}]")
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         parsed = None
     if not isinstance(parsed, list):
-        raise refused(
-            "PARAMETER=VALUE,VALUE,... with gin literals: numbers, 'strings', True, None, tuples"
-        )
+        raise refused(f"{form} gin literals: numbers, 'strings', True, None, tuples")
     if not parsed:
-        raise refused("PARAMETER=VALUE,VALUE,... with at least one value")
+        raise refused(f"{form} at least one value")
     names = collections.Counter(_in_folder_name(value) for value in parsed)
     twice = [name for name, count in names.items() if count > 1]
     if twice:

@@ -83,12 +83,7 @@ def explained(name: str, value: str) -> Iterator[None]:
 
 
 def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:
-    """Reads gin files, then bindings.
-
-    Args:
-        gin_files: gin files; see `find_gin_file`.
-        gin_bindings: lines of gin.
-        default: the gin file to read if there are none.
+    """Reads gin files, or the default if there are none, then bindings.
 
     Raises:
         ValueError: if a file or a gin name doesn't exist, or a file or binding isn't gin.

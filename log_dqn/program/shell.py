@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 import pathlib
 import re
 import signal
@@ -29,27 +28,27 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
+    def _add_repeatable(self, name: str, help_text: str) -> None:
+        self.add_argument(name, action="append", default=[], help=help_text)
+
     def add_gin_options(self, default: str, agent: str) -> None:
         """Adds the options for gin, with the file that is the default and an example of agent."""
-        add = functools.partial(self.add_argument, action="append", default=[])
-        add(
+        self._add_repeatable(
             "--gin_files",
-            help="gin file: a path, or the name of one that comes with the package; may be "
-            f"repeated (default: {default})",
+            "gin file: a path, or the name of one that comes with the package; may be repeated "
+            f"(default: {default})",
         )
-        add(
+        self._add_repeatable(
             "--gin_bindings",
-            help=f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
+            f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
         )
 
     def add_scan_option(self, agent: str) -> None:
         """Adds `--scan`, with an example of an agent."""
-        self.add_argument(
+        self._add_repeatable(
             "--scan",
-            action="append",
-            default=[],
-            help=f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the "
-            "grid of all",
+            f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the grid of "
+            "all",
         )
 
     def error(self, message: str) -> NoReturn:
