@@ -62,18 +62,17 @@ def read(text: str) -> Scan:
     def refused(allowed: str) -> ValueError:
         return ValueError(f"scan is {text!r}; it must be {allowed}")
 
+    form = "PARAMETER=VALUE,VALUE,... with"
     if not _NAME.fullmatch(parameter):
-        raise refused("PARAMETER=VALUE,VALUE,... with a gin parameter such as LogDQNAgent.gamma")
+        raise refused(f"{form} a gin parameter such as LogDQNAgent.gamma")
     try:
         parsed = ast.literal_eval(f"[{values}]")
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         parsed = None
     if not isinstance(parsed, list):
-        raise refused(
-            "PARAMETER=VALUE,VALUE,... with gin literals: numbers, 'strings', True, None, tuples"
-        )
+        raise refused(f"{form} gin literals: numbers, 'strings', True, None, tuples")
     if not parsed:
-        raise refused("PARAMETER=VALUE,VALUE,... with at least one value")
+        raise refused(f"{form} at least one value")
     names = collections.Counter(_in_folder_name(value) for value in parsed)
     twice = [name for name, count in names.items() if count > 1]
     if twice:
@@ -88,19 +87,22 @@ def _in_folder_name(value: Any) -> str:
     return urllib.parse.quote(str(value), safe="+")
 
 
-def product(scans: Sequence[Scan]) -> list[Setting]:
+def parse(texts: Sequence[str]) -> list[Setting]:
     """Returns the grid of some scans, the last one varying fastest.
 
     Args:
-        scans: scans of different parameters; none gives the one setting without a name.
+        texts: scans of different parameters, as `read` takes them; none gives the one setting
+            without a name.
 
     Returns:
         The settings. Their names have the parameters in the order of the scans, each by its
         short name (`gamma`), or in full where two share it.
 
     Raises:
-        ValueError: if a parameter is scanned twice, or a name is too long for a folder.
+        ValueError: if a scan can't be read, a parameter is scanned twice, or a name is too long
+            for a folder.
     """
+    scans = [read(text) for text in texts]
     parameters = [scan.parameter for scan in scans]
     for parameter, count in collections.Counter(parameters).items():
         if count > 1:
@@ -120,12 +122,3 @@ def product(scans: Sequence[Scan]) -> list[Setting]:
             )
         settings.append(Setting(name, dict(zip(parameters, values, strict=True))))
     return settings
-
-
-def parse(scans: Sequence[str]) -> list[Setting]:
-    """Returns the settings of `--scan` options: `product` of what `read` gives.
-
-    Raises:
-        ValueError: as these two do.
-    """
-    return product([read(text) for text in scans])

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from log_dqn import checks, games, scan
 from log_dqn.program import gin_files, shell
+from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
 
@@ -148,25 +149,7 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
         yield folder
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the program.
-
-    Args:
-        argv: arguments without the program's name; None for the process's.
-
-    Returns:
-        The exit status: 0, 1 if a run failed, 2 for bad input, 128 + n when stopped by signal n.
-    """
-    args = _parse_args(argv)
-    shell.exit_at_signals()
-    try:
-        return _sweep(args)
-    except (ValueError, OSError) as error:
-        shell.print_error("log_dqn.sweep", error)
-        return 2
-
-
-def _sweep(args: argparse.Namespace) -> int:
+def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(
@@ -186,29 +169,36 @@ def _sweep(args: argparse.Namespace) -> int:
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     shell.check_writable("results_dir", str(results_dir))
     request = check.Request(args.agents, args.scan, args.gin_files, args.gin_bindings, chosen[0])
-    with _checking(request, args.vectorized) as checked:
-        from log_dqn.sweeps import cluster
+    checked = stack.enter_context(_checking(request, args.vectorized))
+    from log_dqn.sweeps import board, cluster, tuning
 
-        cluster.connect(args.ray_address)
-        try:
-            resources = cluster.resources(
-                args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
-            )
-            planned = plan.Plan(
-                results_dir,
-                checked(),
-                chosen,
-                args.seeds,
-                args.gin_files,
-                args.gin_bindings,
-            )
-            if args.vectorized:
-                jobs = planned.vectorized_jobs(args.games_per_job)
-            else:
-                jobs = planned.single_jobs()
-            return _run(jobs, resources, args.max_failures, results_dir)
-        finally:
-            cluster.disconnect()
+    cluster.connect(args.ray_address)
+    stack.callback(cluster.disconnect)
+    resources = cluster.resources(
+        args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
+    )
+    planned = plan.Plan(
+        results_dir, checked(), chosen, args.seeds, args.gin_files, args.gin_bindings
+    )
+    jobs = planned.vectorized_jobs(args.games_per_job) if args.vectorized else planned.single_jobs()
+    to_do = [job for job in jobs if not all(map(plan.is_complete, job.runs))]
+    skipped = sum(len(job.runs) for job in jobs) - sum(len(job.runs) for job in to_do)
+    shown = board.Board(to_do, skipped, sys.stderr)
+    folder = stack.enter_context(_ray_folder(results_dir)) if to_do else ""
+
+    def train() -> int:
+        signals: list[int] = []
+        if to_do:
+            with shown:
+                signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
+        print("\n".join(shown.summary()))
+        if signals:
+            name = signal.Signals(signals[0]).name
+            raise RunStopped(f"stopped by {name}; the same command goes on", 128 + signals[0])
+        print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
+        return 1 if shown.failures() else 0
+
+    return shell.Training(train, lambda number: sys.exit(128 + number))
 
 
 def _absolute(name: str) -> str:
@@ -217,29 +207,10 @@ def _absolute(name: str) -> str:
     return os.path.abspath(name) if os.path.isfile(name) else name
 
 
-def _run(
-    jobs: list[plan.Job],
-    resources: dict[str, float],
-    max_failures: int,
-    results_dir: pathlib.Path,
-) -> int:
-    """Runs the jobs that are not complete; returns the exit status."""
-    from log_dqn.sweeps import board, tuning
-
-    to_do = [job for job in jobs if not all(map(plan.is_complete, job.runs))]
-    skipped = sum(len(job.runs) for job in jobs) - sum(len(job.runs) for job in to_do)
-    shown = board.Board(to_do, skipped, sys.stderr)
-    signals: list[int] = []
-    if to_do:
-        with _ray_folder(results_dir) as folder, shown:
-            signals = tuning.run(to_do, resources, max_failures, folder, shown)
-    print("\n".join(shown.summary()))
-    if signals:
-        name = signal.Signals(signals[0]).name
-        print(f"log_dqn.sweep: stopped by {name}; the same command goes on", file=sys.stderr)
-        return 128 + signals[0]
-    print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
-    return 1 if shown.failures() else 0
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the program; returns the exit status, which is 1 if a run failed."""
+    args = _parse_args(argv)
+    return shell.run("log_dqn.sweep", lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Sequence
 
@@ -58,13 +59,10 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _read_seeds(text: str) -> range:
     """Returns the seeds of `--seeds`: 1 to N for N, A to B for A-B."""
-    first, dash, last = text.partition("-")
-    numbers = [
-        int(part) if part.isdecimal() else 0 for part in ((first, last) if dash else ("1", first))
-    ]
-    seeds = range(numbers[0], numbers[-1] + 1)
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)", text)
+    seeds = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
     allowed = f"N or A-B, with seeds from 1 and at most {_MAX_SEEDS} of them"
-    check("seeds", text, numbers[0] > 0 and 0 < len(seeds) <= _MAX_SEEDS, allowed)
+    check("seeds", text, 0 not in seeds and 0 < len(seeds) <= _MAX_SEEDS, allowed)
     return seeds
 
 

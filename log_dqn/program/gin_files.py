@@ -37,9 +37,6 @@ def find_gin_file(name: str) -> str:
         name: a path, or the name of a file that comes with the package, with or without a
             folder `configs/` before it.
 
-    Returns:
-        The path.
-
     Raises:
         ValueError: if there is no such file.
     """
@@ -66,12 +63,7 @@ def _nearest_parameters(message: str) -> str:
 
 @contextlib.contextmanager
 def explained(name: str, value: str) -> Iterator[None]:
-    """Turns what gin raises while it parses into a ValueError that names the culprit.
-
-    Args:
-        name: the option that holds what is parsed.
-        value: its value.
-    """
+    """Turns what gin raises while it parses an option's value into a ValueError with both."""
     # Gin logs every folder in which it does not find an included file.
     logging.disable(logging.ERROR)
     try:
@@ -91,12 +83,7 @@ def explained(name: str, value: str) -> Iterator[None]:
 
 
 def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:
-    """Reads gin files, then bindings.
-
-    Args:
-        gin_files: gin files; see `find_gin_file`.
-        gin_bindings: lines of gin.
-        default: the gin file to read if there are none.
+    """Reads gin files, or the default if there are none, then bindings.
 
     Raises:
         ValueError: if a file or a gin name doesn't exist, or a file or binding isn't gin.

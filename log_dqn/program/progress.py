@@ -58,12 +58,9 @@ class Progress(tqdm.tqdm):
     def __init__(
         self, iterations: Sequence[int], num_iterations: int, steps_per_iteration: int
     ) -> None:
-        """Initializes it; nothing is shown before half a second of training.
+        """Takes each run's finished iterations, how many each is to have, and their agent steps.
 
-        Args:
-            iterations: finished iterations of each run.
-            num_iterations: iterations that each is to have.
-            steps_per_iteration: agent steps of an iteration.
+        Nothing is shown before half a second of training.
         """
         self._iterations = np.array(iterations)
         self._steps = np.zeros(len(iterations))

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 import pathlib
 import re
 import signal
@@ -29,32 +28,27 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
-    def add_gin_options(self, default: str, agent: str) -> None:
-        """Adds the options for gin.
+    def _add_repeatable(self, name: str, help_text: str) -> None:
+        self.add_argument(name, action="append", default=[], help=help_text)
 
-        Args:
-            default: the gin file that is read if none is given, in words.
-            agent: a configurable that has a gamma, for the examples.
-        """
-        add = functools.partial(self.add_argument, action="append", default=[])
-        add(
+    def add_gin_options(self, default: str, agent: str) -> None:
+        """Adds the options for gin, with the file that is the default and an example of agent."""
+        self._add_repeatable(
             "--gin_files",
-            help="gin file: a path, or the name of one that comes with the package; may be "
-            f"repeated (default: {default})",
+            "gin file: a path, or the name of one that comes with the package; may be repeated "
+            f"(default: {default})",
         )
-        add(
+        self._add_repeatable(
             "--gin_bindings",
-            help=f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
+            f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
         )
 
     def add_scan_option(self, agent: str) -> None:
         """Adds `--scan`, with an example of an agent."""
-        self.add_argument(
+        self._add_repeatable(
             "--scan",
-            action="append",
-            default=[],
-            help=f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the "
-            "grid of all",
+            f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the grid of "
+            "all",
         )
 
     def error(self, message: str) -> NoReturn:
@@ -95,19 +89,6 @@ class Training(NamedTuple):
 
     train: Callable[[], int]
     stop: Callable[[int], None]
-
-
-def exit_at_signals() -> list[int]:
-    """Makes SIGTERM and SIGINT end the process; returns a list of those that have come."""
-    signals: list[int] = []
-
-    def exit_at_once(number: int, _: Any) -> NoReturn:
-        signals.append(number)
-        sys.exit(128 + number)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, exit_at_once)
-    return signals
 
 
 def check_writable(option: str, folder: str) -> None:
@@ -153,7 +134,14 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
         The exit status: the training's, 2 for settings that can't be, 128 + n when stopped by
         signal n.
     """
-    signals = exit_at_signals()
+    signals: list[int] = []
+
+    def exit_at_once(number: int, _: Any) -> NoReturn:
+        signals.append(number)
+        sys.exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, exit_at_once)
     with contextlib.ExitStack() as stack:
         try:
             training = prepare(stack)

@@ -1,5 +1,6 @@
 """What a sweep shows: a table on a terminal, plain lines elsewhere, and the summary."""
 
+import collections
 import contextlib
 import dataclasses
 import datetime
@@ -18,8 +19,6 @@ WAITING, RUNNING, COMPLETE, FAILED = "waiting", "running", "complete", "failed"
 
 # Seconds between two lines about the whole sweep, where there is no terminal.
 _PERIOD = 60
-
-_TITLES = ("run", "state", "iteration", "return", "steps/s")
 
 
 @dataclasses.dataclass
@@ -44,6 +43,10 @@ class _Row:
     def total_steps(self) -> int:
         return self.run.num_iterations * self.run.steps_per_iteration
 
+    @property
+    def has_all_iterations(self) -> bool:
+        return self.progress.iterations >= self.run.num_iterations
+
     def cells(self) -> tuple[str, ...]:
         again = self.state in (WAITING, RUNNING) and (self.attempt - (self.state == RUNNING))
         speed = self.steps_per_second or self.progress.steps_per_second
@@ -65,31 +68,25 @@ class Board:
     """
 
     def __init__(self, jobs: Sequence[plan.Job], skipped: int, file: TextIO) -> None:
-        """Initializes it.
-
-        Args:
-            jobs: the jobs to run.
-            skipped: the number of runs that were complete before.
-            file: where to show them; the summary goes to standard output.
-        """
-        self._rows = {
-            index: [_Row(run, plan.progress(run.folder)) for run in job.runs]
-            for index, job in enumerate(jobs)
-        }
+        """Shows jobs in a file, and counts runs with them that were complete before."""
+        self._rows = [[_Row(run, plan.progress(run.folder)) for run in job.runs] for job in jobs]
         self._skipped = skipped
         self._file = file
-        self._deaths: dict[int, str | None] = {}
         self._live: rich.live.Live | None = None
         self._console = rich.console.Console(file=file)
         self._start = self._last_line = time.monotonic()
         for row in self._all():
-            if row.progress.iterations >= row.run.num_iterations:
+            if row.has_all_iterations:
                 row.state = COMPLETE
-        self._before = skipped + sum(row.state == COMPLETE for row in self._all())
+        self._before = self._counts()[COMPLETE]
         self._first_steps = sum(row.steps for row in self._all())
 
     def _all(self) -> list[_Row]:
-        return [row for rows in self._rows.values() for row in rows]
+        return [row for rows in self._rows for row in rows]
+
+    def _counts(self) -> collections.Counter[str]:
+        """Returns the number of runs in each state."""
+        return collections.Counter([COMPLETE] * self._skipped + [row.state for row in self._all()])
 
     def _unfinished(self, job: int) -> list[_Row]:
         return [row for row in self._rows[job] if row.state != COMPLETE]
@@ -111,20 +108,15 @@ class Board:
 
     def _print(self, line: str) -> None:
         if self._live is None:
-            elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
-            print(f"[{elapsed}] {line}", file=self._file, flush=True)
+            print(f"[{self._elapsed()}] {line}", file=self._file, flush=True)
+
+    def _elapsed(self) -> datetime.timedelta:
+        return datetime.timedelta(seconds=round(time.monotonic() - self._start))
 
     def started(self, job: int, host: str, progress: Sequence[plan.Progress]) -> None:
-        """Notes that a job was started.
-
-        Args:
-            job: its index.
-            host: where.
-            progress: how far each of its runs had come then.
-        """
-        self._deaths[job] = None
+        """Notes that a job was started on a host, and how far each of its runs had come."""
         for row, new in zip(self._rows[job], progress, strict=True):
-            row.progress = new
+            row.progress, row.reason = new, ""
         for row in self._unfinished(job):
             row.attempt += 1
             row.state, row.steps_per_second = RUNNING, None
@@ -140,7 +132,6 @@ class Board:
         death: str | None,
     ) -> None:
         """Notes what a worker reports of a job; see `worker.Worker`."""
-        self._deaths[job] = death
         for row, new in zip(self._rows[job], progress, strict=True):
             if new.iterations != row.progress.iterations:
                 result = "" if new.average_return is None else f", return {new.average_return:.2f}"
@@ -150,56 +141,50 @@ class Board:
             row.progress = new
             row.fraction = max(row.fraction, fraction)
             row.steps_per_second = steps_per_second
+            row.reason = death or ""
         now = time.monotonic()
         if now - self._last_line >= _PERIOD:
             self._last_line = now
             self._print(self.headline())
 
     def died(self, job: int, is_last: bool) -> None:
-        """Notes that a job died.
-
-        Args:
-            job: its index.
-            is_last: whether it is given up.
-        """
-        reason = self._deaths.get(job) or "the worker or its node died"
+        """Notes that a job died, and whether it is given up."""
         for row in self._unfinished(job):
             row.state = FAILED if is_last else WAITING
-            row.reason = f"{reason} (attempt {row.attempt}, the last)" if is_last else reason
+            row.reason = row.reason or "the worker or its node died"
+            row.reason += f" (attempt {row.attempt}, the last)" if is_last else ""
             row.fraction = 0.0  # It goes on from its last iteration.
             self._print(f"{row.run.name}: {row.reason}" + ("" if is_last else "; to be retried"))
 
     def ended(self, job: int, failure: str | None) -> None:
         """Notes that a job came to its end, complete or with a failure."""
         for row in self._unfinished(job):
-            reason = failure if row.progress.iterations < row.run.num_iterations else None
+            reason = None if row.has_all_iterations else failure
             row.state, row.reason = (FAILED, reason) if reason else (COMPLETE, "")
             self._print(f"{row.run.name}: {reason or 'complete'}")
 
     def seconds_left(self) -> float | None:
         """Returns the time that the rest takes at the mean speed so far, if it is known."""
-        rows = [row for row in self._all() if row.state != FAILED]
         done = sum(row.steps for row in self._all()) - self._first_steps
         if done <= 0:
             return None
-        rest = sum(row.total_steps - row.steps for row in rows)
+        rest = sum(row.total_steps - row.steps for row in self._all() if row.state != FAILED)
         return rest * (time.monotonic() - self._start) / done
 
     def headline(self) -> str:
         """Returns the sweep in one line."""
-        states = [row.state for row in self._all()]
-        counts = {state: states.count(state) for state in (COMPLETE, RUNNING, WAITING, FAILED)}
-        counts[COMPLETE] += self._skipped
-        parts = [f"{count} {state}" for state, count in counts.items()]
+        counts = self._counts()
+        parts = [f"{counts[state]} {state}" for state in (COMPLETE, RUNNING, WAITING, FAILED)]
         seconds = self.seconds_left()
         left = "unknown" if seconds is None else datetime.timedelta(seconds=round(seconds))
-        return f"{len(states) + self._skipped} runs: {', '.join(parts)}; time left: {left}"
+        return f"{counts.total()} runs: {', '.join(parts)}; time left: {left}"
 
     def _table(self) -> rich.console.Group:
         table = rich.table.Table(box=None, header_style="bold", pad_edge=False)
-        for title in _TITLES:
-            numeric = title not in ("run", "state")
-            table.add_column(title, justify="right" if numeric else "left", no_wrap=True)
+        for title in ("run", "state"):
+            table.add_column(title, no_wrap=True)
+        for title in ("iteration", "return", "steps/s"):
+            table.add_column(title, no_wrap=True, justify="right")
         order = (RUNNING, FAILED, WAITING, COMPLETE)
         rows = sorted(self._all(), key=lambda row: order.index(row.state))
         room = max(1, self._console.height - 4)
@@ -215,15 +200,12 @@ class Board:
 
     def summary(self) -> list[str]:
         """Returns the lines that sum a finished or stopped sweep up."""
-        states = [row.state for row in self._all()]
-        complete = states.count(COMPLETE)
-        failures = self.failures()
-        rest = len(states) - complete - len(failures)
-        elapsed = datetime.timedelta(seconds=round(time.monotonic() - self._start))
+        counts = self._counts()
+        rest = counts[WAITING] + counts[RUNNING]
         before = f" ({self._before} of them before)" if self._before else ""
         unfinished = f", {rest} unfinished" if rest else ""
         return [
-            f"{complete + self._skipped} of {len(states) + self._skipped} runs are "
-            f"complete{before}, {len(failures)} failed{unfinished}; {elapsed}",
-            *(f"failed: {name}: {reason}" for name, reason in failures),
+            f"{counts[COMPLETE]} of {counts.total()} runs are complete{before}, "
+            f"{counts[FAILED]} failed{unfinished}; {self._elapsed()}",
+            *(f"failed: {name}: {reason}" for name, reason in self.failures()),
         ]

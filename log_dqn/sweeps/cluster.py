@@ -31,19 +31,19 @@ _PATIENCE = 30
 _OBJECT_STORE_BYTES = 100 * 2**20
 
 
+def _refused(address: str, allowed: str) -> str:
+    return f"ray_address is {address!r}; it must be {allowed}"
+
+
 def _check_address(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdecimal() and 0 < int(port) < 65536) or "://" in address:
-        raise ValueError(
-            f"ray_address is {address!r}; it must be auto, or the HOST:PORT of a Ray head node"
-        )
+        raise ValueError(_refused(address, "auto, or the HOST:PORT of a Ray head node"))
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
     except OSError as error:
-        raise ValueError(
-            f"ray_address is {address!r}; it must be the address of a Ray head node that is "
-            f"running ({error.strerror or error})"
-        ) from error
+        allowed = "the address of a Ray head node that is running"
+        raise ValueError(_refused(address, f"{allowed} ({error.strerror or error})")) from error
 
 
 def connect(address: str | None) -> None:
@@ -71,14 +71,12 @@ def connect(address: str | None) -> None:
         return
     if address != "auto":
         _check_address(address)
+    allowed = "the address of a Ray cluster that this machine is a node of"
     stderr = os.dup(2)
 
     def give_up() -> None:
-        os.write(
-            stderr,
-            f"log_dqn.sweep: error: ray_address is {address!r}; it must be the address of a Ray "
-            f"cluster that this machine is a node of (no answer in {_PATIENCE} s)\n".encode(),
-        )
+        message = _refused(address, f"{allowed} (no answer in {_PATIENCE} s)")
+        os.write(stderr, f"log_dqn.sweep: error: {message}\n".encode())
         os._exit(2)
 
     timer = threading.Timer(_PATIENCE, give_up)
@@ -88,28 +86,23 @@ def connect(address: str | None) -> None:
         with compat.quiet():
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ValueError(
-            f"ray_address is {address!r}; it must be the address of a Ray cluster that this "
-            f"machine is a node of ({str(error).splitlines()[0]})"
-        ) from None
+        reason = str(error).splitlines()[0]
+        raise ValueError(_refused(address, f"{allowed} ({reason})")) from None
     finally:
         timer.cancel()
         os.close(stderr)
 
 
 def resources(cpus: float, gpus: float | None, default_gpus: float) -> dict[str, float]:
-    """Checks what a run asks for against the nodes of the cluster.
+    """Returns the `cpu` and `gpu` of a run.
 
     Args:
-        cpus: CPUs of a run.
-        gpus: GPUs of a run; None for the default where there are any, and none otherwise.
+        cpus: CPUs that it asks for.
+        gpus: GPUs that it asks for; None for the default where there are any, and else 0.
         default_gpus: the default.
 
-    Returns:
-        `cpu` and `gpu` of a run.
-
     Raises:
-        ValueError: if no node has as much.
+        ValueError: if no node of the cluster has as much.
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if gpus is None:

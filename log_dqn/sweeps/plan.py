@@ -1,6 +1,7 @@
 """The runs of a sweep, the commands that train them, and how far each has come on disk."""
 
 import dataclasses
+import itertools
 import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -96,12 +97,10 @@ class Plan:
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[Run, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        for setting, length in zip(scan.parse(agent.scans), agent.lengths, strict=True):
-            for game in games:
-                for seed in seeds:
-                    folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
-                    name = str(folder.relative_to(self.results_dir))
-                    yield Run(name, folder, *length), setting
+        of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
+        for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
+            folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
+            yield Run(str(folder.relative_to(self.results_dir)), folder, *length), setting
 
     @property
     def _shared(self) -> tuple[str, ...]:
@@ -116,25 +115,22 @@ class Plan:
         All games and settings come with the first seed, then with the second, ....
         """
         jobs = []
-        for seed in range(1, self.seeds + 1):
-            for game in self.games:
-                for agent in self.agents:
-                    for run, setting in self._runs(agent, [game], [seed]):
-                        arguments = (
-                            *("-m", "log_dqn.train", f"--base_dir={run.folder}"),
-                            *(f"--agent={agent.agent}", f"--game={game}", f"--seed={seed}"),
-                            *self._shared,
-                            *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
-                        )
-                        jobs.append(Job(run.name, arguments, (run,), run.folder / "output.log"))
+        seeds = range(1, self.seeds + 1)
+        for seed, game, agent in itertools.product(seeds, self.games, self.agents):
+            for run, setting in self._runs(agent, [game], [seed]):
+                arguments = (
+                    *("-m", "log_dqn.train", f"--base_dir={run.folder}"),
+                    *(f"--agent={agent.agent}", f"--game={game}", f"--seed={seed}"),
+                    *self._shared,
+                    *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
+                )
+                jobs.append(Job(run.name, arguments, (run,), run.folder / "output.log"))
         return jobs
 
     def vectorized_jobs(self, games_per_job: int) -> list[Job]:
         """Returns processes of `log_dqn.train_vectorized`.
 
-        Args:
-            games_per_job: number of games that a process trains, with all seeds and settings of
-                an agent.
+        Each trains some games, with all seeds and settings of an agent.
         """
         jobs = []
         for start in range(0, len(self.games), games_per_job):
@@ -154,13 +150,9 @@ class Plan:
 
 
 def progress(folder: pathlib.Path) -> Progress:
-    """Reads how far a run has come from its newest readable log.
+    """Reads how far a run has come from its newest readable log; its folder need not exist.
 
-    Args:
-        folder: folder of the run; it need not exist.
-
-    Returns:
-        The progress; iterations count from the first up to the first gap.
+    Iterations count from the first up to the first gap.
     """
     try:
         logs = layout.logs(folder)

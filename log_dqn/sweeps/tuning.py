@@ -25,13 +25,8 @@ class _ToBoard(tune.Callback):
         job = trial.config["job"]
         if result["training_iteration"] == 1:
             self._board.started(job, result["hostname"], result["progress"])
-        self._board.reported(
-            job,
-            result["progress"],
-            result["fraction"],
-            result["steps_per_second"],
-            result["death"],
-        )
+        names = ("progress", "fraction", "steps_per_second", "death")
+        self._board.reported(job, *(result[name] for name in names))
         if result["done"]:
             self._board.ended(job, result["failure"])
 

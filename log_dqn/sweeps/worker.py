@@ -46,16 +46,9 @@ class Worker(tune.Trainable):
     """
 
     def setup(self, config: dict[str, Any], jobs: Sequence[plan.Job] = (), gpus: float = 0) -> None:
-        """Takes the first job.
-
-        Args:
-            config: `job`, an index into jobs.
-            jobs: all jobs.
-            gpus: GPUs that the job has.
-        """
+        """Takes the first job: `config` has `job`, an index into the jobs; each has some GPUs."""
         self._jobs = jobs
         self._gpus = gpus
-        self._process: subprocess.Popen | None = None
         self._take(jobs[config["job"]])
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -66,7 +59,7 @@ class Worker(tune.Trainable):
 
     def _take(self, job: plan.Job) -> None:
         # Started with the first step: Tune may set two workers up for a job, and use one.
-        self._process = None
+        self._process: subprocess.Popen | None = None
         self._job = job
         self._death: str | None = None
         self._numbers = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
@@ -103,16 +96,13 @@ class Worker(tune.Trainable):
                 self._process = self._start()
             except OSError as error:
                 return self._state(f"can't be started: {error}", done=True)
-            status = None
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_PERIOD)
-            status = self._process.returncode
+        status = self._process.returncode
         self._read_logs()
-        lines = self._lines()
-        failure = None if status is None else self._failure(status, lines)
-        done = status is not None and self._death is None
-        return self._state(failure, done)
+        failure = None if status is None else self._failure(status)
+        return self._state(failure, done=status is not None and self._death is None)
 
     def _state(self, failure: str | None, done: bool) -> dict[str, Any]:
         return {
@@ -123,8 +113,8 @@ class Worker(tune.Trainable):
             "done": done,
         }
 
-    def _failure(self, status: int, lines: list[str]) -> str | None:
-        last = lines[-1] if lines else "no output"
+    def _failure(self, status: int) -> str | None:
+        last = self._last_line()
         if status == 0:
             missing = [run.name for run in self._job.runs if not plan.is_complete(run)]
             return f"ended without the iterations of {', '.join(missing)}" if missing else None
@@ -150,24 +140,23 @@ class Worker(tune.Trainable):
                 self._logs_seen[run.folder] = version
                 self._progress[index] = plan.progress(run.folder)
 
-    def _lines(self) -> list[str]:
-        """Returns the last lines that the process printed."""
+    def _last_line(self) -> str:
+        """Returns the last line that the process printed."""
         with open(self._job.output, "rb") as output:
             end = output.seek(0, os.SEEK_END)
             output.seek(max(self._printed, end - 20_000))
-            text = output.read().decode(errors="replace")
-        return [line.strip() for line in text.splitlines() if line.strip()]
+            lines = output.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else "no output"
 
     def cleanup(self) -> None:
         """Stops the process, which can go on later."""
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOPPING)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
 
 
 def _wait_until_free(folder: pathlib.Path) -> None:
