@@ -50,6 +50,7 @@ PROGRAMS = {
     "-m log_dqn.sweep": lambda: sweep.main,
     "scripts/benchmark.py": lambda: script("benchmark.py"),
     "scripts/compare.py": lambda: script("compare.py"),
+    "scripts/discount_study.py": lambda: script("discount_study.py"),
     "scripts/linear_figures.py": lambda: script("linear_figures.py"),
     "scripts/play.py": lambda: script("play.py"),
 }

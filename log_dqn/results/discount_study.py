@@ -1,0 +1,241 @@
+"""The study of discount factors on small games: scores, intervals, tables and figures.
+
+A table has a row for each run: `stage,agent,gamma,game,seed,setting,score`. A score is the mean
+training return of the last tenth of the iterations. Over games, scores are normalised by the best
+mean that any agent has at any discount factor on that game, so that 1 is the best known.
+"""
+
+import pathlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from log_dqn.results import runs, scores, statistics
+from log_dqn.results.statistics import Interval
+
+RUN = ["stage", "agent", "gamma", "game", "seed"]
+"""The columns that name a run."""
+
+COLOURS = {"log_dqn": "#D55E00", "dqn": "#000000"}
+MARKERS = {"log_dqn": "o", "dqn": "s"}
+NAMES = {"log_dqn": "LogDQN", "dqn": "DQN"}
+
+_OVER_GAMES = "over games"
+
+
+def collect(
+    results_dir: pathlib.Path, stage: str, num_iterations: int, notify: runs.Notify
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Reads the finished runs of a stage.
+
+    Args:
+        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`.
+        stage: name of the stage.
+        num_iterations: iterations of a finished run.
+        notify: is told of what can't be read or isn't finished.
+
+    Returns:
+        The scores, and the curves with a row for each iteration: `iteration,mean_return`.
+
+    Raises:
+        ValueError: if there are no finished runs.
+    """
+    rows, points = [], []
+    for curve in runs.read_runs(results_dir, "train", notify):
+        if len(curve.returns) < num_iterations or curve.gamma is None:
+            notify(f"{curve.agent} {curve.game} {curve.seed}: not finished; left out")
+            continue
+        agent, _, setting = curve.agent.partition("/")
+        name = dict(zip(RUN, (stage, agent, curve.gamma, curve.game, int(curve.seed)), strict=True))
+        rows.append({**name, "setting": setting, "score": scores.final_score(curve.returns)})
+        points += [
+            {**name, "iteration": iteration, "mean_return": value}
+            for iteration, value in enumerate(curve.returns)
+        ]
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no finished runs")
+    order = ["stage", "game", "agent", "gamma", "seed"]
+    return (
+        pd.DataFrame(rows).sort_values(order, ignore_index=True),
+        pd.DataFrame(points).sort_values([*order, "iteration"], ignore_index=True),
+    )
+
+
+def best_means(table: pd.DataFrame) -> pd.Series:
+    """Returns each game's best mean score of any agent at any discount factor."""
+    return table.groupby(["game", "agent", "gamma"])["score"].mean().groupby("game").max()
+
+
+def array_of(
+    table: pd.DataFrame, agent: str, gammas: Sequence[float], games: Sequence[str]
+) -> np.ndarray:
+    """Arranges an agent's normalised scores, shape [num_seeds, num_games, num_gammas]."""
+    normalised = table.assign(score=table["score"] / table["game"].map(best_means(table)))
+    of_agent = normalised[normalised["agent"] == agent]
+    cells = of_agent.set_index(["seed", "game", "gamma"])["score"]
+    seeds = sorted(of_agent["seed"].unique())
+    index = pd.MultiIndex.from_product([seeds, games, gammas])
+    return cells.reindex(index).to_numpy().reshape(len(seeds), len(games), len(gammas))
+
+
+def _iqm(values: np.ndarray) -> np.ndarray:
+    return statistics.aggregates(values)[2:3]
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    return statistics.aggregates(values)[:1]
+
+
+def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
+    """Returns the statistics of each agent at each discount factor, with 95% intervals.
+
+    Args:
+        table: scores of one stage.
+        repetitions: bootstrap samples.
+
+    Returns:
+        Columns `agent,gamma,game,statistic,value,low,high`: the mean on each game in points per
+        episode, and mean and IQM of normalised scores over games.
+    """
+    games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
+    best = best_means(table)
+    rows = []
+
+    def add(agent: str, gamma: float, game: str, name: str, found: Interval, unit: float) -> None:
+        values = (float(part[0]) * unit for part in found)
+        rows.append((agent, gamma, game, name, *values))
+
+    for agent in _agents(table):
+        scored = array_of(table, agent, gammas, games)
+        for index, gamma in enumerate(gammas):
+            at_gamma = scored[..., index]
+            for column, game in enumerate(games):
+                found = statistics.interval(
+                    _mean, at_gamma[:, column : column + 1], repetitions=repetitions
+                )
+                add(agent, gamma, game, "mean", found, best[game])
+            for name, statistic in (("mean", _mean), ("iqm", _iqm)):
+                found = statistics.interval(statistic, at_gamma, repetitions=repetitions)
+                add(agent, gamma, _OVER_GAMES, name, found, 1.0)
+    columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
+    """Tests the paper's two claims, each with a 95% interval.
+
+    That low discount factors become usable: LogDQN's mean normalised score less DQN's at the same
+    discount factor. That the best becomes better: the same, each at its best discount factor,
+    which is chosen again in each bootstrap sample.
+
+    Args:
+        table: scores of one stage, of LogDQN and DQN.
+        repetitions: bootstrap samples.
+
+    Returns:
+        Columns `claim,value,low,high`.
+    """
+    games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
+    log_dqn, dqn = (array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn"))
+
+    def difference(choose: Callable[[np.ndarray], np.ndarray]) -> Interval:
+        def statistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return np.atleast_1d(choose(x.mean(axis=(0, 1))) - choose(y.mean(axis=(0, 1))))
+
+        return statistics.interval(statistic, log_dqn, dqn, repetitions=repetitions)
+
+    rows = []
+    for index, gamma in enumerate(gammas):
+        found = difference(lambda means, index=index: means[index])  # type: ignore[misc]
+        rows.append((f"at gamma {gamma:g}", *(float(part[0]) for part in found)))
+    found = difference(np.max)
+    rows.append(("each at its best gamma", *(float(part[0]) for part in found)))
+    return pd.DataFrame(rows, columns=["claim", "value", "low", "high"])
+
+
+def _agents(table: pd.DataFrame) -> list[str]:
+    return [agent for agent in NAMES if agent in set(table["agent"])]
+
+
+def _short(game: str) -> str:
+    return game.rpartition("/")[2]
+
+
+def draw_gammas(rows: pd.DataFrame) -> Figure:
+    """Draws returns against the discount factor, a panel for each game and one over games.
+
+    Args:
+        rows: what `by_gamma` returns.
+    """
+    wanted = rows[(rows["game"] != _OVER_GAMES) | (rows["statistic"] == "iqm")]
+    panels = [*sorted(set(wanted["game"]) - {_OVER_GAMES}), _OVER_GAMES]
+    gammas = sorted(wanted["gamma"].unique())
+    figure = Figure(figsize=(9.6, 3.0 * -(-len(panels) // 3)), layout="constrained")
+    axes = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).ravel()
+    for panel, game in zip(axes, panels, strict=False):
+        for agent in _agents(wanted):
+            of_agent = wanted[(wanted["agent"] == agent) & (wanted["game"] == game)]
+            of_agent = of_agent.sort_values("gamma")
+            at = [gammas.index(gamma) for gamma in of_agent["gamma"]]
+            panel.plot(
+                at, of_agent["value"], marker=MARKERS[agent], color=COLOURS[agent],
+                label=NAMES[agent],
+            )  # fmt: skip
+            panel.fill_between(
+                at, of_agent["low"], of_agent["high"], color=COLOURS[agent], alpha=0.2, linewidth=0
+            )
+        over_games = game == _OVER_GAMES
+        panel.set_title("IQM of normalised scores" if over_games else _short(game), fontsize=10)
+        panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
+        panel.set_ylim(bottom=0)
+        panel.grid(True, axis="y", color="0.9")
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+    for panel in axes[len(panels) :]:
+        panel.set_visible(False)
+    axes[0].legend(frameon=False)
+    figure.supxlabel("discount factor")
+    figure.supylabel("mean training return, last 10% of steps")
+    return figure
+
+
+def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
+    """Draws learning curves, a row for each game and a column for each discount factor.
+
+    Args:
+        curves: what `collect` returns, of one stage.
+        steps_per_iteration: agent steps.
+    """
+    games, gammas = sorted(curves["game"].unique()), sorted(curves["gamma"].unique())
+    figure = Figure(figsize=(2.1 * len(gammas) + 0.6, 1.7 * len(games)), layout="constrained")
+    grid = figure.subplots(len(games), len(gammas), squeeze=False, sharex=True, sharey="row")
+    for row, game in zip(grid, games, strict=True):
+        for axes, gamma in zip(row, gammas, strict=True):
+            of_panel = curves[(curves["game"] == game) & (curves["gamma"] == gamma)]
+            for agent, of_agent in of_panel.groupby("agent"):
+                wide = of_agent.pivot(index="iteration", columns="seed", values="mean_return")
+                millions = (wide.index.to_numpy() + 1) * steps_per_iteration / 1e6
+                axes.plot(millions, wide, color=COLOURS[agent], alpha=0.25, linewidth=0.7)
+                axes.plot(millions, wide.mean(axis=1), color=COLOURS[agent], label=NAMES[agent])
+            axes.grid(True, color="0.9")
+            axes.spines[["top", "right"]].set_visible(False)
+            if row is grid[0]:
+                axes.set_title(f"gamma {gamma:g}", fontsize=10)
+        row[0].set_ylabel(_short(game))
+    grid[0, 0].legend(frameon=False, fontsize=8)
+    figure.supxlabel("agent steps (millions)")
+    return figure
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    """Returns a table of values with intervals as Markdown."""
+    shown = table.assign(
+        value=[
+            f"{value:.3g} ({low:.3g} to {high:.3g})"
+            for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
+        ]
+    ).drop(columns=["low", "high"])
+    lines = [shown.columns, ["---"] * len(shown.columns), *shown.itertuples(index=False)]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"

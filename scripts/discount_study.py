@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The study of discount factors on MinAtar: trains its stages, collects scores, draws the figures.
+
+    python scripts/discount_study.py train main --results_dir=results/minatar
+    python scripts/discount_study.py collect main --results_dir=results/minatar
+    python scripts/discount_study.py report
+
+A stage is a few commands of `log_dqn.train_vectorized`, which this program prints as it starts
+them. What is complete is skipped, and what was stopped is resumed.
+"""
+
+import argparse
+import pathlib
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pandas as pd
+
+from log_dqn import compat
+from log_dqn.program import shell
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data"
+FIGURES = DATA.parent / "figures"
+ITERATIONS, STEPS = 20, 50_000
+
+GAMMAS = "0.5,0.8,0.9,0.96,0.99"
+THREE = "MinAtar/Freeway,MinAtar/Breakout,MinAtar/Asterix"
+
+
+def _agent(name: str, games: str, *rest: str, gammas: str = GAMMAS, seeds: str = "5") -> list[str]:
+    prefix = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[name]
+    scan = [f"--scan={prefix}.gamma={gammas}"] if gammas else []
+    settings = [part.replace("AGENT", prefix) for part in rest]
+    return [f"--agent={name}", f"--games={games}", f"--seeds={seeds}", *scan, *settings]
+
+
+def _bound(*bindings: str) -> list[str]:
+    return [f"--gin_bindings={binding}" for binding in bindings]
+
+
+_TUNING = [*_bound("VectorizedRunner.num_iterations=8")]
+STAGES = {
+    # Seeds that are not reported, 400,000 steps.
+    "tuning": [
+        _agent(
+            "log_dqn", THREE, *_TUNING, "--scan=AGENT.beta_log=0.00025,0.001,0.0025",
+            "--scan=AGENT.beta_reg=0.1,1.0", "--scan=AGENT.c=0.5,2.0", gammas="0.8,0.99",
+            seeds="6-6",
+        ),
+        _agent(
+            "dqn", THREE, *_TUNING,
+            "--scan=AGENT.learning_rate=0.00003,0.00006,0.0001,0.00015,0.00025,0.0004,0.0006,0.001,"
+            "0.0015,0.0025,0.004,0.006",
+            gammas="0.8,0.99", seeds="6-6",
+        ),
+    ],
+    "main": [_agent("log_dqn", "minatar5"), _agent("dqn", "minatar5")],
+    # The paper's settings, and the Atari baseline's optimizer.
+    "controls": [
+        _agent(
+            "log_dqn", THREE,
+            *_bound(
+                "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1",
+                "AGENT.c=0.5",
+            ),
+        ),
+        _agent(
+            "dqn", THREE, *_bound("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
+        ),
+    ],
+    # DQN with the settings of MinAtar's authors.
+    "calibration": [
+        _agent(
+            "dqn", "MinAtar/Breakout,MinAtar/Freeway",
+            *_bound(
+                "AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025", "AGENT.gamma=0.99",
+                "AGENT.update_period=1", "AGENT.min_replay_history=5000",
+                "AGENT.epsilon_train=0.1", "AGENT.epsilon_decay_period=100000",
+                "VectorizedRunner.network='minatar'", "rmsprop_tf.epsilon=0.01",
+            ),
+            gammas="", seeds="15",
+        )
+    ],
+    "signs": [
+        _agent("log_dqn", "bsuite/Catch"),
+        _agent("dqn", "bsuite/Catch"),
+    ],
+}  # fmt: skip
+"""Arguments of the commands of each stage."""
+
+
+def train(stage: str, results_dir: pathlib.Path) -> int:
+    """Runs a stage's commands one after the other; returns the first exit status that is not 0."""
+    for arguments in STAGES[stage]:
+        command = ["-m", "log_dqn.train_vectorized", *arguments]
+        command.append(f"--results_dir={results_dir / stage}")
+        print(shlex.join(["python", *command]), flush=True)
+        status = subprocess.run([sys.executable, *command], check=False).returncode
+        if status:
+            return status
+    return 0
+
+
+def collect(stage: str, results_dir: pathlib.Path) -> int:
+    """Writes the scores and the curves of a stage's finished runs into `docs/data`."""
+    from log_dqn.results import discount_study
+
+    def notify(line: str) -> None:
+        print(f"discount_study: {line}", file=sys.stderr)
+
+    iterations = 8 if stage == "tuning" else ITERATIONS
+    tables = discount_study.collect(results_dir / stage, stage, iterations, notify)
+    DATA.mkdir(parents=True, exist_ok=True)
+    for name, table in zip(("scores", "curves"), tables, strict=True):
+        path = DATA / f"minatar_{name}.csv"
+        if path.exists():
+            before = pd.read_csv(path)
+            table = pd.concat([before[before["stage"] != stage], table])
+        table.to_csv(path, index=False, float_format="%.6g")
+        print(path)
+    return 0
+
+
+def report(out: pathlib.Path) -> int:
+    """Draws the figures of the main stage from `docs/data`, and prints its tables."""
+    from log_dqn.results import discount_study
+
+    scores = pd.read_csv(DATA / "minatar_scores.csv")
+    curves = pd.read_csv(DATA / "minatar_curves.csv")
+    scores, curves = (table[table["stage"] == "main"] for table in (scores, curves))
+    by_gamma = discount_study.by_gamma(scores)
+    figures = {
+        "minatar_gammas": discount_study.draw_gammas(by_gamma),
+        "minatar_curves": discount_study.draw_curves(curves, STEPS),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        figure.savefig(out / f"{name}.png", dpi=110)
+        print(out / f"{name}.png")
+    print(discount_study.as_markdown(by_gamma))
+    print(discount_study.as_markdown(discount_study.claims(scores)))
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the program.
+
+    Args:
+        argv: arguments without the program's name; None for the process's.
+
+    Returns:
+        The exit status.
+    """
+    parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("train", "collect"):
+        command = commands.add_parser(name)
+        command.add_argument("stage", choices=STAGES)
+        command.add_argument("--results_dir", type=pathlib.Path, required=True)
+    commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
+    args = parser.parse_args(argv)
+    try:
+        if args.command == "report":
+            return report(args.out)
+        return (train if args.command == "train" else collect)(args.stage, args.results_dir)
+    except (OSError, ValueError) as error:
+        shell.print_error("discount_study", error)
+        return 2
+
+
+if __name__ == "__main__":
+    compat.apply()
+    sys.exit(main())

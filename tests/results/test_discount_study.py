@@ -1,0 +1,130 @@
+"""The study of discount factors, on tables worked by hand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from log_dqn.results import discount_study
+from tests.results import synthetic
+
+GAMMAS = (0.5, 0.9)
+
+
+def table(values):
+    """Rows from {(agent, gamma, game): scores by seed}."""
+    return pd.DataFrame(
+        [
+            {
+                "stage": "main",
+                "agent": agent,
+                "gamma": gamma,
+                "game": game,
+                "seed": seed,
+                "score": x,
+            }
+            for (agent, gamma, game), scores in values.items()
+            for seed, x in enumerate(scores, 1)
+        ]
+    )
+
+
+# Best means: 10 on MinAtar/A (LogDQN, 0.9), 4 on MinAtar/B (DQN, 0.9).
+SCORES = table(
+    {
+        ("log_dqn", 0.5, "MinAtar/A"): [7.0, 9.0],
+        ("log_dqn", 0.9, "MinAtar/A"): [10.0, 10.0],
+        ("dqn", 0.5, "MinAtar/A"): [2.0, 2.0],
+        ("dqn", 0.9, "MinAtar/A"): [6.0, 6.0],
+        ("log_dqn", 0.5, "MinAtar/B"): [2.0, 2.0],
+        ("log_dqn", 0.9, "MinAtar/B"): [3.0, 3.0],
+        ("dqn", 0.5, "MinAtar/B"): [1.0, 1.0],
+        ("dqn", 0.9, "MinAtar/B"): [4.0, 4.0],
+    }
+)
+
+
+def cell(rows, **wanted):
+    for name, value in wanted.items():
+        rows = rows[rows[name] == value]
+    (row,) = rows.itertuples()
+    return row
+
+
+def test_scores_are_normalised_by_the_best_mean_on_their_game():
+    assert discount_study.best_means(SCORES).to_dict() == {"MinAtar/A": 10.0, "MinAtar/B": 4.0}
+    array = discount_study.array_of(SCORES, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
+    np.testing.assert_allclose(array, [[[0.7, 1.0], [0.5, 0.75]], [[0.9, 1.0], [0.5, 0.75]]])
+
+
+def test_statistics_by_discount_factor():
+    rows = discount_study.by_gamma(SCORES, repetitions=200)
+    on_game = cell(rows, agent="log_dqn", gamma=0.5, game="MinAtar/A")
+    # The mean of 7 and 9; resampled, both may be either.
+    assert (on_game.value, on_game.low, on_game.high) == pytest.approx((8.0, 7.0, 9.0))
+    over = {"agent": "log_dqn", "gamma": 0.5, "game": "over games"}
+    # (0.8 + 0.5) / 2; the middle two of 0.5, 0.5, 0.7, 0.9.
+    assert cell(rows, **over, statistic="mean").value == pytest.approx(0.65)
+    assert cell(rows, **over, statistic="iqm").value == pytest.approx(0.6)
+    assert len(rows) == 2 * 2 * (2 + 2)
+
+
+def test_the_two_claims():
+    rows = discount_study.claims(SCORES, repetitions=200)
+    # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
+    at_low = cell(rows, claim="at gamma 0.5")
+    assert at_low.value == pytest.approx(0.65 - 0.225)
+    assert (at_low.low, at_low.high) == pytest.approx((0.6 - 0.225, 0.7 - 0.225))
+    assert cell(rows, claim="at gamma 0.9").value == pytest.approx(0.875 - 0.8)
+    assert cell(rows, claim="each at its best gamma").value == pytest.approx(0.875 - 0.8)
+
+
+def test_figures_show_what_the_tables_hold():
+    figure = discount_study.draw_gammas(discount_study.by_gamma(SCORES, repetitions=50))
+    first, second, over = (axes for axes in figure.axes if axes.get_visible())
+    assert [axes.get_title() for axes in (first, second)] == ["A", "B"]
+    assert "IQM" in over.get_title()
+    log_dqn, dqn = first.lines
+    np.testing.assert_allclose(log_dqn.get_ydata(), [8.0, 10.0])
+    np.testing.assert_allclose(dqn.get_ydata(), [2.0, 6.0])
+    curves = pd.concat(
+        [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
+    )
+    figure = discount_study.draw_curves(curves, steps_per_iteration=500_000)
+    assert len(figure.axes) == 4
+    mean = next(line for line in figure.axes[0].lines if line.get_label() == "LogDQN")
+    np.testing.assert_allclose(mean.get_xdata(), [0.5, 1.0])
+    np.testing.assert_allclose(mean.get_ydata(), [8.0, 16.0])
+
+
+def test_runs_are_collected_from_their_folders(tmp_path):
+    returns = [float(i) for i in range(20)]
+    for setting, game, values in (
+        ("gamma=0.5", "MinAtar-Breakout", returns),
+        ("gamma=0.9", "MinAtar-Breakout", returns[:7]),
+    ):
+        folder = tmp_path / "log_dqn" / setting / game / "3"
+        synthetic.write_log(folder, values)
+        config = {"VectorizedLogDQNAgent.gamma": float(setting.partition("=")[2])}
+        (folder / "config.json").write_text(json.dumps(config))
+    notes = []
+    scores, curves = discount_study.collect(tmp_path, "main", 20, notes.append)
+    (row,) = scores.itertuples()
+    assert (row.stage, row.agent, row.gamma, row.game, row.seed, row.setting, row.score) == (
+        "main", "log_dqn", 0.5, "MinAtar/Breakout", 3, "gamma=0.5", 18.5,
+    )  # fmt: skip
+    assert curves["mean_return"].tolist() == returns
+    assert curves["iteration"].tolist() == list(range(20))
+    assert notes == ["log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out"]
+    with pytest.raises(ValueError, match="no finished runs"):
+        discount_study.collect(tmp_path, "main", 99, notes.append)
+
+
+def test_a_table_as_markdown():
+    rows = pd.DataFrame(
+        [("at gamma 0.5", 0.4251, 0.3, 0.5)], columns=["claim", "value", "low", "high"]
+    )
+    assert discount_study.as_markdown(rows) == (
+        "| claim | value |\n| --- | --- |\n| at gamma 0.5 | 0.425 (0.3 to 0.5) |\n"
+    )
