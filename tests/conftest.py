@@ -1,3 +1,7 @@
+import log_dqn  # noqa: F401  First, as for a user: it decides what TensorFlow writes, else JAX does.
+
+# isort: split
+
 import os
 import random
 import shutil
@@ -8,7 +12,6 @@ import jax
 import numpy as np
 import pytest
 
-import log_dqn  # noqa: F401  (makes Dopamine importable)
 from log_dqn import compat
 from log_dqn.program import progress
 from tests import programs
