@@ -84,11 +84,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     with compat.quiet():
         import jax
 
-        # Else a CPU computes the programs of several threads one after the other.
-        jax.config.update("jax_cpu_enable_async_dispatch", not small)
-        jax.devices()
-    from log_dqn.vectorized import start
+        from log_dqn.vectorized import device_job, start
 
+        if small:
+            device_job.keep_to_cores()
+        jax.devices()
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
     protocol = settings[0].protocol

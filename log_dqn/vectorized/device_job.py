@@ -154,6 +154,16 @@ class Pool:
                 self.failures += job.failures.values()
 
 
+def keep_to_cores() -> None:
+    """Makes a CPU compute each thread's programs on one core; to be called before it is used.
+
+    Otherwise XLA divides each small operation between all cores, which takes a run of MinAtar a
+    third of its speed, and computes the programs of several threads one after the other.
+    """
+    os.environ["NPROC"] = "1"  # The threads of XLA's CPU client.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+
 def num_workers() -> int:
     """Returns how many jobs run at a time: one a core of a CPU, one on another device."""
     return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1

@@ -12,7 +12,16 @@ import numpy as np
 
 from benchmarks import measuring
 from log_dqn.program import gin_files
-from log_dqn.vectorized import agents, device_loop, jax_games, learner, networks, schedule, timeline
+from log_dqn.vectorized import (
+    agents,
+    device_job,
+    device_loop,
+    jax_games,
+    learner,
+    networks,
+    schedule,
+    timeline,
+)
 
 _STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
@@ -110,7 +119,7 @@ def run(game: str, rounds: int) -> None:
         game: one of MinAtar's.
         rounds: blocks of each.
     """
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # As in `log_dqn.train_vectorized`.
+    device_job.keep_to_cores()
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
     runs = {agent: Run(game, agent, 1) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
