@@ -40,35 +40,42 @@ def _bound(*bindings: str) -> list[str]:
     return [f"--gin_bindings={binding}" for binding in bindings]
 
 
-_TUNING = [*_bound("VectorizedRunner.num_iterations=8")]
+_PAPERS = _bound(
+    "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1", "AGENT.c=0.5"
+)
+_SHORT = _bound("VectorizedRunner.num_iterations=8")
 STAGES = {
     # Seeds that are not reported, 400,000 steps.
     "tuning": [
         _agent(
-            "log_dqn", THREE, *_TUNING, "--scan=AGENT.beta_log=0.00025,0.001,0.0025",
-            "--scan=AGENT.beta_reg=0.1,1.0", "--scan=AGENT.c=0.5,2.0", gammas="0.8,0.99",
-            seeds="6-6",
+            "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
+            "--scan=AGENT.beta_reg=0.1,1.0", "--scan=AGENT.c=0.5", gammas="0.8,0.99", seeds="6-6",
         ),
         _agent(
-            "dqn", THREE, *_TUNING,
-            "--scan=AGENT.learning_rate=0.00003,0.00006,0.0001,0.00015,0.00025,0.0004,0.0006,0.001,"
-            "0.0015,0.0025,0.004,0.006",
+            "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
+            "--scan=AGENT.beta_reg=1.0", "--scan=AGENT.c=2.0", gammas="0.8,0.99", seeds="6-6",
+        ),
+        _agent(
+            "dqn", THREE, *_SHORT,
+            "--scan=AGENT.learning_rate=0.00006,0.00012,0.00025,0.0005,0.001,0.002",
             gammas="0.8,0.99", seeds="6-6",
         ),
     ],
     "main": [_agent("log_dqn", "minatar5"), _agent("dqn", "minatar5")],
     # The paper's settings, and the Atari baseline's optimizer.
     "controls": [
-        _agent(
-            "log_dqn", THREE,
-            *_bound(
-                "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1",
-                "AGENT.c=0.5",
-            ),
-        ),
+        _agent("log_dqn", THREE, *_PAPERS),
         _agent(
             "dqn", THREE, *_bound("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
         ),
+    ],
+    # Is the epsilon of RMSProp what stops LogDQN at high discount factors? 400,000 steps.
+    "epsilon": [
+        _agent(
+            "log_dqn", "MinAtar/Freeway,MinAtar/Asterix", *_PAPERS, *_SHORT,
+            f"--scan=rmsprop_tf.epsilon={epsilon}", gammas="0.96,0.99", seeds="1",
+        )
+        for epsilon in ("1e-05", "1e-07", "1e-09", "1e-11")
     ],
     # DQN with the settings of MinAtar's authors.
     "calibration": [
@@ -110,7 +117,7 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
     def notify(line: str) -> None:
         print(f"discount_study: {line}", file=sys.stderr)
 
-    iterations = 8 if stage == "tuning" else ITERATIONS
+    iterations = 8 if stage in ("tuning", "epsilon") else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, notify)
     DATA.mkdir(parents=True, exist_ok=True)
     for name, table in zip(("scores", "curves"), tables, strict=True):
