@@ -234,13 +234,13 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
 
 
 def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
-    jobs = []
+    trainers = []
 
-    class Job:
+    class Trainer:
         failures = ()
 
         def __init__(self, *args):
-            jobs.append(args)
+            trainers.append(args)
 
         def train(self):
             pass
@@ -248,9 +248,9 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
         def stop(self, number):
             pass
 
-    monkeypatch.setattr(training, "HostJob", Job)
+    monkeypatch.setattr(training, "HostTrainer", Trainer)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
-    ((plan, problem, _, on_host, runs_per_call),) = jobs
+    ((plan, problem, _, on_host, runs_per_call),) = trainers
     job_runs, protocol, found, checkpoint_replay = plan
     assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
     assert {run.agent.min_replay_history for run in job_runs} == {20}

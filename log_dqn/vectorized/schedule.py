@@ -1,4 +1,4 @@
-"""The runs of a job: iterations, phases, episodes, and what is due at a step."""
+"""The runs of a trainer: iterations, phases, episodes, and what is due at a step."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ class Iteration:
 
 
 class Schedule:
-    """The runs of a job.
+    """The runs of a trainer.
 
     Attributes:
         rules: the numbers that decide what happens when; those of agents have shape [num_runs].
@@ -115,7 +115,7 @@ class Schedule:
         return bool((self.place.phase == Phase.FINISHED).all())
 
     def stop(self, run: int) -> None:
-        """Takes a run out of the job."""
+        """Takes a run out."""
         self.place.phase[run] = Phase.FINISHED
 
     # A step, in this order.
@@ -146,7 +146,7 @@ class Schedule:
         return self.place.over
 
     def start(self, step: int) -> np.ndarray:
-        """Starts the iterations that are due at this step, counted from the start of the job.
+        """Starts the iterations that are due at this step, counted from the start of the program.
 
         Returns:
             The runs whose iteration starts, and whose environments are to be reset; bools.

@@ -1,4 +1,4 @@
-"""The loop of a job: many runs, a step of all at a time."""
+"""The loop of many runs that learn together, a step of all at a time."""
 
 import signal
 import sys
@@ -33,7 +33,7 @@ def runs_per_call() -> int | None:
 
 
 class Plan(NamedTuple):
-    """What a job trains.
+    """What a trainer trains.
 
     Attributes:
         runs: the runs; their agents are alike in `Agent.shared`.
@@ -56,7 +56,7 @@ class _Update(NamedTuple):
     statistics: dict[str, jax.Array]
 
 
-class Job:
+class Trainer:
     """Some runs that learn together: their checkpoints, logs, events and progress.
 
     A subclass says what a step is, and which progress it shows.
@@ -230,7 +230,7 @@ class Job:
         )
 
 
-class HostJob(Job):
+class HostTrainer(Trainer):
     """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
 
     def __init__(
@@ -242,8 +242,8 @@ class HostJob(Job):
             plan: what it trains.
             problem: what the runs learn from.
             environments: one for each run.
-            *args: `Job`'s further arguments.
-            **kwargs: `Job`'s further arguments.
+            *args: `Trainer`'s further arguments.
+            **kwargs: `Trainer`'s further arguments.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
@@ -259,7 +259,7 @@ class HostJob(Job):
         )
 
     def train(self) -> None:
-        """See `Job`."""
+        """See `Trainer`."""
         with self._progress:
             super().train()
 
@@ -343,7 +343,7 @@ class HostJob(Job):
 
 
 def stopped_by(signal_number: int) -> RunStopped:
-    """Returns what a job that a signal has stopped raises."""
+    """Returns what a trainer that a signal has stopped raises."""
     return RunStopped(
         f"stopped by {signal.Signals(signal_number).name}; the same command goes on from the start "
         "of each run's iteration",
