@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import gin
 
 from log_dqn import games
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import layout, lock
 from log_dqn.single import agents, runner
@@ -74,7 +74,7 @@ def configure(
             isn't gin, or game or agent contradict the files.
     """
     if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+        check_one_of("agent", agent, agents.AGENTS)
     if game is not None:
         games.check_game(game)
     files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))

@@ -7,7 +7,7 @@ from typing import Any
 import gin
 import numpy as np
 
-from log_dqn.checks import check, check_count
+from log_dqn.checks import check_count, check_one_of
 from log_dqn.vectorized import agents, networks, timeline
 from log_dqn.vectorized.timeline import Phase
 
@@ -44,8 +44,7 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name, known in (("agent", agents.AGENTS), ("network", networks.NETWORKS)):
-            value = getattr(self, name)
-            check(name, value, value in known, f"one of {', '.join(known)}")
+            check_one_of(name, getattr(self, name), known)
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):
                 least = 0 if field.name == "evaluation_steps" else 1

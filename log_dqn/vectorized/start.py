@@ -12,7 +12,7 @@ import gin
 import jax
 
 from log_dqn import games, scan
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress
@@ -67,7 +67,7 @@ def configure(
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
     if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+        check_one_of("agent", agent, agents.AGENTS)
     default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
     files.read(gin_files, gin_bindings, default)
     if capacity is not None:

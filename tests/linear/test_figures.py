@@ -88,7 +88,7 @@ def test_program(tmp_path):
             "k is 200; at gamma 0.01 it must be above 0 and at most 150",
         ),
         (["--only", "kappa"], "unknown figure kappa; the figures are metric_gap, chain_regular"),
-        (["--runs", "0"], "runs is 0; it must be 1 or more"),
+        (["--runs", "0"], "runs is 0; it must be a whole number, at least 1"),
         (["--runs", "two"], "argument --runs: invalid int value: 'two'"),
     ],
 )
