@@ -183,8 +183,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     def train() -> int:
         signals: list[int] = []
         if to_do:
-            with shown:
-                signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
+            try:
+                with shown:
+                    signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
+            except OSError as error:
+                raise RunStopped(f"stopped: {error}; the same command goes on") from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name

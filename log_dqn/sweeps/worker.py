@@ -124,7 +124,10 @@ class Worker(tune.Trainable):
             return last[own_words.end() :] if own_words else last
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         self._death = f"ended {how}" + (f": {last}" if status > 0 else "")
-        with open(self._job.output, "a", encoding="utf-8") as output:
+        with (
+            contextlib.suppress(OSError),  # a full disk, of which the process may have died
+            open(self._job.output, "a", encoding="utf-8") as output,
+        ):
             output.write(f"# {self._death}\n")
         return None
 
