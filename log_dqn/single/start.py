@@ -43,10 +43,10 @@ def _bind_game(game: str) -> None:
         files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
     )
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
-    for parameter, its_kind in _GAME_PARAMETERS.items():
+    for parameter, known_kind in _GAME_PARAMETERS.items():
         if factory.endswith(parameter.split(".")[-2]):
-            allowed = f"one of {its_kind}'s, since the environment is {factory}"
-            check("game", game, kind == its_kind, allowed)
+            allowed = f"one of {known_kind}'s, since the environment is {factory}"
+            check("game", game, kind == known_kind, allowed)
             gin.parse_config(f"{parameter} = {game!r}")
             return
     raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")

@@ -90,7 +90,7 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
         new = Summary(number, statistics)
         return weights, jax.tree.map(lambda new, old: jnp.where(due, new, old), new, summary)
 
-    # (The condition is one number, so that the step is not computed where no run takes it.)
+    # The condition is one number, so that the step is not computed where no run takes it.
     weights, summary = jax.lax.cond(
         learns.any(), learn, lambda *same: same, loop.weights, loop.summary
     )

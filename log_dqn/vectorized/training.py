@@ -268,7 +268,7 @@ class HostTrainer(Trainer):
         schedule = self.schedule
         number = schedule.place.training_steps.copy()
         certain = schedule.certain_updates()
-        # (Updates run on the device while the environments step.)
+        # Updates run on the device while the environments step.
         updates = self._learn(certain, number)
         results = self._environments.receive() if self._step else self._before_the_first_step()
         over = self._record(results)
@@ -277,7 +277,7 @@ class HostTrainer(Trainer):
         updates += self._learn(learns & ~certain, number)
         for group, learner in self._grouped(syncs):
             learner.sync(syncs[group])
-        # (Storing the last results of iterations that are over.)
+        # Storing the last results of iterations that are over.
         acts = (schedule.place.phase != Phase.FINISHED) | over
         actions = self._act(acts, frames, np.clip(results.rewards, -1, 1).astype(np.float32))
         if not schedule.finished:
@@ -285,7 +285,7 @@ class HostTrainer(Trainer):
         self._step += 1
         for index in np.flatnonzero(over).tolist():
             self._end_iteration(index)
-        # (The actions have been waited for, and so the updates are done.)
+        # The actions have been waited for, and so the updates are done.
         self._summarize(updates, number)
         self._show_progress()
 
