@@ -310,7 +310,7 @@ def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys,
 
 def test_sigterm_stops_and_the_command_goes_on(tmp_path):
     args = arguments(
-        tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=400
+        tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=250
     )
     command = [sys.executable, "-m", "log_dqn.train_vectorized", *args]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

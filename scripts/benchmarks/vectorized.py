@@ -103,7 +103,7 @@ def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]
     num_runs = len(trainer._runs)
     rng = np.random.default_rng(0)
     everyone = np.ones(num_runs, bool)
-    # (The trainer has sent actions already.)
+    # The trainer has sent actions already.
     results = trainer._environments.receive()
 
     def step_environments() -> None:
