@@ -65,7 +65,8 @@ def log(folder, number=1):
     return pickle.loads((folder / "logs" / f"log_{number}").read_bytes())
 
 
-def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys):
+def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_LOG_FILE_PERIOD", np.inf)  # However slow the machine is.
     scans = ["--scan=VectorizedLogDQNAgent.gamma=0.9,0.96", "--seeds=2"]
     scans.append("--gin_bindings=VectorizedRunner.training_steps=40")
     assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
