@@ -18,6 +18,7 @@ TEST = [
     *PLAY,
     *SWEEP,
     "pytest>=8,<10",
+    "pytest-xdist>=3.8,<4",
     "hypothesis>=6.100,<7",
     "mpmath>=1.3,<2",
     "selenium>=4.20,<5",

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -43,3 +44,18 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
     is_allowed = is_whole and least <= value and (most is None or value <= most)
     allowed = f", at least {least}" if most is None else f" from {least} to {most}"
     check(name, value, is_allowed, f"a whole number{allowed}")
+
+
+def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Checks that a setting is one of some words.
+
+    Args:
+        name: its name.
+        value: its value.
+        known: the words.
+
+    Raises:
+        ValueError: if it isn't one of them.
+    """
+    words = tuple(known)
+    check(name, value, value in words, f"one of {', '.join(words)}")

@@ -44,14 +44,13 @@ leading axes will do. A pair is (plus head, minus head). `xp` names the array na
 import dataclasses
 import functools
 import math
-import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import mapping
-from log_dqn.checks import as_number, check
+from log_dqn.checks import as_number, check, check_count, check_one_of
 from log_dqn.mapping import Array, LogMapping, Scalar
 
 HEAD_INITS = ("asymmetric", "symmetric")
@@ -219,7 +218,7 @@ def loss(td: Array, loss_type: str, xp: Any = np) -> Array:
     Raises:
         ValueError: if there is no such loss.
     """
-    check("loss_type", loss_type, loss_type in LOSSES, f"one of {', '.join(LOSSES)}")
+    check_one_of("loss_type", loss_type, LOSSES)
     if loss_type == "mse":
         return td * td
     size = xp.abs(td)
@@ -403,8 +402,7 @@ class LogUpdate:
     def __post_init__(self) -> None:
         beta_reg, n = self.beta_reg, self.update_horizon
         check("beta_reg", beta_reg, 0 < as_number(beta_reg) <= 1, "in (0, 1]")
-        is_count = isinstance(n, numbers.Integral) and not isinstance(n, bool) and n >= 1
-        check("update_horizon", n, is_count, "a whole number, at least 1")
+        check_count("update_horizon", n)
         for name in ("q_init_plus", "q_init_minus"):
             q_init = getattr(self, name)
             check(name, q_init, 0 <= as_number(q_init) < math.inf, "0 or a positive number")

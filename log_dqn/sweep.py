@@ -58,12 +58,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         type=_names,
         help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
     )
-    add(
-        "--seeds",
-        type=shell.at_least(1),
-        default=1,
-        help="number of seeds: 1, 2, ... (default: %(default)s)",
-    )
+    add("--seeds", type=shell.at_least(1), default=1, help="number of seeds, from 1 (default: 1)")
     parser.add_scan_option("LogDQNAgent")
     parser.add_gin_options("each agent's own", "LogDQNAgent")
     add(
@@ -101,13 +96,11 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def _checking(
-    request: check.Request, vectorized: bool
-) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
+def _checking(request: check.Request) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
     """Starts the check of all configurations in a process of its own; gives what waits for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=check.answer, args=(theirs, request, vectorized), daemon=True)
+    process = context.Process(target=check.answer, args=(theirs, request), daemon=True)
     process.start()
     theirs.close()
 
@@ -168,8 +161,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     checks.check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     shell.check_writable("results_dir", str(results_dir))
-    request = check.Request(args.agents, args.scan, args.gin_files, args.gin_bindings, chosen[0])
-    checked = stack.enter_context(_checking(request, args.vectorized))
+    options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
+    request = check.Request(*options, chosen[0], args.vectorized)
+    checked = stack.enter_context(_checking(request))
     from log_dqn.sweeps import board, cluster, tuning
 
     cluster.connect(args.ray_address)
@@ -189,8 +183,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     def train() -> int:
         signals: list[int] = []
         if to_do:
-            with shown:
-                signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
+            try:
+                with shown:
+                    signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
+            except OSError as error:
+                raise RunStopped(f"stopped: {error}; the same command goes on") from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name

@@ -84,10 +84,10 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     with compat.quiet():
         import jax
 
-        from log_dqn.vectorized import device_job, start
+        from log_dqn.vectorized import device_trainer, start
 
         if small:
-            device_job.keep_to_cores()
+            device_trainer.keep_to_cores()
         jax.devices()
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
@@ -96,13 +96,13 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     job_runs, found = start.unfinished(planned, protocol.num_iterations)
     if not job_runs:
         return None
-    job = start.create_job(job_runs, protocol, found, args.checkpoint_replay, stack)
+    trainer = start.create_trainer(job_runs, protocol, found, args.checkpoint_replay, stack)
 
     def train() -> int:
-        job.train()
-        return 1 if job.failures else 0
+        trainer.train()
+        return 1 if trainer.failures else 0
 
-    return shell.Training(train, job.stop)
+    return shell.Training(train, trainer.stop)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

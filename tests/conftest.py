@@ -16,11 +16,13 @@ from log_dqn import compat
 from log_dqn.program import progress
 from tests import programs
 
-# What JAX compiles is kept for the whole session: many tests, and the programs that they start,
-# compile the same.
-COMPILED = tempfile.TemporaryDirectory(prefix="log_dqn_compiled_")
+# What JAX compiles is kept for the whole session: many tests, the programs that they start, and
+# pytest's second process compile the same. The process that starts it makes the folder.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    COMPILED = tempfile.TemporaryDirectory(prefix="log_dqn_compiled_")
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = COMPILED.name
 for name, value in {
-    "jax_compilation_cache_dir": COMPILED.name,
+    "jax_compilation_cache_dir": os.environ["JAX_COMPILATION_CACHE_DIR"],
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }.items():
@@ -34,6 +36,12 @@ hypothesis.settings.load_profile("seeded")
 # Hold back TensorFlow's start-up notes, so that pytest's output stays readable.
 with compat.quiet():
     import dopamine.discrete_domains.run_experiment  # noqa: F401
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Two processes for the whole suite; tests that are named run in this one, for debuggers."""
+    is_whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
+    return 2 if is_whole else 0
 
 
 @pytest.fixture(autouse=True)

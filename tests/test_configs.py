@@ -367,7 +367,7 @@ def clean_gin():
 
 def test_every_file_is_covered():
     names = {path.name for path in gin_files.config_dir().glob("*.gin")}
-    # (Those of vectorized training have a test of their own.)
+    # Those of vectorized training have a test of their own.
     assert {name for name in names if not name.startswith("vectorized_")} == set(EXPECTED)
 
 

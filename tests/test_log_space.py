@@ -67,6 +67,22 @@ def batch(settings, seed, size=24, num_actions=4):
     return tq.astype(np.float32), next_tq.astype(np.float32), reward.astype(np.float32), terminal
 
 
+@functools.lru_cache(maxsize=1)
+def at_high_precision(**settings):
+    """The plain form, a batch, and of each transition Q in s', its greedy action, and y_h - tq_h.
+
+    The namespaces take their turns with the same settings.
+    """
+    plain = reference.exact(**settings)
+    transitions = batch(settings, seed=0)
+    expected = []
+    for tq, next_tq, reward, terminal in zip(*transitions, strict=True):
+        y = plain.targets(tq, next_tq[0], next_tq[1], reward, terminal)
+        tds = [float(y[head] - plain.number(tq[head])) for head in (0, 1)]
+        expected.append((*plain.q(next_tq[0], next_tq[1]), tds))
+    return plain, transitions, expected
+
+
 @NAMESPACES
 @pytest.mark.parametrize(
     "clips",
@@ -79,25 +95,21 @@ def batch(settings, seed, size=24, num_actions=4):
 )
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
 def test_float32_update_equals_the_plain_form_at_high_precision(settings, clips, run):
-    tq, next_tq, reward, terminal = batch(settings, seed=0)
+    plain, (tq, next_tq, reward, terminal), expected = at_high_precision(**settings, **clips)
     fn = functools.partial(update, settings={**settings, **clips})
     td_plus, td_minus, best = run(fn, tq, next_tq, reward, terminal)
     assert td_plus.dtype == np.float32
 
-    plain = reference.exact(**settings, **clips)
-    for i in range(len(reward)):
+    for i, (qs, expected_best, expected_tds) in enumerate(expected):
         # Where float32 outputs nearly tie, another greedy action is right if its Q is as good.
-        qs, expected_best = plain.q(next_tq[i, 0], next_tq[i, 1])
         if best[i] != expected_best:
             size = max(plain.value(next_tq[i, h, a], 1 - h) for h in (0, 1) for a in range(4))
             assert float((qs[expected_best] - qs[best[i]]) / size) < 1e-4
             continue
-        y = plain.targets(tq[i], next_tq[i, 0], next_tq[i, 1], reward[i], terminal[i])
         for head, td in enumerate((td_plus[i], td_minus[i])):
             # An output of 3000 is itself known to 1e-4 only.
             rounding = 4e-7 * float(abs(tq[i, head]) + abs(next_tq[i, head]).max() + 1)
-            expected = float(y[head] - plain.number(tq[i, head]))
-            assert td == pytest.approx(expected, rel=1e-5, abs=rounding)
+            assert td == pytest.approx(expected_tds[head], rel=1e-5, abs=rounding)
 
 
 @NAMESPACES

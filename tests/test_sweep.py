@@ -1,6 +1,7 @@
 """The program on a real local Ray, with real training processes."""
 
 import contextlib
+import errno
 import importlib.util
 import os
 import pathlib
@@ -12,10 +13,11 @@ import sys
 import time
 
 import pytest
+import ray
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 
 from log_dqn import games, sweep
-from log_dqn.sweeps import plan
+from log_dqn.sweeps import cluster, plan, tuning
 from tests import programs
 from tests.results import synthetic
 
@@ -90,7 +92,7 @@ def starts(folder):
     return re.findall(r"^# on .* \(Ray node (\w+)\)", (folder / "output.log").read_text(), re.M)
 
 
-def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path):
+def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained):
     results = tmp_path / "results"
     scan = "--scan=WrappedReplayBuffer.replay_capacity=200,3"
     arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, scan]
@@ -114,7 +116,7 @@ def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path):
     assert re.search(r"^failed: log_dqn/replay_capacity=3/Centipede/1: .*capacity", output, re.M)
     # It goes on with the weights that a run has which was not killed.
     straight = tmp_path / "straight"
-    programs.run(straight, *programs.tiny(), "--seed=1")
+    trained(straight, "--seed=1", *programs.tiny())
     for key, weight in programs.weights(straight, 1).items():
         assert (programs.weights(good, 1)[key] == weight).all(), key
     # Nothing of Ray's is left, nor of the processes.
@@ -374,6 +376,56 @@ def test_what_only_ray_or_the_agents_know_is_said_as_well(tmp_path, arguments, m
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")
     assert line.startswith("log_dqn.sweep: error: ") and message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def without_ray(monkeypatch):
+    """Only what starts Ray, or asks the agents, is replaced."""
+
+    @contextlib.contextmanager
+    def checking(request):
+        yield lambda: [plan.AgentPlan("log_dqn", [], [(2, 80)])]
+
+    monkeypatch.setattr(sweep, "_checking", checking)
+    monkeypatch.setattr(ray, "init", lambda **settings: None)
+    monkeypatch.setattr(cluster, "resources", lambda *args, **kwargs: {"cpu": 1, "gpu": 0})
+    monkeypatch.setattr(cluster, "disconnect", lambda: None)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(
+    tmp_path, capsys, monkeypatch, without_ray
+):
+    def run_until_full(jobs, resources, max_failures, folder, shown):
+        (pathlib.Path(folder) / "state.json").write_text("{")
+        raise OSError(errno.ENOSPC, "No space left on device", f"{folder}/state.json")
+
+    monkeypatch.setattr(tuning, "run", run_until_full)
+    results = tmp_path / "results"
+    assert sweep.main([f"--results_dir={results}", "--agents=log_dqn", "--games=Pong"]) == 1
+    out, err = capsys.readouterr()
+    # The first line is the board's.
+    board, line = err.splitlines()
+    assert "1 runs: 0 complete" in board
+    assert line.startswith("log_dqn.sweep: stopped: [Errno 28] No space left on device: ")
+    assert line.endswith("; the same command goes on")
+    assert out == ""
+    assert list(results.iterdir()) == []
+
+
+def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypatch, without_ray):
+    def init(**settings):
+        raise Exception("The current node timed out during startup.\nThis could happen.")
+
+    monkeypatch.setattr(ray, "init", init)
+    assert sweep.main([f"--results_dir={tmp_path / 'r'}", "--agents=log_dqn", "--games=Pong"]) == 2
+    assert capsys.readouterr().err == (
+        "log_dqn.sweep: error: Ray can't be started: The current node timed out during startup.\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,7 +3,6 @@ import re
 import subprocess
 import sys
 
-import gin
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -21,7 +20,7 @@ from tests.programs import (  # noqa: F401
 )
 
 
-def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):
+def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     command = [sys.executable, "-m", "log_dqn.train", *tiny(), "--seed=3"]
     command.append(f"--base_dir={tmp_path}")
     first = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -48,22 +47,22 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path):
     }
     assert {"Train/AverageReturns", "Eval/AverageReturns"} <= tags
 
-    command.append("--gin_bindings=Runner.num_iterations=3")
-    second = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert second.returncode == 0, second.stderr
-    assert [line.split(":")[0] for line in second.stdout.splitlines()[1:]] == ["iteration 3/3"]
+    capsys.readouterr()
+    assert run(tmp_path, *tiny(), "--seed=3", "--gin_bindings=Runner.num_iterations=3") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["iteration 3/3"]
     resumed = read_log(tmp_path, 2)
     assert set(resumed) == {"iteration_0", "iteration_1", "iteration_2"}
     assert resumed["iteration_1"] == log["iteration_1"]
 
 
-def test_the_seed_decides_returns_and_weights(tmp_path):
+def test_the_seed_decides_returns_and_weights(tmp_path, trained):
     runs = {}
-    for name, seed in (("first", 5), ("again", 5), ("other", 6)):
+    trained(tmp_path / "first", "--seed=1", *tiny())
+    for name, seed in (("again", 1), ("other", 6)):
+        assert run(tmp_path / name, f"--seed={seed}", *tiny()) == 0
+    for name in ("first", "again", "other"):
         base_dir = tmp_path / name
-        gin.clear_config()
-        with tf.Graph().as_default():
-            assert train.main([f"--base_dir={base_dir}", f"--seed={seed}", *tiny()]) == 0
         runs[name] = weights(base_dir, 1), read_log(base_dir, 1)["iteration_1"]
     assert runs["first"][0].keys() == runs["again"][0].keys()
     for name, value in runs["first"][0].items():
@@ -91,7 +90,7 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
     trained = weights(tmp_path, 0)
     assert all(np.isfinite(value).all() for value in trained.values())
     # Trained after the last sync: online and target differ.
-    # (IQN's embedding layer has another name in each network.)
+    # IQN's embedding layer has another name in each network.
     for name in (f"fully_connected{i}/{w}" for i in ("", "_1") for w in ("kernel", "bias")):
         assert (trained[f"Online/{name}"] != trained[f"Target/{name}"]).any()
 
@@ -124,13 +123,10 @@ def test_minatar_trains_with_settings_of_its_own(tmp_path, capsys, agent, game):
     assert "observation_shape" not in recorded
 
 
-def test_the_recorded_configuration_makes_the_same_run(tmp_path):
-    assert train.main([f"--base_dir={tmp_path / 'a'}", "--seed=2", *tiny()]) == 0
+def test_the_recorded_configuration_makes_the_same_run(tmp_path, trained):
+    trained(tmp_path / "a", "--seed=1", *tiny())
     recorded = tmp_path / "a" / "operative_config.gin"
-    gin.clear_config()
-    gin.config._OPERATIVE_CONFIG.clear()
-    with tf.Graph().as_default():
-        assert train.main([f"--base_dir={tmp_path / 'b'}", f"--gin_files={recorded}"]) == 0
+    assert run(tmp_path / "b", f"--gin_files={recorded}") == 0
     assert (tmp_path / "b" / "operative_config.gin").read_text() == recorded.read_text()
     first, second = weights(tmp_path / "a", 1), weights(tmp_path / "b", 1)
     for name, value in first.items():

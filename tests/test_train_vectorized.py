@@ -65,7 +65,8 @@ def log(folder, number=1):
     return pickle.loads((folder / "logs" / f"log_{number}").read_bytes())
 
 
-def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys):
+def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_LOG_FILE_PERIOD", np.inf)  # However slow the machine is.
     scans = ["--scan=VectorizedLogDQNAgent.gamma=0.9,0.96", "--seeds=2"]
     scans.append("--gin_bindings=VectorizedRunner.training_steps=40")
     assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
@@ -234,13 +235,13 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
 
 
 def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
-    jobs = []
+    trainers = []
 
-    class Job:
+    class Trainer:
         failures = ()
 
         def __init__(self, *args):
-            jobs.append(args)
+            trainers.append(args)
 
         def train(self):
             pass
@@ -248,9 +249,9 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
         def stop(self, number):
             pass
 
-    monkeypatch.setattr(training, "HostJob", Job)
+    monkeypatch.setattr(training, "HostTrainer", Trainer)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
-    ((plan, problem, _, on_host, runs_per_call),) = jobs
+    ((plan, problem, _, on_host, runs_per_call),) = trainers
     job_runs, protocol, found, checkpoint_replay = plan
     assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
     assert {run.agent.min_replay_history for run in job_runs} == {20}
@@ -310,7 +311,7 @@ def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys,
 
 def test_sigterm_stops_and_the_command_goes_on(tmp_path):
     args = arguments(
-        tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=400
+        tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=250
     )
     command = [sys.executable, "-m", "log_dqn.train_vectorized", *args]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.metrics import statistics_instance
 
 from log_dqn import log_space
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.compat import take_parameters_of
 from log_dqn.jax import (
     compat,  # noqa: F401  It mends Dopamine's JAX agents.
@@ -59,11 +59,8 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
             ValueError: if a parameter is outside its range.
         """
         self._update = log_space.LogUpdate(**log_update)
-        for name, value, allowed in (
-            ("head_init", head_init, log_space.HEAD_INITS),
-            ("loss_type", loss_type, log_space.LOSSES),
-        ):
-            check(name, value, value in allowed, f"one of {', '.join(allowed)}")
+        check_one_of("head_init", head_init, log_space.HEAD_INITS)
+        check_one_of("loss_type", loss_type, log_space.LOSSES)
         network, shape = dopamine["network"], dopamine["observation_shape"]
         epsilon_fn, preprocess_fn = dopamine["epsilon_fn"], dopamine["preprocess_fn"]
         check("observation_shape", shape, isinstance(shape, tuple), "a tuple of whole numbers")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tqdm.contrib.concurrent import thread_map
 
-from log_dqn.checks import check
+from log_dqn.checks import check_count
 from log_dqn.linear import action_gap, learning, mdp, metric_gap, schedules
 from log_dqn.linear.chain import LEFT, RIGHT, Chain
 from log_dqn.linear.learning import Schedules
@@ -86,8 +86,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, least in (("runs", 1), ("seed", 0), ("jobs", 1), ("sweeps", MEASURE_EVERY)):
-            value = getattr(self, name)
-            check(name, value, value >= least, f"{least} or more")
+            check_count(name, getattr(self, name), least)
         for gamma in self.gammas:
             mdp.check_gamma(gamma)
 

@@ -168,6 +168,8 @@ def _error_ratio(q: float, u_hat: float, new_q: float, beta_log: float) -> float
     return abs(error) / bound
 
 
+# Longer than a screen: a third of it is the docstring, and the parts of a sweep share so many
+# arrays that functions of their own would only pass them on.
 @numba.njit(nogil=True)
 def logarithmic(
     width: int,

@@ -16,7 +16,7 @@ from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import Implici
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
-from log_dqn.checks import as_number, check, check_count
+from log_dqn.checks import as_number, check, check_count, check_one_of
 from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
@@ -46,7 +46,7 @@ def agent_name() -> str:
         ValueError: if it names none, or an unknown one.
     """
     name = bound("create_agent.agent_name")
-    check("agent", name, name in AGENTS, f"one of {', '.join(AGENTS)}")
+    check_one_of("agent", name, AGENTS)
     return name
 
 
@@ -105,8 +105,7 @@ def _check_agent_settings(agent_class: str) -> None:
     period = literal(f"{agent_class}.epsilon_decay_period", 1)
     is_allowed = 0 < as_number(period) < math.inf
     check("epsilon_decay_period", period, is_allowed, "a positive number")
-    loss = literal(f"{agent_class}.loss_type", "mse")
-    check("loss_type", loss, loss in log_space.LOSSES, f"one of {', '.join(log_space.LOSSES)}")
+    check_one_of("loss_type", literal(f"{agent_class}.loss_type", "mse"), log_space.LOSSES)
     epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
     check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
     for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):

@@ -14,7 +14,7 @@ import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
-from log_dqn.checks import check, check_count
+from log_dqn.checks import check, check_count, check_one_of
 from log_dqn.program import progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
@@ -221,5 +221,5 @@ def create_runner(base_dir: str) -> ResumableRunner:
         "continuous_train": ResumableTrainRunner,
     }
     name = schedule()
-    check("schedule", name, name in runners, f"one of {', '.join(runners)}")
+    check_one_of("schedule", name, runners)
     return runners[name](base_dir)

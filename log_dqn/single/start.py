@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import gin
 
 from log_dqn import games
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import layout, lock
 from log_dqn.single import agents, runner
@@ -43,10 +43,10 @@ def _bind_game(game: str) -> None:
         files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
     )
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
-    for parameter, its_kind in _GAME_PARAMETERS.items():
+    for parameter, known_kind in _GAME_PARAMETERS.items():
         if factory.endswith(parameter.split(".")[-2]):
-            allowed = f"one of {its_kind}'s, since the environment is {factory}"
-            check("game", game, kind == its_kind, allowed)
+            allowed = f"one of {known_kind}'s, since the environment is {factory}"
+            check("game", game, kind == known_kind, allowed)
             gin.parse_config(f"{parameter} = {game!r}")
             return
     raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
@@ -74,7 +74,7 @@ def configure(
             isn't gin, or game or agent contradict the files.
     """
     if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+        check_one_of("agent", agent, agents.AGENTS)
     if game is not None:
         games.check_game(game)
     files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))

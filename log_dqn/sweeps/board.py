@@ -25,8 +25,8 @@ _PERIOD = 60
 class _Row:
     """What is known of one run."""
 
-    run: plan.Run
-    progress: plan.Progress
+    run: plan.PlannedRun
+    progress: plan.RunProgress
     state: str = WAITING
     fraction: float = 0.0
     steps_per_second: float | None = None
@@ -113,7 +113,7 @@ class Board:
     def _elapsed(self) -> datetime.timedelta:
         return datetime.timedelta(seconds=round(time.monotonic() - self._start))
 
-    def started(self, job: int, host: str, progress: Sequence[plan.Progress]) -> None:
+    def started(self, job: int, host: str, progress: Sequence[plan.RunProgress]) -> None:
         """Notes that a job was started on a host, and how far each of its runs had come."""
         for row, new in zip(self._rows[job], progress, strict=True):
             row.progress, row.reason = new, ""
@@ -126,7 +126,7 @@ class Board:
     def reported(
         self,
         job: int,
-        progress: Sequence[plan.Progress],
+        progress: Sequence[plan.RunProgress],
         fraction: float,
         steps_per_second: float | None,
         death: str | None,

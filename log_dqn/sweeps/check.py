@@ -4,7 +4,7 @@ It runs in a process of its own, because it imports TensorFlow and fills gin's g
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
@@ -19,13 +19,14 @@ from log_dqn.sweeps.plan import AgentPlan
 
 
 class Request(NamedTuple):
-    """Options of the sweep, and one of its games."""
+    """Options of the sweep, one of its games, and whether `log_dqn.train_vectorized` trains it."""
 
     agents: list[str]
     scans: list[str]
     gin_files: list[str]
     gin_bindings: list[str]
     game: str
+    vectorized: bool
 
 
 def _check_update(agent_class: type) -> None:
@@ -57,95 +58,91 @@ def _length() -> tuple[int, int]:
     return counts["num_iterations"], steps
 
 
-def check(request: Request) -> list[AgentPlan]:
-    """Checks all configurations of a sweep of `log_dqn.train`.
+class _Single:
+    """What is asked of `log_dqn.train`'s configurations."""
 
-    Raises:
-        ValueError: if an agent, a gin name, a file or a value is not what it must be.
-    """
-    with compat.quiet():
-        from log_dqn.single import agents, start
+    def __init__(self, request: Request) -> None:
+        with compat.quiet():
+            from log_dqn.single import agents, start
+        self._request, self._agents, self._start = request, agents, start
 
-    def configure(agent: str, bindings: Sequence[str] = ()) -> None:
-        lines = [*request.gin_bindings, *bindings]
-        start.configure(request.gin_files, lines, game=request.game, agent=agent)
+    def configure(self, agent: str, bindings: Sequence[str] = ()) -> None:
+        """Fills gin's configuration, which it empties, for an agent."""
+        gin.clear_config()
+        lines = [*self._request.gin_bindings, *bindings]
+        self._start.configure(self._request.gin_files, lines, game=self._request.game, agent=agent)
 
-    def uses(agent: str, configurable: str, parameter: str) -> bool:
+    def uses(self, agent: str, configurable: str, parameter: str) -> bool:
+        """Returns whether a configured agent uses a configurable's parameter."""
         # An agent's parameter concerns the agents that read it there: `DQNAgent.gamma` not
         # LogDQN, which extends DQNAgent and has a gamma of its own. What is no agent's concerns
         # the agents whose configuration sets anything of it, such as their optimizer.
         name = configurable.rpartition("/")[2].rpartition(".")[2]
-        if name in {cls.__name__ for cls in agents.agent_classes()}:
-            return f"{name}.{parameter}" in agents.parameters_read(agent).values()
+        if name in {cls.__name__ for cls in self._agents.agent_classes()}:
+            return f"{name}.{parameter}" in self._agents.parameters_read(agent).values()
         return any(bound == name for bound, _, _ in configuration.bindings())
 
-    def lengths(agent: str, scans: list[str]) -> list[tuple[int, int]]:
+    def lengths(self, agent: str, scans: list[str]) -> list[tuple[int, int]]:
+        """Checks an agent's settings in the grid of some scans; returns each one's lengths."""
         found = []
         for setting in scan.parse(scans):
-            gin.clear_config()
-            configure(agent, setting.gin_bindings())
+            self.configure(agent, setting.gin_bindings())
             try:
-                agents.check_settings(agent)
-                _check_update(agents.AGENTS[agent])
+                self._agents.check_settings(agent)
+                _check_update(self._agents.AGENTS[agent])
                 found.append(_length())
             except (ValueError, TypeError) as error:
                 where = "/".join(filter(None, (agent, setting.name)))
                 raise ValueError(f"{error} ({where})") from error
         return found
 
-    return _plans(request, configure, uses, lengths)
 
+class _Vectorized:
+    """The same of `log_dqn.train_vectorized`'s."""
 
-def check_vectorized(request: Request) -> list[AgentPlan]:
-    """Does what `check` does, for `log_dqn.train_vectorized`."""
-    from log_dqn.vectorized import start
+    def __init__(self, request: Request) -> None:
+        from log_dqn.vectorized import start
 
-    small = games.are_small([request.game])
+        self._request, self._start = request, start
 
-    def configure(agent: str) -> None:
-        start.configure(request.gin_files, request.gin_bindings, agent, small=small)
+    def configure(self, agent: str) -> None:
+        """See `_Single`."""
+        gin.clear_config()
+        small = games.are_small([self._request.game])
+        files, bindings = self._request.gin_files, self._request.gin_bindings
+        self._start.configure(files, bindings, agent, small=small)
 
-    def uses(agent: str, configurable: str, parameter: str) -> bool:
+    def uses(self, agent: str, configurable: str, parameter: str) -> bool:
+        """See `_Single`."""
         return bool(gin.get_bindings(configurable, resolve_references=False))
 
-    def lengths(agent: str, scans: list[str]) -> list[tuple[int, int]]:
-        protocols = [setting.protocol for setting in start.read_settings(scans, agent)]
-        start.check_fits(protocols[0], request.game)  # They are alike.
+    def lengths(self, agent: str, scans: list[str]) -> list[tuple[int, int]]:
+        """See `_Single`."""
+        self.configure(agent)
+        protocols = [setting.protocol for setting in self._start.read_settings(scans, agent)]
+        self._start.check_fits(protocols[0], self._request.game)  # They are alike.
         return [(p.num_iterations, p.training_steps + p.evaluation_steps) for p in protocols]
 
-    return _plans(request, configure, uses, lengths)
 
+def check(request: Request) -> list[AgentPlan]:
+    """Checks all configurations of a sweep; returns the plan of each agent.
 
-def _plans(
-    request: Request,
-    configure: Callable[[str], None],
-    uses: Callable[[str, str, str], bool],
-    lengths: Callable[[str, list[str]], list[tuple[int, int]]],
-) -> list[AgentPlan]:
-    """Returns the plan of each agent.
-
-    Args:
-        request: what to check.
-        configure: fills gin's empty configuration for an agent.
-        uses: whether a configured agent uses a configurable's parameter.
-        lengths: checks an agent's settings in the grid of some scans; gives iterations, and agent
-            steps of an iteration, of each.
+    Raises:
+        ValueError: if an agent, a gin name, a file or a value is not what it must be.
     """
+    program = _Vectorized(request) if request.vectorized else _Single(request)
     scans = {text: scan.read(text) for text in request.scans}
     plans = []
     for agent in request.agents:
         used = []
         for text, (parameter, values) in scans.items():
-            gin.clear_config()
-            configure(agent)
+            program.configure(agent)
             configurable, _, name = parameter.rpartition(".")
             with gin_files.explained("scan", text):
-                if uses(agent, configurable, name):
+                if program.uses(agent, configurable, name):
                     used.append(text)
                 gin.parse_config(f"{parameter} = {values[0]!r}")
-        gin.clear_config()
-        configure(agent)
-        plans.append(AgentPlan(agent, used, lengths(agent, used)))
+        plans.append(AgentPlan(agent, used, program.lengths(agent, used)))
     for text, (parameter, _) in scans.items():
         if not any(text in plan.scans for plan in plans):
             raise ValueError(
@@ -156,9 +153,9 @@ def _plans(
     return plans
 
 
-def answer(connection: Connection, request: Request, vectorized: bool) -> None:
+def answer(connection: Connection, request: Request) -> None:
     """Sends the plans through a connection, or a ValueError of one line."""
     try:
-        connection.send((check_vectorized if vectorized else check)(request))
+        connection.send(check(request))
     except Exception as error:  # Whatever a gin file makes a configurable raise.
         connection.send(ValueError(explain(error)))

@@ -7,6 +7,7 @@ import sys
 import threading
 
 from log_dqn import compat
+from log_dqn.program.shell import explain
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
 # tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.
@@ -57,17 +58,20 @@ def connect(address: str | None) -> None:
             of, or None to use this machine alone.
 
     Raises:
-        ValueError: if there is no cluster.
+        ValueError: if there is no cluster, or Ray can't be started.
     """
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     if address is None:
-        ray.init(
-            address="local",
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.CRITICAL,
-            object_store_memory=_OBJECT_STORE_BYTES,
-        )
+        try:
+            ray.init(
+                address="local",
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.CRITICAL,
+                object_store_memory=_OBJECT_STORE_BYTES,
+            )
+        except Exception as error:  # Ray raises nothing narrower.
+            raise ValueError(f"Ray can't be started: {explain(error)}") from error
         return
     if address != "auto":
         _check_address(address)

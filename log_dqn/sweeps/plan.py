@@ -12,7 +12,7 @@ from log_dqn.run_folder import layout, safe_pickle
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One run of a sweep.
 
     Attributes:
@@ -28,7 +28,7 @@ class Run:
     steps_per_iteration: int
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run has come.
 
     Attributes:
@@ -55,7 +55,7 @@ class Job:
 
     name: str
     arguments: tuple[str, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[PlannedRun, ...]
     output: pathlib.Path
 
 
@@ -95,12 +95,12 @@ class Plan:
 
     def _runs(
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
-    ) -> Iterator[tuple[Run, scan.Setting]]:
+    ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
-            yield Run(str(folder.relative_to(self.results_dir)), folder, *length), setting
+            yield PlannedRun(str(folder.relative_to(self.results_dir)), folder, *length), setting
 
     @property
     def _shared(self) -> tuple[str, ...]:
@@ -149,7 +149,7 @@ class Plan:
         return jobs
 
 
-def progress(folder: pathlib.Path) -> Progress:
+def progress(folder: pathlib.Path) -> RunProgress:
     """Reads how far a run has come from its newest readable log; its folder need not exist.
 
     Iterations count from the first up to the first gap.
@@ -157,7 +157,7 @@ def progress(folder: pathlib.Path) -> Progress:
     try:
         logs = layout.logs(folder)
     except OSError:
-        return Progress()
+        return RunProgress()
     for path in logs:
         try:
             with path.open("rb") as file:
@@ -170,14 +170,14 @@ def progress(folder: pathlib.Path) -> Progress:
             last = {name: values[-1] for name, values in statistics.items() if values}
         except (ValueError, TypeError, LookupError, AttributeError, OSError):
             continue  # A log that can't be read gives way to the one before.
-        return Progress(
+        return RunProgress(
             iterations,
             last.get("train_average_return"),
             last.get("train_average_steps_per_second"),
         )
-    return Progress()
+    return RunProgress()
 
 
-def is_complete(run: Run) -> bool:
+def is_complete(run: PlannedRun) -> bool:
     """Returns whether a run's log has all its iterations."""
     return progress(run.folder).iterations >= run.num_iterations

@@ -39,7 +39,7 @@ class JobDied(Exception):
 class Worker(tune.Trainable):
     """Runs one job; Tune starts it again, here or on another node, when it dies.
 
-    Its results have `progress`, a `plan.Progress` for each run of the job, `fraction` and
+    Its results have `progress`, a `plan.RunProgress` for each run of the job, `fraction` and
     `steps_per_second`, the process's own `program.progress.Numbers`, `failure`: None, or why the
     job can't be done and should not be tried again, and `death`: None, or how the process died.
     After a death the next step raises JobDied.
@@ -124,7 +124,10 @@ class Worker(tune.Trainable):
             return last[own_words.end() :] if own_words else last
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         self._death = f"ended {how}" + (f": {last}" if status > 0 else "")
-        with open(self._job.output, "a", encoding="utf-8") as output:
+        with (
+            contextlib.suppress(OSError),  # a full disk, of which the process may have died
+            open(self._job.output, "a", encoding="utf-8") as output,
+        ):
             output.write(f"# {self._death}\n")
         return None
 

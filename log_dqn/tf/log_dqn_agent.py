@@ -7,7 +7,7 @@ import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn import log_space
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.compat import take_parameters_of
 from log_dqn.tf import heads
 from log_dqn.tf.namespace import xp
@@ -48,12 +48,9 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             ValueError: if a parameter is outside its range.
         """
         self._update = log_space.LogUpdate(**log_update)
-        for name, value, allowed in (
-            ("head_init", head_init, log_space.HEAD_INITS),
-            ("loss_type", loss_type, log_space.LOSSES),
-            ("dtype", dtype, heads.DTYPES),
-        ):
-            check(name, value, value in allowed, f"one of {', '.join(allowed)}")
+        check_one_of("head_init", head_init, log_space.HEAD_INITS)
+        check_one_of("loss_type", loss_type, log_space.LOSSES)
+        check_one_of("dtype", dtype, heads.DTYPES)
         check("network", dopamine["network"], callable(dopamine["network"]), "a network class")
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
         check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")

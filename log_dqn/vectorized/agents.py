@@ -13,7 +13,7 @@ import numpy as np
 import optax
 
 from log_dqn import log_space
-from log_dqn.checks import as_number, check, check_count
+from log_dqn.checks import as_number, check, check_count, check_one_of
 from log_dqn.jax import update
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import networks
@@ -80,8 +80,7 @@ class Agent:
                 fits = not isinstance(value, float) or np.isfinite(np.float32(value))
             check(field.name, value, fits, "a number that float32 can hold")
         for name, known in (("loss_type", log_space.LOSSES), ("optimizer", OPTIMIZERS)):
-            value = getattr(self, name)
-            check(name, value, value in known, f"one of {', '.join(known)}")
+            check_one_of(name, getattr(self, name), known)
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -236,8 +235,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         Agent.__post_init__(self)
         log_space.LogUpdate.__post_init__(self)
         _check_step_size("beta_log", self.beta_log)
-        inits = log_space.HEAD_INITS
-        check("head_init", self.head_init, self.head_init in inits, f"one of {', '.join(inits)}")
+        check_one_of("head_init", self.head_init, log_space.HEAD_INITS)
 
     @property
     def constants(self) -> LogDQNConstants:

@@ -1,7 +1,7 @@
 """The loop of runs whose environment is a JAX program, itself one program on the device.
 
-It does what `training.Job.step` does, in the same order and with the same functions, and returns to
-the host after some steps only.
+It does what `training.HostTrainer.step` does, in the same order and with the same functions, and
+returns to the host after some steps only.
 """
 
 import functools
@@ -44,7 +44,7 @@ class _Loop(NamedTuple):
         may_start: whether the next iteration may start: the last one has been saved.
         summary: the last update whose statistics are wanted.
         episodes: the episodes that ended at each step of the chunk.
-        step: number of the step in the job.
+        step: number of the step, from the start of the program.
         chunk_step: number of the step in the chunk.
     """
 
@@ -90,7 +90,7 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
         new = Summary(number, statistics)
         return weights, jax.tree.map(lambda new, old: jnp.where(due, new, old), new, summary)
 
-    # (The condition is one number, so that the step is not computed where no run takes it.)
+    # The condition is one number, so that the step is not computed where no run takes it.
     weights, summary = jax.lax.cond(
         learns.any(), learn, lambda *same: same, loop.weights, loop.summary
     )
@@ -130,7 +130,7 @@ def _goes_on(loop: _Loop) -> jax.Array:
 
 @functools.lru_cache(maxsize=16)
 def _compiled(programs: learner.Programs, game: JaxGame) -> Any:
-    """Returns the compiled loop, the same for all jobs of such runs."""
+    """Returns the compiled loop, the same for all trainers of such runs."""
 
     def run(fixed: _Fixed, loop: _Loop) -> _Loop:
         return jax.lax.while_loop(

@@ -71,7 +71,7 @@ class AtariGames:
         }
         self.num_actions = [len(self._environments[game].ale.get_action_set()) for game in games]
         for environment in self._environments.values():
-            # (It lets none be reset alone before all have been.)
+            # It lets none be reset alone before all have been.
             environment.reset(seed=0)
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:

@@ -93,7 +93,7 @@ class Programs:
         self.act = jax.jit(self._act_only if on_host else self.act_and_store, donate_argnums=(0, 1))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
-        # (Buffers of their own: training goes on in the old weights' memory.)
+        # Buffers of their own: training goes on in the old weights' memory.
         target_params = jax.tree.map(jnp.copy, params)
         return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
 
@@ -380,7 +380,7 @@ class Learner:
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
         """Returns some slots of a field of a run's memory."""
         slots = slice(start, stop)
-        # (In one step, lest the device copies the run's whole memory.)
+        # In one step, lest the device copies the run's whole memory.
         return np.asarray(getattr(self.memory, name)[(run, slots) if self._several else slots])
 
     def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:

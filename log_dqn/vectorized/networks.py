@@ -77,7 +77,7 @@ def convolution(
         padding.append((total // 2, total - total // 2))
     if in_blocks and stride > 1 and size % stride == 0:
         x = jnp.pad(x, [(0, 0), *padding, (0, 0)])
-        # (Without the pixels that no kernel covers.)
+        # Without the pixels that no kernel covers.
         height, width = ((output - 1) * stride + size for output in outputs)
         x = _blocks(x[:, :height, :width], stride)
         kernel = _blocks(jnp.moveaxis(kernel, -1, 0), stride)
@@ -113,7 +113,7 @@ def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = Fal
     for i, (_, _, stride) in enumerate(_CONVOLUTIONS):
         x = jax.nn.relu(convolution(params[f"Conv_{i}"], x, stride, in_blocks=batched))
     x, kernel = x.reshape(len(x), -1), params["Dense_0"]["kernel"]
-    # (A single state as a vector: as a matrix it would have the kernel transposed after all.)
+    # A single state as a vector: as a matrix it would have the kernel transposed after all.
     hidden = (kernel @ x[0])[None] if len(x) == 1 else x @ kernel.T
     return jax.nn.relu(hidden + params["Dense_0"]["bias"])
 

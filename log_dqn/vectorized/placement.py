@@ -1,6 +1,7 @@
 """Where the replay memories of a job fit."""
 
 import bisect
+import dataclasses
 import functools
 import math
 import os
@@ -100,6 +101,76 @@ class Place(NamedTuple):
     replay_bytes: int
 
 
+@dataclasses.dataclass(frozen=True)
+class _Demand:
+    """What a job's runs take, beside the memory that is free; see `place`."""
+
+    agent: agents.Agent
+    problem: Problem
+    num_actions: int
+    room: Room
+    runs_per_call: int | None
+
+    def replay_bytes(self, capacity: int, runs: int) -> int:
+        """Returns the size of the replay memories of some runs."""
+        problem = self.problem
+        slots = replay.num_slots(capacity, problem.stack_size, self.agent.update_horizon)
+        create = functools.partial(
+            replay.create, (runs, slots), problem.frame_shape, problem.frame_dtype
+        )
+        return _bytes(jax.eval_shape(create))
+
+    @functools.cached_property
+    def weights(self) -> int:
+        """Bytes of a run's network, its target network, and the optimizer's two means."""
+        problem, actions = self.problem, self.num_actions
+        params = jax.eval_shape(
+            lambda: self.agent.init(
+                problem.network, jax.random.key(0), problem.state_shape, actions, actions
+            )
+        )
+        return 4 * _bytes(params)
+
+    @property
+    def workspace(self) -> int:
+        """Bytes that a run takes beside these while it learns."""
+        return _WORKSPACE * math.ceil(self.problem.batch_size / _WORKSPACE_BATCH_SIZE)
+
+    def place(self, capacity: int, runs: int) -> Place | None:
+        """Returns where the memories of some runs fit, None if nowhere."""
+        room, needed = self.room, self.replay_bytes(capacity, runs)
+        device = room.host if room.device is None else room.device
+        learning = min(runs, self.runs_per_call or runs)
+        on_device = device - _RESERVE - runs * self.weights - learning * self.workspace
+        if needed <= on_device:
+            return Place(False, needed)
+        if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
+            return Place(True, needed)
+        return None
+
+    def refusal(self, num_runs: int) -> str:
+        """Returns why some runs fit nowhere, and what would fit."""
+        problem = self.problem
+        would = []
+        capacity = _largest(lambda n: self.place(n, num_runs) is not None, problem.capacity)
+        if capacity >= problem.batch_size:
+            would.append(f"--capacity={capacity}")
+        runs = _largest(lambda n: self.place(problem.capacity, n) is not None, num_runs)
+        if runs:
+            would.append(f"{counted(runs)} at a time")
+        places = [(self.room.device, "device"), (self.room.host, "host")]
+        free_memory = " and ".join(
+            f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
+        )
+        return (
+            f"capacity is {problem.capacity}; it must be what {counted(num_runs)} at a time "
+            f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
+            f"{self.replay_bytes(problem.capacity, 1) / 1e9:.2f} GB, its weights "
+            f"{self.weights / 1e9:.2f} GB and its updates {self.workspace / 1e9:.2f} GB, and "
+            f"{free_memory} are free; {' or '.join(would) or 'nothing'} would fit"
+        )
+
+
 def place(
     agent: agents.Agent,
     problem: Problem,
@@ -121,56 +192,11 @@ def place(
     Raises:
         ValueError: if they fit nowhere; the message says what would.
     """
-
-    def size(capacity: int, runs: int) -> int:
-        slots = replay.num_slots(capacity, problem.stack_size, agent.update_horizon)
-        create = functools.partial(
-            replay.create, (runs, slots), problem.frame_shape, problem.frame_dtype
-        )
-        return _bytes(jax.eval_shape(create))
-
-    params = jax.eval_shape(
-        lambda: agent.init(
-            problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
-        )
-    )
-    # The network, the target network, and the optimizer's two means.
-    weights = 4 * _bytes(params)
-    workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
-    one = size(problem.capacity, 1)
-
-    def fits(capacity: int, runs: int) -> Place | None:
-        needed = size(capacity, runs)
-        device = room.host if room.device is None else room.device
-        learning = min(runs, runs_per_call or runs)
-        on_device = device - _RESERVE - runs * weights - learning * workspace
-        if needed <= on_device:
-            return Place(False, needed)
-        if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
-            return Place(True, needed)
-        return None
-
-    found = fits(problem.capacity, num_runs)
-    if found is not None:
-        return found
-    would = []
-    capacity = _largest(lambda capacity: fits(capacity, num_runs) is not None, problem.capacity)
-    if capacity >= problem.batch_size:
-        would.append(f"--capacity={capacity}")
-    runs = _largest(lambda runs: fits(problem.capacity, runs) is not None, num_runs)
-    if runs:
-        would.append(f"{counted(runs)} at a time")
-    places = [(room.device, "device"), (room.host, "host")]
-    free_memory = " and ".join(
-        f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
-    )
-    raise ValueError(
-        f"capacity is {problem.capacity}; it must be what {counted(num_runs)} at a time "
-        f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
-        f"{one / 1e9:.2f} GB, its weights {weights / 1e9:.2f} GB and its updates "
-        f"{workspace / 1e9:.2f} GB, and {free_memory} are free; "
-        f"{' or '.join(would) or 'nothing'} would fit"
-    )
+    demand = _Demand(agent, problem, num_actions, room, runs_per_call)
+    found = demand.place(problem.capacity, num_runs)
+    if found is None:
+        raise ValueError(demand.refusal(num_runs))
+    return found
 
 
 def _largest(fits: Callable[[int], bool], bound: int) -> int:

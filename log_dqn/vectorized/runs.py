@@ -23,7 +23,7 @@ _PHASES = {"train": Phase.TRAINING, "eval": Phase.EVALUATION}
 
 
 class Run(NamedTuple):
-    """One run of a job.
+    """A run to train.
 
     Attributes:
         agent_name: name of the agent, as in `agents.AGENTS`.

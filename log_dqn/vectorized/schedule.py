@@ -1,4 +1,4 @@
-"""The runs of a job: iterations, phases, episodes, and what is due at a step."""
+"""The runs of a trainer: iterations, phases, episodes, and what is due at a step."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 import gin
 import numpy as np
 
-from log_dqn.checks import check, check_count
+from log_dqn.checks import check_count, check_one_of
 from log_dqn.vectorized import agents, networks, timeline
 from log_dqn.vectorized.timeline import Phase
 
@@ -44,8 +44,7 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name, known in (("agent", agents.AGENTS), ("network", networks.NETWORKS)):
-            value = getattr(self, name)
-            check(name, value, value in known, f"one of {', '.join(known)}")
+            check_one_of(name, getattr(self, name), known)
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):
                 least = 0 if field.name == "evaluation_steps" else 1
@@ -75,7 +74,7 @@ class Iteration:
 
 
 class Schedule:
-    """The runs of a job.
+    """The runs of a trainer.
 
     Attributes:
         rules: the numbers that decide what happens when; those of agents have shape [num_runs].
@@ -115,7 +114,7 @@ class Schedule:
         return bool((self.place.phase == Phase.FINISHED).all())
 
     def stop(self, run: int) -> None:
-        """Takes a run out of the job."""
+        """Takes a run out."""
         self.place.phase[run] = Phase.FINISHED
 
     # A step, in this order.
@@ -146,7 +145,7 @@ class Schedule:
         return self.place.over
 
     def start(self, step: int) -> np.ndarray:
-        """Starts the iterations that are due at this step, counted from the start of the job.
+        """Starts the iterations that are due at this step, counted from the start of the program.
 
         Returns:
             The runs whose iteration starts, and whose environments are to be reset; bools.

@@ -1,4 +1,4 @@
-"""Starting a job: its settings, its runs and their folders."""
+"""Starting a job, all that one process trains: its settings, its runs and their folders."""
 
 import collections
 import contextlib
@@ -12,14 +12,14 @@ import gin
 import jax
 
 from log_dqn import games, scan
-from log_dqn.checks import check
+from log_dqn.checks import check, check_one_of
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
-    device_job,
+    device_trainer,
     environments,
     jax_games,
     learner,
@@ -67,7 +67,7 @@ def configure(
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
     if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
+        check_one_of("agent", agent, agents.AGENTS)
     default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
     files.read(gin_files, gin_bindings, default)
     if capacity is not None:
@@ -189,14 +189,14 @@ def check_fits(protocol: Protocol, game: str) -> None:
     check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
 
 
-def create_job(
+def create_trainer(
     job_runs: Sequence[runs.Run],
     protocol: Protocol,
     found: Sequence[runs.Found | None],
     checkpoint_replay: bool,
     stack: contextlib.ExitStack,
-) -> training.Job | device_job.Pool:
-    """Makes the runs' folders and their job. If that fails, the new folders are gone again.
+) -> training.Trainer | device_trainer.Pool:
+    """Makes the runs' folders and their trainer. If that fails, the new folders are gone again.
 
     Args:
         job_runs: the runs.
@@ -206,7 +206,7 @@ def create_job(
         stack: holds the runs' folders.
 
     Returns:
-        The job; where the games are JAX programs, the pool of jobs.
+        The trainer; where the games are JAX programs, the pool of trainers.
 
     Raises:
         ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
@@ -215,30 +215,32 @@ def create_job(
         OSError: if a file can't be read or written.
     """
     check_fits(protocol, job_runs[0].game)
-    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_job
+    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_trainer
     with contextlib.ExitStack() as undo:
 
         def claim_folders() -> None:
             for run in job_runs:
                 lock.claim("results_dir", run.folder, stack, undo)
 
-        job = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
+        trainer = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
-    return job
+    return trainer
 
 
-def _create_atari_job(plan: training.Plan, claim_folders: Callable[[], None]) -> training.Job:
+def _create_atari_trainer(
+    plan: training.Plan, claim_folders: Callable[[], None]
+) -> training.Trainer:
     problem, place = _fit(
         plan, environments.FRAME_SHAPE, "uint8", environments.MAX_ACTIONS, len(plan.runs)
     )
     protocol = plan.protocol
     atari = environments.AtariGames([run.game for run in plan.runs], protocol.max_steps_per_episode)
     claim_folders()
-    job = training.HostJob(plan, problem, atari, place.on_host, training.runs_per_call())
+    trainer = training.HostTrainer(plan, problem, atari, place.on_host, training.runs_per_call())
     on_cpu = jax.devices()[0].platform == "cpu"
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     _announce(
@@ -246,11 +248,11 @@ def _create_atari_job(plan: training.Plan, claim_folders: Callable[[], None]) ->
         memories=f"; replay memories of {protocol.replay_capacity} transitions take "
         f"{place.replay_bytes / 1e9:.2f} GB of {where}",
     )
-    return job
+    return trainer
 
 
-def _create_pool(plan: training.Plan, claim_folders: Callable[[], None]) -> device_job.Pool:
-    workers = device_job.num_workers()
+def _create_pool(plan: training.Plan, claim_folders: Callable[[], None]) -> device_trainer.Pool:
+    workers = device_trainer.num_workers()
     on_cpu = jax.default_backend() == "cpu"
     parts: list[list[int]] = []
     for game in dict.fromkeys(run.game for run in plan.runs):
@@ -263,19 +265,19 @@ def _create_pool(plan: training.Plan, claim_folders: Callable[[], None]) -> devi
         plan.protocol.steps_per_iteration,
     )
 
-    def part_of(indices: list[int]) -> Callable[[], device_job.DeviceJob]:
+    def part_of(indices: list[int]) -> Callable[[], device_trainer.DeviceTrainer]:
         part = plan._replace(
             runs=[plan.runs[i] for i in indices], found=[plan.found[i] for i in indices]
         )
         game = jax_games.create(part.runs[0].game, plan.protocol.max_steps_per_episode)
         at_a_time = min(workers, len(plan.runs)) if on_cpu else len(indices)
         problem, _ = _fit(part, game.frame_shape, "bool", game.num_actions, at_a_time)
-        return lambda: device_job.DeviceJob(part, problem, game, shown, indices)
+        return lambda: device_trainer.DeviceTrainer(part, problem, game, shown, indices)
 
-    jobs = [part_of(indices) for indices in parts]
+    trainers = [part_of(indices) for indices in parts]
     claim_folders()
     _announce(plan, at_a_time=f", {workers} at a time")
-    return device_job.Pool(jobs, workers, shown)
+    return device_trainer.Pool(trainers, workers, shown)
 
 
 def _fit(

@@ -1,4 +1,4 @@
-"""The loop of a job: many runs, a step of all at a time."""
+"""The loop of many runs that learn together, a step of all at a time."""
 
 import signal
 import sys
@@ -33,7 +33,7 @@ def runs_per_call() -> int | None:
 
 
 class Plan(NamedTuple):
-    """What a job trains.
+    """What a trainer trains.
 
     Attributes:
         runs: the runs; their agents are alike in `Agent.shared`.
@@ -56,7 +56,7 @@ class _Update(NamedTuple):
     statistics: dict[str, jax.Array]
 
 
-class Job:
+class Trainer:
     """Some runs that learn together: their checkpoints, logs, events and progress.
 
     A subclass says what a step is, and which progress it shows.
@@ -230,7 +230,7 @@ class Job:
         )
 
 
-class HostJob(Job):
+class HostTrainer(Trainer):
     """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
 
     def __init__(
@@ -242,8 +242,8 @@ class HostJob(Job):
             plan: what it trains.
             problem: what the runs learn from.
             environments: one for each run.
-            *args: `Job`'s further arguments.
-            **kwargs: `Job`'s further arguments.
+            *args: `Trainer`'s further arguments.
+            **kwargs: `Trainer`'s further arguments.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
@@ -259,7 +259,7 @@ class HostJob(Job):
         )
 
     def train(self) -> None:
-        """See `Job`."""
+        """See `Trainer`."""
         with self._progress:
             super().train()
 
@@ -268,7 +268,7 @@ class HostJob(Job):
         schedule = self.schedule
         number = schedule.place.training_steps.copy()
         certain = schedule.certain_updates()
-        # (Updates run on the device while the environments step.)
+        # Updates run on the device while the environments step.
         updates = self._learn(certain, number)
         results = self._environments.receive() if self._step else self._before_the_first_step()
         over = self._record(results)
@@ -277,7 +277,7 @@ class HostJob(Job):
         updates += self._learn(learns & ~certain, number)
         for group, learner in self._grouped(syncs):
             learner.sync(syncs[group])
-        # (Storing the last results of iterations that are over.)
+        # Storing the last results of iterations that are over.
         acts = (schedule.place.phase != Phase.FINISHED) | over
         actions = self._act(acts, frames, np.clip(results.rewards, -1, 1).astype(np.float32))
         if not schedule.finished:
@@ -285,7 +285,7 @@ class HostJob(Job):
         self._step += 1
         for index in np.flatnonzero(over).tolist():
             self._end_iteration(index)
-        # (The actions have been waited for, and so the updates are done.)
+        # The actions have been waited for, and so the updates are done.
         self._summarize(updates, number)
         self._show_progress()
 
@@ -343,7 +343,7 @@ class HostJob(Job):
 
 
 def stopped_by(signal_number: int) -> RunStopped:
-    """Returns what a job that a signal has stopped raises."""
+    """Returns what a trainer that a signal has stopped raises."""
     return RunStopped(
         f"stopped by {signal.Signals(signal_number).name}; the same command goes on from the start "
         "of each run's iteration",

@@ -14,8 +14,8 @@ from benchmarks import measuring
 from log_dqn.program import gin_files
 from log_dqn.vectorized import (
     agents,
-    device_job,
     device_loop,
+    device_trainer,
     jax_games,
     learner,
     networks,
@@ -27,8 +27,8 @@ _STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
 
 
-class Run:
-    """A run that learns, with a full schedule of its own.
+class Player:
+    """Plays one run, which learns, with a full schedule of its own.
 
     Attributes:
         learner: its weights and its memory.
@@ -119,20 +119,20 @@ def run(game: str, rounds: int) -> None:
         game: one of MinAtar's.
         rounds: blocks of each.
     """
-    device_job.keep_to_cores()
+    device_trainer.keep_to_cores()
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
-    runs = {agent: Run(game, agent, 1) for agent in agents.AGENTS}
+    players = {agent: Player(game, agent, 1) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    idle = Run(game, "log_dqn", 1, learns=False)
+    idle = Player(game, "log_dqn", 1, learns=False)
     cores = len(os.sched_getaffinity(0))
-    side_by_side = [Run(game, "log_dqn", seed) for seed in range(1, cores + 1)]
+    side_by_side = [Player(game, "log_dqn", seed) for seed in range(1, cores + 1)]
     executor = concurrent.futures.ThreadPoolExecutor(cores)
     blocks: dict[str, Callable[[], object]] = {
-        **{agent: of_agent.play for agent, of_agent in runs.items()},
-        "cores": lambda: list(executor.map(Run.play, side_by_side)),
+        **{agent: of_agent.play for agent, of_agent in players.items()},
+        "cores": lambda: list(executor.map(Player.play, side_by_side)),
         "acting and game": idle.play,
         "game": _environment(game),
-        "updates": runs["log_dqn"].update,
+        "updates": players["log_dqn"].update,
     }
     steps = dict.fromkeys(blocks, _STEPS) | {"cores": cores * _STEPS}
     if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):

@@ -30,8 +30,8 @@ from log_dqn.vectorized import agents, environments, learner, networks, runs, sc
 _WARM_UP = 220
 
 
-def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> training.HostJob:
-    """Creates a job of some runs of one game and plays until they learn."""
+def create_trainer(agent: str, num_runs: int, capacity: int, folder: str) -> training.HostTrainer:
+    """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
     problem = learner.Problem(
         networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
@@ -50,15 +50,15 @@ def create_job(agent: str, num_runs: int, capacity: int, folder: str) -> trainin
         for seed in range(1, num_runs + 1)
     ]
     protocol = schedule.Protocol(training_steps=10**9, replay_capacity=capacity)
-    job = training.HostJob(
+    trainer = training.HostTrainer(
         training.Plan(job_runs, protocol, [None] * num_runs),
         problem,
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         group_size=training.runs_per_call(),
     )
     for _ in range(_WARM_UP + 12):
-        job.step()
-    return job
+        trainer.step()
+    return trainer
 
 
 def seconds(function: Callable[[], Any], at_least: float) -> float:
@@ -70,7 +70,7 @@ def seconds(function: Callable[[], Any], at_least: float) -> float:
     return passed / count
 
 
-def split(job: training.HostJob, at_least: float) -> tuple[float, dict[str, float]]:
+def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[str, float]]:
     """Returns the mean time of a step, and the shares that its parts have of it."""
     spent = dict.fromkeys(("receive", "_act", "_learn"), 0.0)
 
@@ -85,42 +85,42 @@ def split(job: training.HostJob, at_least: float) -> tuple[float, dict[str, floa
 
         setattr(owner, name, call)
 
-    timed(job._environments, "receive")
-    timed(job, "_act")
-    timed(job, "_learn")
-    steps = 4 * max(1, round(at_least / seconds(job.step, 1.0) / 4))
+    timed(trainer._environments, "receive")
+    timed(trainer, "_act")
+    timed(trainer, "_learn")
+    steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
     spent.update(dict.fromkeys(spent, 0.0))
     start = time.perf_counter()
     for _ in range(steps):
-        job.step()
-    jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+        trainer.step()
+    jax.block_until_ready([of_runs.weights for of_runs in trainer._learners])
     passed = time.perf_counter() - start
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 
-def ceilings(job: training.HostJob, at_least: float) -> dict[str, float]:
+def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]:
     """Returns the time of a step of the environments, of acting and of updates, each alone."""
-    num_runs = len(job._runs)
+    num_runs = len(trainer._runs)
     rng = np.random.default_rng(0)
     everyone = np.ones(num_runs, bool)
-    # (The job has sent actions already.)
-    results = job._environments.receive()
+    # The trainer has sent actions already.
+    results = trainer._environments.receive()
 
     def step_environments() -> None:
-        job._environments.send(rng.integers(0, 4, num_runs))
-        job._environments.receive()
+        trainer._environments.send(rng.integers(0, 4, num_runs))
+        trainer._environments.receive()
 
     def act() -> None:
-        job._act(everyone, results.frames, np.zeros(num_runs, np.float32))
+        trainer._act(everyone, results.frames, np.zeros(num_runs, np.float32))
 
     number = np.full(num_runs, 4)
-    job.schedule.certain_updates()
+    trainer.schedule.certain_updates()
 
     def learn() -> None:
-        job._learn(everyone, number)
-        jax.block_until_ready([of_runs.weights for of_runs in job._learners])
+        trainer._learn(everyone, number)
+        jax.block_until_ready([of_runs.weights for of_runs in trainer._learners])
 
-    period = job._runs[0].agent.update_period
+    period = trainer._runs[0].agent.update_period
     return {
         "environments": seconds(step_environments, at_least),
         "acting": seconds(act, at_least),
@@ -135,13 +135,13 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
     agents_tf.set_up()
     gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
     dopamine = agents_tf.Player("DQN", replay_steps=500)
-    job = create_job(agent, 1, 10_000, folder)
+    trainer = create_trainer(agent, 1, 10_000, folder)
     steps = 40
 
     def ours() -> None:
         for _ in range(steps):
-            job.step()
-        jax.block_until_ready(job._learners[0].weights)
+            trainer.step()
+        jax.block_until_ready(trainer._learners[0].weights)
 
     times = measuring.interleave(
         {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
@@ -163,9 +163,9 @@ def run(
     print(("{:>5}{:>9}{:>8}{:>7}{:>7}{:>7}{:>9}{:>9}{:>9}{:>12}").format(*names))
     with tempfile.TemporaryDirectory() as folder:
         for num_runs in runs_at_once:
-            job = create_job(agent, num_runs, capacity, folder)
-            step, shares = split(job, at_least)
-            alone = ceilings(job, at_least / 3)
+            trainer = create_trainer(agent, num_runs, capacity, folder)
+            step, shares = split(trainer, at_least)
+            alone = ceilings(trainer, at_least / 3)
             speed = num_runs / step
             lower = num_runs / max(alone["environments"], alone["updates"])
             print(
@@ -175,6 +175,6 @@ def run(
                 + f"{speed / lower:8.0%} of it",
                 flush=True,
             )
-            del job
+            del trainer
         if all(importlib.util.find_spec(name) for name in ("tensorflow", "dopamine")):
             against_dopamine(agent, rounds, folder)

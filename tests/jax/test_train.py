@@ -138,13 +138,13 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path, capsys):
     assert "can't be saved: the weights are not finite; there is no checkpoint yet" in err
 
 
-def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
+def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, monkeypatch):
     # In a folder named relatively, which orbax alone would refuse.
-    command = [
-        sys.executable, "-m", "log_dqn.train", "--agent=jax_log_dqn", "--base_dir=run", "--seed=3",
-        *tiny("JaxLogDQNAgent"),
+    arguments = [
+        "--agent=jax_log_dqn", "--seed=3", *tiny("JaxLogDQNAgent"),
         "--gin_bindings=JaxLogDQNAgent.summary_writing_frequency=20",
     ]  # fmt: skip
+    command = [sys.executable, "-m", "log_dqn.train", "--base_dir=run", *arguments]
     first = subprocess.run(
         command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT
     )
@@ -166,12 +166,11 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path):
         assert all(np.isfinite(value) and value >= 0 for value in events[tag].values())
     assert "Values/LogActionGap" in events
 
-    command.append("--gin_bindings=Runner.num_iterations=3")
-    second = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT
-    )
-    assert second.returncode == 0, second.stderr
-    assert [line.split(":")[0] for line in second.stdout.splitlines()[1:]] == ["iteration 3/3"]
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert run("run", *arguments, "--gin_bindings=Runner.num_iterations=3") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["iteration 3/3"]
     assert checkpoint(tmp_path / "run", 2)["training_steps"] == 180
 
 

@@ -251,7 +251,7 @@ def test_windows_by_hand():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"runs": 0}, "runs is 0; it must be 1 or more"),
+        ({"runs": 0}, "runs is 0; it must be a whole number, at least 1"),
         ({"jobs": 0}, "jobs is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"gammas": (0.5, 1.0)}, "gamma is 1.0"),

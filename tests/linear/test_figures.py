@@ -29,6 +29,19 @@ def program(*arguments):
     )
 
 
+@pytest.fixture
+def refused(monkeypatch, capsys):
+    """Runs the program in this process; returns the exit status and what it says."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", [SCRIPT, *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            runpy.run_path(SCRIPT, run_name="__main__")
+        return exit_.value.code, capsys.readouterr().err
+
+    return run
+
+
 def test_confidence_interval_by_hand():
     # Mean 2, standard deviation 1, and 4.3027 the 97.5% quantile of t with 2 degrees of freedom.
     low, high = figures.confidence_interval(np.array([[1.0, 2.0, 3.0]]))
@@ -88,15 +101,15 @@ def test_program(tmp_path):
             "k is 200; at gamma 0.01 it must be above 0 and at most 150",
         ),
         (["--only", "kappa"], "unknown figure kappa; the figures are metric_gap, chain_regular"),
-        (["--runs", "0"], "runs is 0; it must be 1 or more"),
+        (["--runs", "0"], "runs is 0; it must be a whole number, at least 1"),
         (["--runs", "two"], "argument --runs: invalid int value: 'two'"),
     ],
 )
-def test_bad_input_is_one_line(arguments, message, tmp_path):
-    done = program("--out", tmp_path / "figures", *arguments)
-    assert done.returncode != 0
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_bad_input_is_one_line(arguments, message, tmp_path, refused):
+    status, err = refused("--out", tmp_path / "figures", *arguments)
+    assert status == 2
+    assert message in err
+    assert err.count("\n") == 1
     assert not (tmp_path / "figures").exists()
 
 
@@ -120,12 +133,12 @@ def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
     assert seen == [(0.5, 0.9)]
 
 
-def test_out_that_cannot_be_written(tmp_path):
+def test_out_that_cannot_be_written(tmp_path, refused):
     (tmp_path / "file").write_text("kept")
-    done = program("--out", tmp_path / "file" / "figures")
-    assert done.returncode != 0
-    assert str(tmp_path / "file") in done.stderr
-    assert done.stderr.count("\n") == 1
+    status, err = refused("--out", tmp_path / "file" / "figures")
+    assert status == 2
+    assert str(tmp_path / "file") in err
+    assert err.count("\n") == 1
     assert (tmp_path / "file").read_text() == "kept"
 
 

@@ -73,7 +73,8 @@ def assert_same_run(first, second, last):
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, trained, arguments, number):
     last = number - 1
     trained(tmp_path / "whole", *arguments, SEED, iterations(number))
-    for finished in range(1, number + 1):
+    trained(tmp_path / "pieces", *arguments, SEED, iterations(1))
+    for finished in range(2, number + 1):
         assert run(tmp_path / "pieces", *arguments, SEED, iterations(finished)) == 0
     assert_same_run(tmp_path / "whole", tmp_path / "pieces", last)
     metrics = [

@@ -13,7 +13,7 @@ class Terminal(io.StringIO):
 
 
 def job(folder, name, num_iterations=4):
-    run = plan.Run(name, folder / name, num_iterations, 100)
+    run = plan.PlannedRun(name, folder / name, num_iterations, 100)
     return plan.Job(name, (), (run,), run.folder / "output.log")
 
 
@@ -26,16 +26,16 @@ def jobs(tmp_path):
 def test_changes_are_lines_where_there_is_no_terminal(jobs):
     file = io.StringIO()
     with board.Board(jobs, 5, file) as shown:
-        shown.started(0, "here", [plan.Progress()])
-        shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, None)
-        shown.reported(0, [plan.Progress(1, -20.5, 60.0)], 0.3, None, "ended by SIGKILL")
+        shown.started(0, "here", [plan.RunProgress()])
+        shown.reported(0, [plan.RunProgress(1, -20.5, 60.0)], 0.3, None, None)
+        shown.reported(0, [plan.RunProgress(1, -20.5, 60.0)], 0.3, None, "ended by SIGKILL")
         shown.died(0, is_last=False)
-        shown.started(0, "there", [plan.Progress(1, -20.5)])
+        shown.started(0, "there", [plan.RunProgress(1, -20.5)])
         shown.ended(0, None)
-        shown.started(1, "here", [plan.Progress(1, -20.0)])
-        shown.reported(1, [plan.Progress(1, -20.0)], 0.3, None, None)
+        shown.started(1, "here", [plan.RunProgress(1, -20.0)])
+        shown.reported(1, [plan.RunProgress(1, -20.0)], 0.3, None, None)
         shown.died(1, is_last=True)
-        shown.started(2, "here", [plan.Progress()])
+        shown.started(2, "here", [plan.RunProgress()])
         shown.ended(2, "c is 0; it must be a positive number")
     lines = [re.sub(r"^\[0:00:\d\d\] ", "", line) for line in file.getvalue().splitlines()]
     assert lines == [
@@ -65,16 +65,16 @@ def test_time_left_is_that_of_the_steps_left_at_the_speed_so_far(jobs, monkeypat
     shown = board.Board(jobs, 0, io.StringIO())
     # 3 runs of 4 x 100 steps, of which 100 are done.
     assert shown.seconds_left() is None
-    shown.started(0, "here", [plan.Progress()])
+    shown.started(0, "here", [plan.RunProgress()])
     now[0] += 10
-    shown.reported(0, [plan.Progress(1, 0.0)], 0.5, 20.0, None)
+    shown.reported(0, [plan.RunProgress(1, 0.0)], 0.5, 20.0, None)
     # 200 steps in 10 s, and 900 to go.
     assert shown.seconds_left() == pytest.approx(45)
     assert shown.headline().endswith("1 running, 2 waiting, 0 failed; time left: 0:00:45")
     shown.died(0, is_last=False)
     # It goes on after its first iteration: 1,000 to go.
     assert shown.seconds_left() == pytest.approx(100)
-    shown.started(0, "here", [plan.Progress(1, 0.0)])
+    shown.started(0, "here", [plan.RunProgress(1, 0.0)])
     shown.ended(0, "broken")
     assert shown.seconds_left() == pytest.approx(70)
 
@@ -85,11 +85,11 @@ def test_a_table_on_a_terminal(jobs, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     file = Terminal()
     with board.Board(jobs, 0, file) as shown:
-        shown.started(1, "here", [plan.Progress(1, -20.0)])
-        shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
+        shown.started(1, "here", [plan.RunProgress(1, -20.0)])
+        shown.reported(1, [plan.RunProgress(2, -19.0, 60.0)], 0.5, 75.0, None)
         shown.died(1, is_last=False)
-        shown.started(1, "here", [plan.Progress(1, -20.0)])
-        shown.reported(1, [plan.Progress(2, -19.0, 60.0)], 0.5, 75.0, None)
+        shown.started(1, "here", [plan.RunProgress(1, -20.0)])
+        shown.reported(1, [plan.RunProgress(2, -19.0, 60.0)], 0.5, 75.0, None)
     text = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", file.getvalue())
     assert re.search(r"dqn/Pong/2 +running, retry 1 +2/4 +-19.00 +75", text)
     assert "and 2 more" in text

@@ -11,8 +11,8 @@ def clean_gin():
     gin.clear_config()
 
 
-def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong"):
-    return check.Request(agents, scans, list(gin_files), list(gin_bindings), game)
+def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorized=False):
+    return check.Request(agents, scans, list(gin_files), list(gin_bindings), game, vectorized)
 
 
 # Appendix C.2.
@@ -83,7 +83,7 @@ def test_what_is_wrong_is_named(agent, scans, message):
 def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
-    log_dqn, dqn = check.check_vectorized(request(["log_dqn", "dqn"], scans, (), bindings))
+    log_dqn, dqn = check.check(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
     assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], [(3, 250_050)] * 2)
     assert dqn.scans == scans[1:]
 
@@ -100,7 +100,7 @@ def test_vectorized_training_has_settings_of_its_own():
 )
 def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
     with pytest.raises(ValueError, match=message):
-        check.check_vectorized(request(["log_dqn"], scans))
+        check.check(request(["log_dqn"], scans, vectorized=True))
 
 
 def test_minatar_has_settings_of_its_own():
@@ -108,27 +108,27 @@ def test_minatar_has_settings_of_its_own():
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
     whole = [plan.AgentPlan(agent, [], [(20, 50_000)]) for agent in agents]
     assert check.check(request(agents, [], game=game)) == whole
-    assert check.check_vectorized(request(agents[:2], [], game=game)) == whole[:2]
+    assert check.check(request(agents[:2], [], game=game, vectorized=True)) == whole[:2]
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
     used = [answer.scans for answer in check.check(request(agents, scans, game=game))]
     assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]
 
 
 @pytest.mark.parametrize(
-    ("function", "gin_files", "game", "message"),
+    ("vectorized", "gin_files", "game", "message"),
     [
-        (check.check, ["dqn.gin"], "MinAtar/Freeway", "game is .*; it must be one of Atari's"),
-        (check.check, ["dqn_minatar.gin"], "Pong", "game is 'Pong'; it must be one of MinAtar's"),
+        (False, ["dqn.gin"], "MinAtar/Freeway", "game is .*; it must be one of Atari's"),
+        (False, ["dqn_minatar.gin"], "Pong", "game is 'Pong'; it must be one of MinAtar's"),
         (
-            check.check_vectorized, ["vectorized_dqn.gin"], "MinAtar/Freeway",
+            True, ["vectorized_dqn.gin"], "MinAtar/Freeway",
             "network is 'nature'; it must be 'revisiting_rainbow' or 'minatar' for MinAtar",
         ),
         (
-            check.check_vectorized, ["vectorized_dqn_minatar.gin"], "Pong",
+            True, ["vectorized_dqn_minatar.gin"], "Pong",
             "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
         ),
     ],
 )  # fmt: skip
-def test_gin_files_of_other_games_are_refused(function, gin_files, game, message):
+def test_gin_files_of_other_games_are_refused(vectorized, gin_files, game, message):
     with pytest.raises(ValueError, match=message):
-        function(request(["dqn"], [], gin_files, game=game))
+        check.check(request(["dqn"], [], gin_files, game=game, vectorized=vectorized))

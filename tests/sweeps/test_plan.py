@@ -41,18 +41,18 @@ def test_a_run_is_the_training_program():
         "--gin_bindings=LogDQNAgent.c = 1",
     )
     (run,) = jobs[1].runs
-    assert run == plan.Run("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
+    assert run == plan.PlannedRun("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
     assert train._parse_args(jobs[1].arguments[2:]).seed == 1
 
 
 def test_progress_is_the_newest_readable_log_s(tmp_path):
-    assert plan.progress(tmp_path / "none") == plan.Progress()
+    assert plan.progress(tmp_path / "none") == plan.RunProgress()
     synthetic.write_log(tmp_path, [1.0, 2.5])
     newest = synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
     assert plan.progress(tmp_path) == (3, 4.0, 100.5)
     newest.write_bytes(newest.read_bytes()[:-20])
     assert plan.progress(tmp_path) == (2, 2.5, 100.5)
-    run = plan.Run("r", tmp_path, 3, 80)
+    run = plan.PlannedRun("r", tmp_path, 3, 80)
     assert not plan.is_complete(run)
     synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
     assert plan.is_complete(run)

@@ -19,7 +19,7 @@ with progress.Progress([1, 0], 2, 100) as shown:
 
 def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
     (tmp_path / "log_dqn").write_text("a file where the folder of an agent should be")
-    run = plan.Run("log_dqn/Pong/1", tmp_path / "log_dqn" / "Pong" / "1", 2, 100)
+    run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "log_dqn" / "Pong" / "1", 2, 100)
     output = pathlib.Path(run.folder) / "output.log"
     of_job = object.__new__(worker.Worker)
     of_job._take(plan.Job("log_dqn/Pong/1", ("-c", "pass"), (run,), output))
@@ -31,7 +31,7 @@ def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
 
 def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
-    runs = [plan.Run(f"log_dqn/Pong/{seed}", tmp_path / str(seed), 2, 100) for seed in "12"]
+    runs = [plan.PlannedRun(f"log_dqn/Pong/{seed}", tmp_path / str(seed), 2, 100) for seed in "12"]
     job = plan.Job("log_dqn/Pong", ("-c", TRAIN), tuple(runs), tmp_path / "output.log")
     of_job = object.__new__(worker.Worker)
     of_job.setup({"job": 0}, [job])

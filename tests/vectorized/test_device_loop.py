@@ -7,7 +7,7 @@ import pytest
 from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.vectorized import (
-    device_job,
+    device_trainer,
     jax_games,
     learner,
     networks,
@@ -67,20 +67,24 @@ def shown(num_runs):
     return progress.Progress([0] * num_runs, PROTOCOL.num_iterations, PROTOCOL.steps_per_iteration)
 
 
-def device_job_of(folder, game, run_agents, seeds, resume=False, shared=None, shown_as=slice(None)):
+def device_trainer_of(
+    folder, game, run_agents, seeds, resume=False, shared=None, shown_as=slice(None)
+):
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
     plan = training.Plan(job_runs, PROTOCOL, found)
-    return device_job.DeviceJob(plan, problem(game), game, shared or shown(len(seeds)), shown_as)
+    return device_trainer.DeviceTrainer(
+        plan, problem(game), game, shared or shown(len(seeds)), shown_as
+    )
 
 
-def jobs(tmp_path, game, run_agents):
-    """Returns a job of the device and one of the host, of the same runs."""
+def trainers(tmp_path, game, run_agents):
+    """Returns a trainer of the device and one of the host, of the same runs."""
     seeds = list(range(1, len(run_agents) + 1))
-    on_device = device_job_of(tmp_path / "device", game, run_agents, seeds)
+    on_device = device_trainer_of(tmp_path / "device", game, run_agents, seeds)
     job_runs = toys.make_runs(tmp_path / "host", run_agents, seeds)
     plan = training.Plan(job_runs, PROTOCOL, [None] * len(seeds), checkpoint_replay=True)
-    on_host = training.HostJob(plan, problem(game), HostGames(game, len(seeds)))
+    on_host = training.HostTrainer(plan, problem(game), HostGames(game, len(seeds)))
     return on_device, on_host
 
 
@@ -92,20 +96,22 @@ def agent(**settings):
 @pytest.mark.parametrize("name", ["bsuite/Catch", "MinAtar/Breakout"])
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     game = jax_games.create(name)
-    on_device, on_host = jobs(tmp_path, game, [agent(update_horizon=update_horizon)])
-    for job in (on_device, on_host):
-        job.train()
+    on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])
+    for trainer in (on_device, on_host):
+        trainer.train()
     place, expected = on_device.schedule.place, on_host.schedule.place
     for field in ("iteration", "training_steps", "chosen", "stored"):
         assert getattr(place, field) == getattr(expected, field), field
     for iteration in range(2):
-        log, wanted = (job._logs[0][f"iteration_{iteration}"] for job in (on_device, on_host))
+        log, wanted = (
+            trainer._logs[0][f"iteration_{iteration}"] for trainer in (on_device, on_host)
+        )
         for phase in ("train", "eval"):
             assert log[f"{phase}_episode_returns"] == wanted[f"{phase}_episode_returns"]
             assert log[f"{phase}_episode_lengths"] == wanted[f"{phase}_episode_lengths"]
     for field in learner.replay.Memory._fields:
         np.testing.assert_array_equal(
-            *(getattr(job._learners[0].memory, field)[:400] for job in (on_device, on_host))
+            *(getattr(trainer._learners[0].memory, field)[:400] for trainer in (on_device, on_host))
         )
     for mine, theirs in zip(toys.weights(on_device)[0], toys.weights(on_host)[0], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
@@ -114,10 +120,10 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
 def test_runs_in_one_program_are_the_runs_alone(tmp_path):
     game = jax_games.create("bsuite/Catch")
     run_agents = [agent(gamma=0.9), agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
-    together = device_job_of(tmp_path / "together", game, run_agents, [1, 2, 3])
+    together = device_trainer_of(tmp_path / "together", game, run_agents, [1, 2, 3])
     together.train()
     for index, run_agent in enumerate(run_agents):
-        alone = device_job_of(tmp_path / "alone", game, [run_agent], [index + 1])
+        alone = device_trainer_of(tmp_path / "alone", game, [run_agent], [index + 1])
         alone.train()
         for iteration in ("iteration_0", "iteration_1"):
             mine, theirs = together._logs[index][iteration], alone._logs[0][iteration]
@@ -128,9 +134,9 @@ def test_runs_in_one_program_are_the_runs_alone(tmp_path):
 
 def test_a_stopped_run_resumes_exactly(tmp_path):
     game = jax_games.create("bsuite/Catch")
-    whole = device_job_of(tmp_path / "whole", game, [agent()], [1])
+    whole = device_trainer_of(tmp_path / "whole", game, [agent()], [1])
     whole.train()
-    stopped = device_job_of(tmp_path / "stopped", game, [agent()], [1])
+    stopped = device_trainer_of(tmp_path / "stopped", game, [agent()], [1])
     while stopped.schedule.place.iteration[0] < 1:
         stopped.step()
     stopped.step()  # Into the second iteration, which is lost.
@@ -138,7 +144,7 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
     with pytest.raises(RunStopped) as stop:
         stopped.train()
     assert stop.value.status == 143
-    rest = device_job_of(tmp_path / "stopped", game, [agent()], [1], resume=True)
+    rest = device_trainer_of(tmp_path / "stopped", game, [agent()], [1], resume=True)
     rest.train()
     for mine, theirs in zip(toys.weights(rest)[0], toys.weights(whole)[0], strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -153,20 +159,20 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
 
     def creators(seeds, shared):
         return [
-            lambda index=index, seed=seed: device_job_of(
+            lambda index=index, seed=seed: device_trainer_of(
                 tmp_path, game, [agent()], [seed], shared=shared, shown_as=[index]
             )
             for index, seed in enumerate(seeds)
         ]
 
     shared = shown(3)
-    pool = device_job.Pool(creators([1, 2, 3], shared), 2, shared)
+    pool = device_trainer.Pool(creators([1, 2, 3], shared), 2, shared)
     pool.train()
     assert pool.failures == []
     assert shared.numbers.fraction == 1 and shared.disable
     assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
     shared = shown(3)
-    stopped = device_job.Pool(creators([4, 5, 6], shared), 2, shared)
+    stopped = device_trainer.Pool(creators([4, 5, 6], shared), 2, shared)
     stopped.stop(2)
     with pytest.raises(RunStopped) as stop:
         stopped.train()
@@ -178,11 +184,11 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
 def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
     game = jax_games.create("bsuite/Catch")
     run_agents = [agent(), agent(beta_log=1e30)]
-    job = device_job_of(tmp_path, game, run_agents, [1, 2])
-    job.train()
-    assert list(job.failures) == [1]
-    assert "stopped" in job.failures[1]
-    assert job.schedule.place.iteration[0] == 2
+    trainer = device_trainer_of(tmp_path, game, run_agents, [1, 2])
+    trainer.train()
+    assert list(trainer.failures) == [1]
+    assert "stopped" in trainer.failures[1]
+    assert trainer.schedule.place.iteration[0] == 2
 
 
 def test_freeway_ends_after_2501_steps_and_only_then():

@@ -46,7 +46,7 @@ def draws(num_runs=1, number=4):
 def in_flax(params):
     """Our parameters as those of Dopamine's network."""
     layers = {("Dense_1" if name == "Output" else name): layer for name, layer in params.items()}
-    # (Ours is stored transposed.)
+    # Ours is stored transposed.
     layers["Dense_0"] = {**layers["Dense_0"], "kernel": layers["Dense_0"]["kernel"].T}
     return {"params": layers}
 
@@ -164,7 +164,7 @@ def test_actions_are_the_agents(create, create_other):
     agent, other = twins(create, create_other)
     of_runs = learner.Learner([agent], PROBLEM, [NUM_ACTIONS], [1])
     rng = np.random.default_rng(0)
-    # (A network that tells states apart.)
+    # A network that tells states apart.
     kernel = of_runs.weights.params["Output"]["kernel"]
     of_runs.weights.params["Output"]["kernel"] = jnp.asarray(
         rng.normal(size=kernel.shape), jnp.float32

@@ -66,12 +66,12 @@ def agents_curve(create, seed):
 
 def our_curves(tmp_path, agent):
     protocol = schedule.Protocol(num_iterations=1, training_steps=STEPS, evaluation_steps=0)
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, protocol=protocol, capacity=2000,
         group_size=None,
-    ).job  # fmt: skip
-    job.train()
-    return [curve(iteration.returns[Phase.TRAINING]) for iteration in job.schedule.iterations]
+    ).trainer  # fmt: skip
+    trainer.train()
+    return [curve(iteration.returns[Phase.TRAINING]) for iteration in trainer.schedule.iterations]
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_learns_as_fast_as_the_agent(tmp_path, capsys, name):
     ours = np.mean(our_curves(tmp_path, ours), axis=0)
     with capsys.disabled():
         print(f"\n{name} on Catch, returns from -1 to 1, by fifths of {STEPS} agent steps:")
-        print(f"  a run of a job {np.round(ours, 2)}, Dopamine's agent {np.round(theirs, 2)}")
+        print(f"  a vectorized run {np.round(ours, 2)}, Dopamine's agent {np.round(theirs, 2)}")
     # A random policy gets about -0.6.
     for learned in (ours, theirs):
         assert learned[0] < -0.2

@@ -1,4 +1,4 @@
-"""Whole jobs of small environments: independence of runs, checkpoints, failures."""
+"""Trainers of small environments: independence of runs, checkpoints, failures."""
 
 import dataclasses
 import json
@@ -18,9 +18,9 @@ from log_dqn.vectorized.timeline import Phase
 from . import toys
 
 
-def steps_of(job, steps):
+def steps_of(trainer, steps):
     for _ in range(steps):
-        job.step()
+        trainer.step()
 
 
 def equal(ours, theirs):
@@ -36,42 +36,42 @@ def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
         num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
     )
     settings = {"protocol": protocol, "stack_size": 2, "capacity": 300}
-    together = toys.make_job(tmp_path / "together", toys.Noise, RUNS, **settings)
-    batched = toys.make_job(tmp_path / "batched", toys.Noise, RUNS, group_size=None, **settings)
-    for job in (together, batched):
-        steps_of(job.job, 1000)
+    together = toys.make_trainer(tmp_path / "together", toys.Noise, RUNS, **settings)
+    batched = toys.make_trainer(tmp_path / "batched", toys.Noise, RUNS, group_size=None, **settings)
+    for trainer in (together, batched):
+        steps_of(trainer.trainer, 1000)
     for run in (0, 5):
-        alone = toys.make_job(
+        alone = toys.make_trainer(
             tmp_path / "alone", toys.Noise, [RUNS[run]], seeds=[run + 1], **settings
         )
-        steps_of(alone.job, 1000)
-        expected = toys.weights(alone.job)[0]
+        steps_of(alone.trainer, 1000)
+        expected = toys.weights(alone.trainer)[0]
         # One call a run, as on a CPU: the very same bits.
-        assert equal(toys.weights(together.job)[run], expected)
+        assert equal(toys.weights(together.trainer)[run], expected)
         sent = np.array(alone.environments.sent)[:, 0]
         np.testing.assert_array_equal(np.array(together.environments.sent)[:, run], sent)
         # All in one call, as on a GPU: other sums of the same products. The actions are the same
         # all the same.
         np.testing.assert_array_equal(np.array(batched.environments.sent)[:, run], sent)
-        for our, their in zip(toys.weights(batched.job)[run], expected, strict=True):
+        for our, their in zip(toys.weights(batched.trainer)[run], expected, strict=True):
             np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
-    assert not equal(toys.weights(together.job)[0], toys.weights(together.job)[5])
+    assert not equal(toys.weights(together.trainer)[0], toys.weights(together.trainer)[5])
 
 
 def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
-    jobs = []
+    trainers = []
     for name in ("ahead", "after"):
-        job = toys.make_job(tmp_path / name, toys.Catch, RUNS[:2]).job
-        jobs.append(job)
-    certain = jobs[1].schedule.certain_updates
+        trainer = toys.make_trainer(tmp_path / name, toys.Catch, RUNS[:2]).trainer
+        trainers.append(trainer)
+    certain = trainers[1].schedule.certain_updates
 
     def none():
         return certain() & False
 
-    monkeypatch.setattr(jobs[1].schedule, "certain_updates", none)
-    for job in jobs:
-        steps_of(job, 400)
-    for ours, theirs in zip(*map(toys.weights, jobs), strict=True):
+    monkeypatch.setattr(trainers[1].schedule, "certain_updates", none)
+    for trainer in trainers:
+        steps_of(trainer, 400)
+    for ours, theirs in zip(*map(toys.weights, trainers), strict=True):
         assert equal(ours, theirs)
 
 
@@ -82,23 +82,23 @@ def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
         "clip_inverse": True, "head_init": "symmetric", "epsilon_train": 0.3,
         "target_update_period": 12, "min_replay_history": 30, "epsilon_decay_period": 77,
     }  # fmt: skip
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn(), toys.log_dqn(**settings)], group_size=None
-    ).job
-    steps_of(job, 300)
+    ).trainer
+    steps_of(trainer, 300)
     expected = []
     for seed, agent in ((1, toys.log_dqn()), (2, toys.log_dqn(**settings))):
-        alone = toys.make_job(tmp_path, toys.Catch, [agent], seeds=[seed]).job
+        alone = toys.make_trainer(tmp_path, toys.Catch, [agent], seeds=[seed]).trainer
         steps_of(alone, 300)
         expected.append(toys.weights(alone)[0])
         # A single other setting gives other weights.
         if seed == 2:
             for name, value in settings.items():
                 changed = toys.log_dqn(**{**settings, name: getattr(toys.log_dqn(), name)})
-                other = toys.make_job(tmp_path, toys.Catch, [changed], seeds=[seed]).job
+                other = toys.make_trainer(tmp_path, toys.Catch, [changed], seeds=[seed]).trainer
                 steps_of(other, 300)
                 assert not equal(toys.weights(other)[0], expected[1]), (name, value)
-    for ours, theirs in zip(toys.weights(job), expected, strict=True):
+    for ours, theirs in zip(toys.weights(trainer), expected, strict=True):
         for our, their in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
 
@@ -120,10 +120,10 @@ def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps, 
         "on_host": on_host,
     }  # fmt: skip
     run_agents = [toys.log_dqn(), toys.log_dqn(gamma=0.9)]
-    whole = toys.make_job(tmp_path / "whole", toys.Catch, run_agents, **settings).job
+    whole = toys.make_trainer(tmp_path / "whole", toys.Catch, run_agents, **settings).trainer
     whole.train()
 
-    stopped = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, **settings).job
+    stopped = toys.make_trainer(tmp_path / "stopped", toys.Catch, run_agents, **settings).trainer
     with pytest.raises(stopping.RunStopped, match="stopped by SIGTERM") as stop:
         while stopped.schedule.place.iteration.min() < 2:
             stopped.step()
@@ -131,7 +131,9 @@ def test_a_run_goes_on_exactly(tmp_path, group_size, on_host, evaluation_steps, 
         stopped.stop(15)
         stopped.train()
     assert stop.value.status == 143
-    rest = toys.make_job(tmp_path / "stopped", toys.Catch, run_agents, found=True, **settings).job
+    rest = toys.make_trainer(
+        tmp_path / "stopped", toys.Catch, run_agents, found=True, **settings
+    ).trainer
     np.testing.assert_array_equal(rest.schedule.place.iteration, [2, 2])
     rest.train()
     for ours, theirs in zip(toys.weights(rest), toys.weights(whole), strict=True):
@@ -156,29 +158,29 @@ def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
     )
     more = dataclasses.replace(protocol, num_iterations=3)
     settings = {"capacity": 150, "checkpoint_replay": True, "on_host": on_host}
-    jobs = []
+    trainers = []
     for folder, first in (("whole", more), ("stopped", protocol)):
-        job = toys.make_job(
+        trainer = toys.make_trainer(
             tmp_path / folder, toys.Catch, [toys.log_dqn()], protocol=first, **settings
-        ).job
-        job.train()
-        jobs.append(job)
-    rest = toys.make_job(
+        ).trainer
+        trainer.train()
+        trainers.append(trainer)
+    rest = toys.make_trainer(
         tmp_path / "stopped", toys.Catch, [toys.log_dqn()], found=True, protocol=more, **settings
-    ).job
+    ).trainer
     rest.train()
-    assert rest.schedule.place.stored[0] == jobs[0].schedule.place.stored[0] == 243
-    assert equal(toys.weights(rest)[0], toys.weights(jobs[0])[0])
-    assert not equal(toys.weights(rest)[0], toys.weights(jobs[1])[0])
+    assert rest.schedule.place.stored[0] == trainers[0].schedule.place.stored[0] == 243
+    assert equal(toys.weights(rest)[0], toys.weights(trainers[0])[0])
+    assert not equal(toys.weights(rest)[0], toys.weights(trainers[1])[0])
 
 
 def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
     agent = toys.log_dqn()
-    first = toys.make_job(tmp_path, toys.Catch, [agent], **settings).job
+    first = toys.make_trainer(tmp_path, toys.Catch, [agent], **settings).trainer
     while first.schedule.place.iteration[0] < 1:
         first.step()
-    rest = toys.make_job(tmp_path, toys.Catch, [agent], found=True, **settings).job
+    rest = toys.make_trainer(tmp_path, toys.Catch, [agent], found=True, **settings).trainer
     assert rest.schedule.place.stored[0] == 0
     assert rest.schedule.place.training_steps[0] == first.schedule.place.training_steps[0] > 100
     before = toys.weights(rest)[0]
@@ -191,9 +193,9 @@ def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
 def test_finished_runs_leave_the_others_room(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
     run_agents = [toys.log_dqn(), toys.log_dqn()]
-    one = toys.make_job(tmp_path, toys.Catch, run_agents[:1], **settings).job
+    one = toys.make_trainer(tmp_path, toys.Catch, run_agents[:1], **settings).trainer
     one.train()
-    both = toys.make_job(tmp_path, toys.Catch, run_agents, found=True, **settings).job
+    both = toys.make_trainer(tmp_path, toys.Catch, run_agents, found=True, **settings).trainer
     assert list(both.schedule.place.phase) == [Phase.FINISHED, Phase.WAITING]
     both.train()
     assert both.schedule.finished
@@ -206,11 +208,11 @@ def test_finished_runs_leave_the_others_room(tmp_path):
 
 def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     run_agents = [toys.log_dqn(beta_log=1e38), toys.log_dqn()]
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Catch, run_agents, protocol=PROTOCOL, capacity=150, group_size=None
-    ).job
-    job.train()
-    assert list(job.failures) == [0]
+    ).trainer
+    trainer.train()
+    assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
     assert error == (
         "log_dqn.train_vectorized: log_dqn Catch 1: stopped after iteration 1, which isn't saved: "
@@ -218,11 +220,11 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     )
     assert not list((tmp_path / "1").glob("checkpoints/*"))
     assert (tmp_path / "2" / "logs" / "log_2").exists()
-    alone = toys.make_job(
+    alone = toys.make_trainer(
         tmp_path / "alone", toys.Catch, run_agents[1:], seeds=[2], protocol=PROTOCOL, capacity=150
-    ).job
+    ).trainer
     alone.train()
-    for our, their in zip(toys.weights(job)[1], toys.weights(alone)[0], strict=True):
+    for our, their in zip(toys.weights(trainer)[1], toys.weights(alone)[0], strict=True):
         np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
 
 
@@ -230,28 +232,28 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     protocol = schedule.Protocol(
         num_iterations=1, training_steps=700, evaluation_steps=0, replay_capacity=150
     )
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn(beta_log=1e38), toys.log_dqn()],
         protocol=protocol, capacity=150,
-    ).job  # fmt: skip
-    job.train()
-    assert list(job.failures) == [0]
+    ).trainer  # fmt: skip
+    trainer.train()
+    assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
     assert re.search(r"log_dqn Catch 1: stopped at training step 500: Losses/\w+ is nan; ", error)
-    assert job.schedule.place.training_steps[0] == 501
-    assert job.schedule.place.training_steps[1] >= 700
+    assert trainer.schedule.place.training_steps[0] == 501
+    assert trainer.schedule.place.training_steps[1] >= 700
 
 
 def test_what_a_run_writes(tmp_path, monkeypatch):
     # Episodes of Catch take 9 steps: 13 of them are 117, 5 are the first that reach 40.
     protocol = dataclasses.replace(PROTOCOL, num_iterations=5, training_steps=117)
-    job, environments = toys.make_job(
+    trainer, environments = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn()], protocol=protocol, capacity=150
     )
     # A clock on which a step of the environment takes half a second, and nothing else any time.
     monkeypatch.setattr(time, "monotonic", lambda: 0.5 * receive.call_count)
     with mock.patch.object(environments, "receive", wraps=environments.receive) as receive:
-        job.train()
+        trainer.train()
     folder = tmp_path / "1"
     log = pickle.loads((folder / "logs" / "log_4").read_bytes())
     for iteration in log.values():
@@ -277,7 +279,7 @@ def test_what_a_run_writes(tmp_path, monkeypatch):
 
 def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
-    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
     paths = [
         tmp_path / "1" / "logs" / "log_2",
         tmp_path / "1" / "metrics" / "pickle" / "pickle_2.pkl",
@@ -287,7 +289,7 @@ def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_pa
     for path in paths:
         path.unlink()
     more = {**settings, "protocol": dataclasses.replace(PROTOCOL, num_iterations=4)}
-    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **more)
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **more)
     assert [pickle.loads(path.read_bytes()) for path in paths] == before
 
 
@@ -296,12 +298,12 @@ def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
     protocol = schedule.Protocol(
         num_iterations=1, training_steps=120, evaluation_steps=0, replay_capacity=150
     )
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Noise, [toys.log_dqn()], protocol=protocol, capacity=150
-    ).job  # fmt: skip
-    job.train()
-    steps = job.schedule.place.stored[0]
-    rewards = job._learners[0].read_memory(0, "rewards", 0, steps)
+    ).trainer  # fmt: skip
+    trainer.train()
+    steps = trainer.schedule.place.stored[0]
+    rewards = trainer._learners[0].read_memory(0, "rewards", 0, steps)
     counts = dict(zip(*np.unique(rewards, return_counts=True), strict=True))
     assert list(counts) == [-1, 0, 1]
     assert counts[-1] > 2 * counts[0] < counts[1]
@@ -315,14 +317,14 @@ def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
 def test_events_are_readable(tmp_path):
     from tensorboard.backend.event_processing import event_accumulator
 
-    job = toys.make_job(
+    trainer = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn(update_period=2)],
         protocol=schedule.Protocol(
             num_iterations=2, training_steps=600, evaluation_steps=0, replay_capacity=150
         ),
         capacity=150,
-    ).job  # fmt: skip
-    job.train()
+    ).trainer  # fmt: skip
+    trainer.train()
     events = event_accumulator.EventAccumulator(str(tmp_path / "1"))
     events.Reload()
     log = pickle.loads((tmp_path / "1" / "logs" / "log_1").read_bytes())
@@ -337,17 +339,17 @@ def test_events_are_readable(tmp_path):
 @pytest.mark.parametrize("name", ["weights.npz", "replay_frames.zst", "log.json"])
 def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
     settings = {"protocol": PROTOCOL, "capacity": 150, "checkpoint_replay": True}
-    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
     path = tmp_path / "1" / "checkpoints" / "2" / name
     path.write_bytes(path.read_bytes()[:-1])
-    rest = toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **settings).job
+    rest = toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **settings).trainer
     assert rest.schedule.place.iteration[0] == 2
     assert "checkpoint 2" in capsys.readouterr().out
 
 
 def test_checkpoints_that_are_not_ours_are_refused(tmp_path):
     settings = {"protocol": PROTOCOL, "capacity": 150}
-    toys.make_job(tmp_path, toys.Catch, [toys.log_dqn()], **settings).job.train()
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
     run = toys.make_runs(tmp_path, [toys.log_dqn(gamma=0.5)], [1])[0]
     other = run._replace(config=configuration.Configuration("", {"gamma": 0.5, "x": 1}))
     with pytest.raises(checkpoints.CheckpointError, match=r"x was not set"):
@@ -368,7 +370,7 @@ def test_environment_seeds_differ():
 
 
 def test_every_iteration_begins_with_its_own_seed(tmp_path, monkeypatch):
-    job, environments = toys.make_job(
+    trainer, environments = toys.make_trainer(
         tmp_path, toys.Noise, [toys.log_dqn()] * 2, seeds=[1, 7], protocol=PROTOCOL, capacity=150
     )
     reset, begun = environments.reset, {0: [], 1: []}
@@ -379,7 +381,7 @@ def test_every_iteration_begins_with_its_own_seed(tmp_path, monkeypatch):
         return reset(starts, seeds)
 
     monkeypatch.setattr(environments, "reset", note)
-    job.train()
+    trainer.train()
     for run, seed in ((0, 1), (1, 7)):
         assert begun[run] == [training.environment_seed(seed, i) for i in range(3)]
 

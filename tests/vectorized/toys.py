@@ -105,8 +105,8 @@ def _apply(params, states, batched=False):
 small_network = networks.Network(_init, _apply)
 
 
-class Job(NamedTuple):
-    job: training.Job
+class Toys(NamedTuple):
+    trainer: training.Trainer
     environments: Toys
 
 
@@ -116,7 +116,7 @@ def problem(create, stack_size=1, capacity=1000, batch_size=32):
     )
 
 
-def make_job(
+def make_trainer(
     folder,
     create,
     run_agents,
@@ -128,7 +128,7 @@ def make_job(
     found=None,
     **problem_settings,
 ):
-    """Makes a job of toys; `found` are `runs.find`'s checkpoints, or None."""
+    """Makes a trainer of toys; `found` are `runs.find`'s checkpoints, or None."""
     seeds = seeds or list(range(1, len(run_agents) + 1))
     environments = Toys(create, len(run_agents))
     problem_ = problem(create, **problem_settings)
@@ -138,8 +138,8 @@ def make_job(
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
     plan = training.Plan(job_runs, protocol, checkpoints, checkpoint_replay)
-    job = training.HostJob(plan, problem_, environments, on_host, group_size)
-    return Job(job, environments)
+    trainer = training.HostTrainer(plan, problem_, environments, on_host, group_size)
+    return Toys(trainer, environments)
 
 
 def make_runs(folder, run_agents, seeds):
@@ -163,7 +163,7 @@ def log_dqn(**settings):
     return agents.VectorizedLogDQNAgent(**(defaults | settings))
 
 
-def weights(job):
+def weights(trainer):
     """The weights of each run, as lists of arrays."""
-    places = [job._place(index) for index in range(len(job._runs))]
+    places = [trainer._place(index) for index in range(len(trainer._runs))]
     return [learner.run_weights(index) for learner, index in places]

@@ -1,4 +1,4 @@
-"""Jobs whose loop is one program on the device, and the pool that runs them side by side."""
+"""Trainers whose loop is one program on the device, and the pool that runs them side by side."""
 
 import concurrent.futures
 import os
@@ -16,10 +16,10 @@ from log_dqn.vectorized.device_loop import DeviceLoop
 from log_dqn.vectorized.jax_games import JaxGame
 from log_dqn.vectorized.learner import Problem
 from log_dqn.vectorized.timeline import Phase
-from log_dqn.vectorized.training import Job, Plan, stopped_by
+from log_dqn.vectorized.training import Plan, Trainer, stopped_by
 
 
-class DeviceJob(Job):
+class DeviceTrainer(Trainer):
     """Some runs of one game that is a JAX program.
 
     A step is a chunk of the runs' steps. Checkpoints hold the replay memory, which is small.
@@ -39,7 +39,7 @@ class DeviceJob(Job):
             plan: what it trains.
             problem: what the runs learn from.
             game: the game of all of them.
-            progress: progress of this job and of others.
+            progress: progress of these runs and of others.
             shown_as: indices of the runs there.
 
         Raises:
@@ -86,22 +86,25 @@ class DeviceJob(Job):
 
 
 class Pool:
-    """Jobs that run side by side, as many at a time as there are workers.
+    """Trainers that run side by side, as many at a time as there are workers.
 
-    On a CPU a job's arithmetic keeps to one core, so that there is a worker for each.
+    On a CPU a trainer's arithmetic keeps to one core, so that there is a worker for each.
 
     Attributes:
         failures: why runs were left out.
     """
 
     def __init__(
-        self, create_jobs: Sequence[Callable[[], DeviceJob]], num_workers: int, progress: Progress
+        self,
+        create_trainers: Sequence[Callable[[], DeviceTrainer]],
+        num_workers: int,
+        progress: Progress,
     ) -> None:
-        """Initializes it with functions that each create a job when there is a worker for it."""
+        """Takes functions that each create a trainer when there is a worker for it."""
         self._progress = progress
-        self._create_jobs = create_jobs
+        self._create_trainers = create_trainers
         self._num_workers = num_workers
-        self._jobs: set[DeviceJob] = set()
+        self._trainers: set[DeviceTrainer] = set()
         self._lock = threading.Lock()
         self._stop_signal: int | None = None
         self.failures: list[str] = []
@@ -111,14 +114,14 @@ class Pool:
         self._stop_signal = signal_number
 
     def train(self) -> None:
-        """Runs all jobs.
+        """Runs all trainers.
 
         Raises:
             RunStopped: if a file can't be written, or `stop` was called. The checkpoints of
                 finished iterations are intact.
         """
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
-        futures = [executor.submit(self._train, create) for create in self._create_jobs]
+        futures = [executor.submit(self._train, create) for create in self._create_trainers]
         try:
             left = set(futures)
             while left:
@@ -126,32 +129,32 @@ class Pool:
                     left, timeout=0.2, return_when=concurrent.futures.FIRST_EXCEPTION
                 )
                 if self._stop_signal is not None:
-                    self._stop_jobs()
+                    self._stop_trainers()
                 for future in done:
                     future.result()
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
-            self._stop_jobs()
+            self._stop_trainers()
             executor.shutdown()
             self._progress.close()
 
-    def _stop_jobs(self) -> None:
+    def _stop_trainers(self) -> None:
         with self._lock:
-            for job in self._jobs:
-                job.stop(self._stop_signal or signal.SIGTERM)
+            for trainer in self._trainers:
+                trainer.stop(self._stop_signal or signal.SIGTERM)
 
-    def _train(self, create: Callable[[], DeviceJob]) -> None:
+    def _train(self, create: Callable[[], DeviceTrainer]) -> None:
         if self._stop_signal is not None:
             raise stopped_by(self._stop_signal)
-        job = create()
+        trainer = create()
         with self._lock:
-            self._jobs.add(job)
+            self._trainers.add(trainer)
         try:
-            job.train()
+            trainer.train()
         finally:
             with self._lock:
-                self._jobs.remove(job)
-                self.failures += job.failures.values()
+                self._trainers.remove(trainer)
+                self.failures += trainer.failures.values()
 
 
 def keep_to_cores() -> None:
@@ -165,5 +168,5 @@ def keep_to_cores() -> None:
 
 
 def num_workers() -> int:
-    """Returns how many jobs run at a time: one a core of a CPU, one on another device."""
+    """Returns how many trainers run at a time: one a core of a CPU, one on another device."""
     return len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1

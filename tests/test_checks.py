@@ -1,0 +1,43 @@
+import math
+
+import numpy as np
+import pytest
+
+from log_dqn import checks
+
+
+@pytest.mark.parametrize("value", [3, 2.5, np.float32(2.5), np.int64(3)])
+def test_a_real_number_is_itself(value):
+    assert checks.as_number(value) == value
+
+
+@pytest.mark.parametrize("value", [True, "3", None, 1j, [3]])
+def test_anything_else_lies_in_no_range(value):
+    assert math.isnan(checks.as_number(value))
+
+
+def test_an_error_names_the_setting_the_value_and_what_is_allowed():
+    checks.check("gamma", 0.5, True, "in (0, 1)")
+    with pytest.raises(ValueError, match=r"^gamma is 1.5; it must be in \(0, 1\)$"):
+        checks.check("gamma", 1.5, False, "in (0, 1)")
+
+
+@pytest.mark.parametrize("value", [0, True, 1.0, "1", None])
+def test_a_count_is_a_whole_number_of_its_range(value):
+    checks.check_count("runs", np.int64(1))
+    checks.check_count("runs", 0, least=0)
+    with pytest.raises(ValueError, match=r"^runs is .*; it must be a whole number, at least 1$"):
+        checks.check_count("runs", value)
+    checks.check_count("runs", 8, 2, 8)
+    with pytest.raises(ValueError, match=r"^runs is 9; it must be a whole number from 2 to 8$"):
+        checks.check_count("runs", 9, 2, 8)
+
+
+@pytest.mark.parametrize("value", ["hub", None, ["huber"], {}])
+def test_a_word_is_one_of_those_known(value):
+    known = {"huber": 1, "mse": 2}
+    checks.check_one_of("loss_type", "mse", known)
+    checks.check_one_of("loss_type", "mse", iter(known))
+    with pytest.raises(ValueError) as error:
+        checks.check_one_of("loss_type", value, known)
+    assert str(error.value) == f"loss_type is {value!r}; it must be one of huber, mse"
