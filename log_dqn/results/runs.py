@@ -7,12 +7,16 @@ its last four logs; each holds the statistics of all iterations so far.
 
 import pathlib
 import re
-from collections.abc import Callable, Collection, Iterable
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import games
+from log_dqn.results import protocol
+from log_dqn.results.protocol import PUBLISHED, Protocol
+from log_dqn.results.words import counted
 from log_dqn.run_folder import configuration, layout, safe_pickle
 
 METRICS = ("train", "eval")
@@ -38,6 +42,8 @@ class LearningCurve(NamedTuple):
             [num_iterations]; NaN for an iteration whose return is not known.
         agent_class: for a run read from disk with its gin configuration, the agent's class.
         gamma: its discount factor, where the gin configuration is known.
+        protocol: what the returns were obtained under; None for a published run.
+        parameters: the parameters of its configuration, as in `configuration.Configuration`.
     """
 
     agent: str
@@ -46,6 +52,18 @@ class LearningCurve(NamedTuple):
     returns: np.ndarray
     agent_class: str | None = None
     gamma: float | None = None
+    protocol: Protocol | None = None
+    parameters: Mapping[str, Any] = types.MappingProxyType({})
+
+    @property
+    def frames_per_iteration(self) -> int:
+        """Emulator frames of an iteration's training phase; see `Protocol`."""
+        return (self.protocol or PUBLISHED).frames_per_iteration
+
+    @property
+    def frames(self) -> int:
+        """Emulator frames of training so far."""
+        return len(self.returns) * self.frames_per_iteration
 
 
 class NotALogError(ValueError):
@@ -138,20 +156,18 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
-    """Reads the agent's class and discount factor from a run's configuration.
+def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Finds the agent's class and discount factor among a run's parameters.
 
     Returns:
-        (class, gamma), or None if the run has no configuration as data, or it does not say.
+        (class, gamma), or None if they don't say.
     """
-    found = {}
-    for name, value in configuration.read(run_dir).items():
-        *_, configurable, parameter = ["", *re.split("[./]", name)]
-        is_gamma = configurable.endswith("Agent") and parameter == "gamma"
-        if is_gamma and isinstance(value, (int, float)) and 0 <= value <= 1:
-            found[configurable] = float(value)
-    # A LogDQN agent may also bind the gamma of the Dopamine agent that it extends.
-    return min(found.items(), key=lambda item: "LogDQN" not in item[0], default=None)
+    values = configuration.by_short_name(parameters)
+    for name in protocol.agent_parameters(values, "gamma"):
+        value = values[name]
+        if isinstance(value, (int, float)) and 0 <= value <= 1:
+            return name.partition(".")[0], float(value)
+    return None
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -211,12 +227,16 @@ def read_runs(
             without_returns.setdefault(agent, []).append(game)
             continue
         if returns is not None:
+            parameters = configuration.read(path)
+            agent_class, gamma = gamma_of(parameters) or (None, None)
+            under = protocol.recorded(parameters, game, metric, len(returns))
             runs.append(
-                LearningCurve(agent, game, seed, returns, *(read_gamma(path) or (None, None)))
+                LearningCurve(agent, game, seed, returns, agent_class, gamma, under, parameters)
             )
     for agent, played in without_returns.items():
         where = games.listing(list(dict.fromkeys(played)))
-        notify(f"{agent}: {len(played)} runs have no {metric}_average_return; left out ({where})")
+        count = counted(len(played), "run has", "runs have")
+        notify(f"{agent}: {count} no {metric}_average_return; left out ({where})")
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 

@@ -73,7 +73,7 @@ def test_every_image_loads(browser):
     images = browser.execute_script(
         "return [...document.images].map((i) => [i.src.slice(0, 15), i.complete, i.naturalWidth])"
     )
-    assert len(images) == 6
+    assert len(images) == 7
     assert all(i[0] == "data:image/png;" and i[1] and i[2] > 500 for i in images)
 
 
