@@ -166,7 +166,8 @@ class Comparison:
     @property
     def frame_skip(self) -> int | None:
         """Emulator frames of an agent step; None where that differs from run to run."""
-        skips = {(run.protocol or protocol.PUBLISHED).frame_skip for run in self.runs}
+        skips = {(run.protocol or protocol.PUBLISHED).frame_skip for run in self.runs} - {None}
+        skips = skips or {protocol.PUBLISHED.frame_skip}
         return skips.pop() if len(skips) == 1 else None
 
     def relative(self) -> dict[str, float]:

@@ -111,7 +111,7 @@ def mean_and_median_curves(
     figure = _figure(11, 4.5 + 0.08 * len(curves))
     panels = _mean_and_median_panels(figure, num_games)
     for row, axes in enumerate(panels):
-        _lines(axes, {a: (x, _row(y, row)) for a, (x, y) in curves.items()}, looks)
+        _lines(axes, {a: (x, _row(y, row)) for a, (x, y) in curves.items()}, looks, until)
         _experience_axis(axes, frame_skip, until)
     _legend(figure, panels[0])
     return figure
@@ -130,7 +130,7 @@ def iqm_curves(
     """
     figure = _figure(7.5, 4.8)
     axes = _tidy(figure.subplots())
-    _lines(axes, {a: (x, _row(y, 2)) for a, (x, y) in curves.items()}, looks)
+    _lines(axes, {a: (x, _row(y, 2)) for a, (x, y) in curves.items()}, looks, until)
     axes.set(title=f"IQM over {counted(num_games, 'game')}", ylabel="human-normalised score")
     _experience_axis(axes, frame_skip, until)
     _legend(figure, axes)
@@ -151,7 +151,7 @@ def _mean_and_median_panels(figure: Figure, num_games: int) -> list[Axes]:
 def _experience_axis(axes: Axes, frame_skip: int | None, until: float | None) -> None:
     """Emulator frames below, and agent steps above where they are others."""
     axes.xaxis.set_major_formatter(FuncFormatter(_short_number))
-    axes.set_xlim(0, until)
+    _limit(axes, until)
     axes.set_xlabel(_unit(frame_skip))
     if frame_skip is not None and frame_skip > 1:
         there, back = (functools.partial(np.multiply, x) for x in (1 / frame_skip, frame_skip))
@@ -161,17 +161,29 @@ def _experience_axis(axes: Axes, frame_skip: int | None, until: float | None) ->
         steps.set_xlabel("agent steps", fontsize=8, color="0.35")
 
 
+def _limit(axes: Axes, until: float | None) -> None:
+    """Ends the axis there, with room for a marker at 0."""
+    end = until or axes.get_xlim()[1]
+    axes.set_xlim(-0.02 * end, end)
+
+
 def _unit(frame_skip: int | None) -> str:
     return "agent steps" if frame_skip == 1 else "emulator frames"
 
 
 def _lines(
-    axes: Axes, curves: Mapping[str, Series], looks: Mapping[str, Look], width: float = 1.8
+    axes: Axes,
+    curves: Mapping[str, Series],
+    looks: Mapping[str, Look],
+    until: float | None = None,
+    width: float = 1.8,
 ) -> None:
-    """Draws curves with bands; a curve of which a single point is known becomes a marker."""
+    """Draws curves with bands up to some x; one of which a single point is known is a marker."""
     order = list(looks)
     longest = max((x[-1] for x, _ in curves.values() if len(x)), default=1)
-    for agent, (x, (value, low, high)) in curves.items():
+    for agent, (all_x, whole) in curves.items():
+        shown_x = all_x <= (longest if until is None else until)
+        x, (value, low, high) = all_x[shown_x], (bound[shown_x] for bound in whole)
         look = looks[agent]
         known = np.flatnonzero(~np.isnan(value))
         if not len(known):
@@ -192,8 +204,8 @@ def _lines(
         step = max(1, len(x) // 8)
         start = int((0.5 + order.index(agent)) / len(order) * step)
         marked = sorted({*range(start, len(x), step), int(known[-1])})
-        shown |= {"marker": look.marker, "markevery": marked, "markersize": 2.8 * width}
-        shown |= {"markeredgecolor": "white", "markeredgewidth": 0.4 * width}
+        shown |= {"marker": look.marker, "markevery": marked, "markersize": 3.2 * width}
+        shown |= {"markeredgecolor": "white", "markeredgewidth": 0.25 * width}
         axes.plot(x, value, linewidth=width, linestyle=look.line, **shown)
 
 
@@ -232,9 +244,9 @@ def learning_curves(
             if len(returns) < LEAST_SEEDS:
                 bounds = (np.full(len(frames), np.nan),) * 2
             series[agent] = frames, Interval(mean_over_seeds(returns), *bounds)
-        _lines(axes, series, looks, width=1.2)
+        _lines(axes, series, looks, until, width=1.2)
         axes.set_title(game, fontsize=9, pad=3)
-        axes.set_xlim(0, until)
+        _limit(axes, until)
         axes.tick_params(labelsize=7)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(_short_number))
@@ -284,12 +296,12 @@ def aggregate_intervals(
     intervals: Mapping[str, Interval], looks: Mapping[str, Look], num_games: int
 ) -> Figure:
     """Aggregates of each agent, `statistics.aggregates`, with their 95% intervals."""
-    figure = _figure(11, 1.3 + 0.42 * len(intervals))
+    figure = _figure(11.5, 1.3 + 0.42 * len(intervals))
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
         _interval_rows(axes, intervals, column, looks)
         less_is_better = " (less is better)" if name == "optimality_gap" else ""
-        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=9.5)
+        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=8.5)
     over = f"human-normalised score over {counted(num_games, 'game')}"
     figure.supxlabel(over, fontsize=10)
     return figure
@@ -349,7 +361,7 @@ def improvement_intervals(
     axes = figure.subplots()
     _interval_rows(axes, intervals, 0, looks)
     axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")
-    axes.set_xlim(0, 1)
+    axes.set_xlim(-0.03, 1.03)
     axes.set_xlabel(f"P(better than the other), averaged over {counted(num_games, 'game')}")
     axes.set_title(f"Probability of improvement of {looks[agent].name}")
     return figure

@@ -52,8 +52,8 @@ _FIXED: dict[str, tuple[str, str, str]] = {
 _OTHERS = [
     (colour, marker, "-")
     for marker, colour in itertools.product(
-        "osDv^P*dXp",
-        ("#0072B2", "#E69F00", "#882255", "#999933", "#6A3D9A", "#8C510A", "#5A6470"),
+        "osDv^P*dXpH",
+        ("#0072B2", "#882255", "#999933", "#6A3D9A", "#8C510A", "#5A6470"),
     )
 ]
 """The looks of agents that have none fixed."""
