@@ -109,6 +109,10 @@ class Comparison:
             for reason, count in of_how_many.items()
         ]
 
+    def is_unrecorded(self, agent: str) -> bool:
+        """Whether an agent's protocol is just not recorded, as far as that is known."""
+        return all(map(protocol.is_unrecorded, self.deviations(agent)))
+
     def protocol_of(self, agent: str) -> str:
         """An agent's protocol in the tables' words: `published`, `same`, or what differs."""
         if agent not in self.own_agents:
@@ -123,10 +127,8 @@ class Comparison:
 
     def label(self, agent: str) -> str:
         """How figures and tables name an agent: with a mark where its protocol differs."""
-        deviations = self.deviations(agent)
-        unrecorded = all(map(protocol.is_unrecorded, deviations))
-        mark = f" {protocol.UNRECORDED_MARK if unrecorded else protocol.MARK}" if deviations else ""
-        return baselines.named(agent) + mark
+        mark = protocol.UNRECORDED_MARK if self.is_unrecorded(agent) else protocol.MARK
+        return baselines.named(agent) + (f" {mark}" if self.deviations(agent) else "")
 
     def seeds(self, agent: str, games: Iterable[str] | None = None) -> list[int]:
         """The numbers of an agent's seeds on its games, or on some."""
@@ -424,7 +426,7 @@ def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]
     for agent in compared.agents:
         deviations = compared.deviations(agent)
         if deviations:
-            unknown = all(map(protocol.is_unrecorded, deviations))
+            unknown = compared.is_unrecorded(agent)
             yield f"{agent}: {'perhaps ' * unknown}not comparable with {compared.standard}: " + (
                 "; ".join(deviations)
             )

@@ -1,7 +1,6 @@
 """The report as one self-contained HTML page: the data of `templates/report.html`."""
 
 import base64
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,9 +8,10 @@ import jinja2
 import numpy as np
 
 from log_dqn.games import listing
-from log_dqn.results import protocol, statistics, words
+from log_dqn.results import statistics, tables, words
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
+from log_dqn.results.provenance import Provenance
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.statistics import AGGREGATES, Interval
 
@@ -31,12 +31,12 @@ def render(
     aggregates: Mapping[str, Interval],
     shown: Sequence[Picture],
     not_made: Sequence[str],
-    command: str,
+    made: Provenance,
 ) -> str:
     """Returns the page's HTML. It loads nothing from outside and opens from disk.
 
     The last figure shown is that of the learning curves; `not_made` says which figures are not
-    made, and why.
+    made, and why; `made` says with what the report is.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("log_dqn.results"),
@@ -45,31 +45,27 @@ def render(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
-    heads, rows = _game_table(comparison)
+    games = tables.game_table(comparison)
     return environment.get_template("report.html").render(
         title=listing([named(agent) for agent in comparison.own_agents or comparison.agents]),
         differing=_differing(comparison),
         standard=comparison.standard,
         facts=_facts(comparison),
-        command=command,
+        made=made,
         aggregates={
             comparison.name(agent): [
-                [_rounded(x) for x in column] for column in zip(*interval, strict=True)
+                [tables.rounded(x) for x in column] for column in zip(*interval, strict=True)
             ]
             for agent, interval in aggregates.items()
         },
         aggregate_heads=["Agent", *AGGREGATES.values()],
         over_games=shown[:-1],
-        game_heads=heads,
-        game_rows=rows,
+        game_heads=games.heads,
+        game_rows=games.rows,
         learning_curves=shown[-1],
         agent_rows=[_agent_row(comparison, agent) for agent in comparison.agents],
         notes=[*comparison.notices, *(f"Figure not made: {line}" for line in not_made)],
     )
-
-
-def _rounded(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3f}"
 
 
 def _differing(comparison: Comparison) -> dict[str, dict[str, list[str]]]:
@@ -77,9 +73,9 @@ def _differing(comparison: Comparison) -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {"different": {}, "unknown": {}}
     for agent in comparison.agents:
         reasons = comparison.deviations(agent)
-        unknown = all(map(protocol.is_unrecorded, reasons))
         if reasons:
-            found["unknown" if unknown else "different"][comparison.label(agent)] = reasons
+            kind = "unknown" if comparison.is_unrecorded(agent) else "different"
+            found[kind][comparison.label(agent)] = reasons
     return found
 
 
@@ -113,39 +109,6 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         "Random and human scores": "Wang et al. (2016), Table 2; VideoPinball's random score is "
         f"{random:g}{other}",
     }
-
-
-Cell = tuple[str, str]
-"""What a column is sorted by, and what is shown."""
-
-
-def _number(value: float, pattern: str) -> Cell:
-    return ("", "") if math.isnan(value) else (f"{value:.9g}", format(value, pattern))
-
-
-def _game_table(comparison: Comparison) -> tuple[list[str], list[list[Cell]]]:
-    """Headings and rows of the table of games."""
-    relative = comparison.relative()
-    means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
-    main = comparison.main or comparison.agents[0]
-    heads = [
-        "Game",
-        *(["Relative"] if relative else []),
-        f"{comparison.label(main)}, human-normalised",
-    ]
-    heads += [*map(comparison.name, comparison.agents), "Human", "Random"]
-    rows = []
-    for game in comparison.games:
-        row = [(game, game)]
-        if relative:
-            row.append(_number(relative.get(game, math.nan), "+.1%"))
-        normalised = comparison.normalise(game, means[main].get(game, math.nan))
-        random, human = comparison.references.get(game, (math.nan, math.nan))
-        row.append(_number(float(normalised), ".3f"))
-        row += [_number(means[agent].get(game, math.nan), ",.1f") for agent in means]
-        row += [_number(human, ",.1f"), _number(random, ",.1f")]
-        rows.append(row)
-    return heads, rows
 
 
 def _agent_row(comparison: Comparison, agent: str) -> tuple[object, ...]:

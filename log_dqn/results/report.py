@@ -2,6 +2,7 @@
 
 import functools
 import io
+import json
 import math
 import os
 import pathlib
@@ -14,7 +15,7 @@ import numpy as np
 import pandas
 from matplotlib.figure import Figure
 
-from log_dqn.results import page, statistics
+from log_dqn.results import export, page, provenance, statistics, tables
 from log_dqn.results.comparison import Comparison, ShowProgress
 from log_dqn.results.pictures import PICTURES, Results, Shown
 
@@ -72,7 +73,7 @@ def _relative_intervals(comparison: Comparison) -> dict[str, tuple[float, float]
 
 
 def write(comparison: Comparison, out: pathlib.Path, command: str, progress: ShowProgress) -> None:
-    """Writes `scores.csv`, `aggregates.csv`, `relative.csv`, figures and `report.html`.
+    """Writes the page, figures, and all numbers as CSV, JSON, LaTeX and Markdown.
 
     Each file is written aside and appears under its name when all of them are complete; then
     figures of an earlier report that are not made this time are removed.
@@ -97,7 +98,9 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
                 shown.append(page.Picture(picture.heading, *drawn[1:], png, width))
             elif drawn is not None:
                 not_made.append(drawn)
-        html = page.render(comparison, results.aggregates, shown, not_made, command)
+        made = provenance.collect(comparison, command)
+        _write_take_away(comparison, results, made, aside)
+        html = page.render(comparison, results.aggregates, shown, not_made, made)
         (aside / "report.html").write_text(html, encoding="utf-8")
         new = [path.name for path in sorted(aside.iterdir())]
         for name in new:
@@ -138,12 +141,26 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
         for main in [str(comparison.main)]
     ]  # fmt: skip
     _write_csv(folder / "aggregates.csv", "agent metric value low high protocol", aggregates)
-    none = (math.nan, math.nan)
     relative = [
-        (game, value, *results.relative.get(game, none))
+        (game, value, *results.relative.get(game, (math.nan, math.nan)))
         for game, value in sorted(comparison.relative().items())
     ]
     _write_csv(folder / "relative.csv", "game relative low high", relative)
+
+
+def _write_take_away(
+    comparison: Comparison, results: Results, made: provenance.Provenance, folder: pathlib.Path
+) -> None:
+    """Writes `report.json`, and both tables in LaTeX and Markdown."""
+    numbers = json.dumps(export.as_data(comparison, results, made), indent=1, allow_nan=False)
+    (folder / "report.json").write_text(numbers + "\n", encoding="utf-8")
+    notes = tables.marked(comparison)
+    for name, table in (
+        ("aggregates", tables.aggregate_table(comparison, results.aggregates)),
+        ("games", tables.game_table(comparison)),
+    ):
+        (folder / f"{name}.md").write_text(tables.markdown(table, notes), encoding="utf-8")
+        (folder / f"{name}.tex").write_text(tables.latex(table, notes), encoding="utf-8")
 
 
 def _write_csv(path: pathlib.Path, header: str, rows: Iterable[Iterable[Any]]) -> None:

@@ -122,7 +122,7 @@ def mean_median_iqm(curves: np.ndarray) -> np.ndarray:
     known = (~np.isnan(runs)).sum(axis=1)
     place, cut = np.arange(runs.shape[1]), (known // 4)[:, None]
     middle = (place >= cut) & (place < known[:, None] - cut)
-    iqm = np.where(middle, runs, 0).sum(axis=1) / np.maximum(middle.sum(axis=1), 1)
+    iqm = runs.sum(axis=1, where=middle) / np.maximum(middle.sum(axis=1), 1)
     return np.stack([mean, np.median(per_game, axis=0), np.where(np.isnan(mean), np.nan, iqm)])
 
 

@@ -63,7 +63,8 @@ def test_whole_report(tmp_path, published, capsys):
     names = {"relative", "mean_median", "iqm", "aggregates", "profile", "improvement"}
     names |= {"learning_curves"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
-    expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html"}
+    expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json"}
+    expected |= {f"{name}.{kind}" for name in ("aggregates", "games") for kind in ("md", "tex")}
     assert {path.name for path in out.iterdir()} == expected
     for name in names:
         assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
@@ -216,7 +217,8 @@ def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, r
         "no game with human scores is common to all agents: there are no aggregates",
     ]
     assert {path.name for path in out.iterdir()} == {
-        "scores.csv", "aggregates.csv", "relative.csv", "report.html",
+        "scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json",
+        "aggregates.md", "aggregates.tex", "games.md", "games.tex",
         "learning_curves.png", "learning_curves.pdf",
     }  # fmt: skip
     rows = {(r["agent"], r["game"], r["seed"]): r for r in table(out / "scores.csv")}
