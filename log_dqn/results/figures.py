@@ -203,8 +203,9 @@ def _lines(
         # Markers of different agents stand at different places; a short curve's are close.
         step = max(1, len(x) // 8)
         start = int((0.5 + order.index(agent)) / len(order) * step)
-        marked = sorted({*range(start, len(x), step), int(known[-1])})
-        shown |= {"marker": look.marker, "markevery": marked, "markersize": 3.2 * width}
+        last = int(known[-1])
+        marked = [*range(start, last - step // 2, step), last]
+        shown |= {"marker": look.marker, "markevery": marked, "markersize": 3.6 * width}
         shown |= {"markeredgecolor": "white", "markeredgewidth": 0.25 * width}
         axes.plot(x, value, linewidth=width, linestyle=look.line, **shown)
 
@@ -317,7 +318,10 @@ def _interval_rows(
         if not math.isnan(low):
             axes.barh(index, high - low, 0.55, low, color=look.colour, alpha=0.55)
         axes.vlines(value, index - 0.28, index + 0.28, color="black", linewidth=1.6)
-        axes.plot(value, index, look.marker, color=look.colour, markeredgecolor="white", ms=7)
+        axes.plot(
+            value, index, look.marker,
+            color=look.colour, markersize=8, markeredgecolor="white", markeredgewidth=0.5,
+        )  # fmt: skip
     axes.set_yticks(range(len(intervals)), [looks[agent].name for agent in intervals])
     axes.set_ylim(len(intervals) - 0.5, -0.5)
     axes.grid(True, axis="x", color="0.9")

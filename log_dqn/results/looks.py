@@ -30,10 +30,10 @@ _FIXED: dict[str, tuple[str, str, str]] = {
     "jax_log_dqn": (_LOG_DQN, "p", _DOTTED),
     "JaxLogDQNAgent": (_LOG_DQN, "p", _DOTTED),
     "DQN": (_DQN, "s", "-"),
-    "dqn": (_DQN, "d", _DASHED),
-    "DQN (own runs)": (_DQN, "d", _DASHED),
-    "DQNAgent": (_DQN, "d", _DASHED),
-    "VectorizedDQNAgent": (_DQN, "d", _DASHED),
+    "dqn": (_DQN, "D", _DASHED),
+    "DQN (own runs)": (_DQN, "D", _DASHED),
+    "DQNAgent": (_DQN, "D", _DASHED),
+    "VectorizedDQNAgent": (_DQN, "D", _DASHED),
     "jax_dqn": (_DQN, "h", _DOTTED),
     "JaxDQNAgent": (_DQN, "h", _DOTTED),
     "DQN (Adam + MSE in JAX)": ("#7F7F7F", "P", "-"),
@@ -42,7 +42,7 @@ _FIXED: dict[str, tuple[str, str, str]] = {
     "Rainbow": (_RAINBOW, "D", "-"),
     "rainbow": (_RAINBOW, "8", _DASHED),
     "jax_rainbow": (_RAINBOW, "p", _DOTTED),
-    "full_rainbow": (_RAINBOW, "*", _DOTTED),
+    "full_rainbow": (_RAINBOW, "X", _DOTTED),
     "IQN": (_IQN, "v", "-"),
     "implicit_quantile": (_IQN, ">", _DASHED),
     "jax_implicit_quantile": (_IQN, "H", _DOTTED),
@@ -50,13 +50,13 @@ _FIXED: dict[str, tuple[str, str, str]] = {
 }
 
 _OTHERS = [
-    (colour, marker, "-")
+    (colour, marker, "-.")
     for marker, colour in itertools.product(
-        "osDv^P*dXpH",
+        "osDv^P<X>Hp",
         ("#0072B2", "#882255", "#999933", "#6A3D9A", "#8C510A", "#5A6470"),
     )
 ]
-"""The looks of agents that have none fixed."""
+"""The looks of agents that have none fixed; dash-dotted lines tell them apart in grayscale."""
 
 
 def looks(names: Mapping[str, str]) -> dict[str, Look]:
