@@ -187,7 +187,7 @@ def _kappa_deterministic(table: Table) -> Figure:
     figure = _kappa(table)
     figure.set_figheight(3.6)
     # Enlarged, the curves near 0.
-    inset = figure.axes[0].inset_axes((0.5, 0.22, 0.47, 0.26))
+    inset = figure.axes[0].inset_axes((0.6, 0.36, 0.37, 0.22))
     _kappa_curves(inset, table)
     inset.set_xlim(0.06, 1.02)
     inset.set_ylim(0, 0.35)
@@ -269,8 +269,9 @@ def _metric_gap(table: Table) -> Figure:
 
 def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
     rows, columns = task.shape
-    axes.plot([0, columns], [range(rows + 1)] * 2, color="0.75", linewidth=0.7)
-    axes.plot([range(columns + 1)] * 2, [0, rows], color="0.75", linewidth=0.7)
+    line: dict[str, Any] = {"color": "0.75", "linewidth": 0.7, "clip_on": False}
+    axes.plot([0, columns], [range(rows + 1)] * 2, **line)
+    axes.plot([range(columns + 1)] * 2, [0, rows], **line)
     axes.plot(task.start[1] + 0.5, task.start[0] + 0.5, marker="D", color="#0072B2", markersize=7)
     for (row, column), reward in task.objects.items():
         look: dict[str, Any] = {"marker": "o", "color": "#009E73", "markersize": 13}
@@ -282,8 +283,9 @@ def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
         axes.text(column + 0.5, row + 0.47, text, ha="center", va="center", **font)
     free = set(np.ndindex(task.shape)) - {task.start, *task.objects}
     for row, column in sorted(free) if task.wind else ():
-        head, tail = (column + 0.25, row + 0.5), (column + 0.75, row + 0.5)
-        axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": "0.6"})
+        head, tail = (column + 0.2, row + 0.5), (column + 0.8, row + 0.5)
+        look = {"arrowstyle": "->", "color": "0.6", "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
+        axes.annotate("", head, tail, arrowprops=look)
     # All tasks in cells of one size, row 0 at the top.
     height, width = (max(task.shape[axis] for task in metric_gap.TASKS) for axis in (0, 1))
     axes.set_xlim((columns - width) / 2, (columns + width) / 2)
