@@ -19,6 +19,7 @@ MARK, UNRECORDED_MARK = "†", "‡"
 _LARGEST_COUNT = 10**12
 _ATARI = "Dopamine's 60 Atari games"
 _FRAMES_PER_STEP = 4
+_TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
 # Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
 _EPISODE_LIMITS = {"create_environment": 108_000, "create_atari_environment": 100_000}
 
@@ -57,15 +58,14 @@ class Protocol(NamedTuple):
     @property
     def frames_per_iteration(self) -> int:
         """Emulator frames of an iteration's training phase; the baselines' if not recorded."""
-        steps = self.training_steps or PUBLISHED.training_steps
-        return int(steps or 0) * (self.frame_skip or _FRAMES_PER_STEP)
+        return (self.training_steps or _TRAINING_STEPS) * (self.frame_skip or _FRAMES_PER_STEP)
 
 
 PUBLISHED = Protocol(
     games=_ATARI,
     returns="training",
-    training_steps=250_000,
-    frames_per_episode=108_000,
+    training_steps=_TRAINING_STEPS,
+    frames_per_episode=_FRAMES_PER_STEP * _LONGEST_EPISODE,
     frame_skip=_FRAMES_PER_STEP,
     sticky_actions=True,
     terminal_on_life_loss=False,
@@ -93,7 +93,7 @@ _WORDS: dict[str, str | tuple[str, str]] = {
 }
 """How each field is put in words; those of false and true."""
 
-_KNOWN = ("games", "returns", "frame_skip")
+_KNOWN = ("games", "returns", "frame_skip", "training_steps")
 """The fields that may be known without a configuration."""
 
 NOT_RECORDED = "protocol not recorded"
@@ -105,7 +105,11 @@ _BUFFERS = (
 
 
 def recorded(
-    parameters: Mapping[str, Any], game: str, metric: str, num_iterations: int
+    parameters: Mapping[str, Any],
+    game: str,
+    metric: str,
+    num_iterations: int,
+    logged_steps: int | None = None,
 ) -> Protocol:
     """Reads the protocol of a run from the parameters of its configuration.
 
@@ -114,6 +118,8 @@ def recorded(
         game: the game.
         metric: `train` or `eval`.
         num_iterations: iterations that the run has finished.
+        logged_steps: agent steps of an iteration's training phase by the log, whose last episode
+            goes on beyond the phase's end; used where the parameters don't tell.
     """
     values = configuration.by_short_name(parameters)
 
@@ -128,6 +134,10 @@ def recorded(
     played = next((name for name in names if isinstance(name, str)), game)
     played = games.canonical(played) or played
     training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
+    if training_steps is None and logged_steps is not None:
+        as_published = 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE
+        # Two digits: the last episodes of other seeds are of other lengths.
+        training_steps = _TRAINING_STEPS if as_published else int(float(f"{logged_steps:.2g}"))
     # What the vectorized runner has no parameter for stands in `vectorized.environments`.
     is_atari = played in (*games.GAMES, *games.WITHOUT_BASELINES)
     vectorized = is_atari and any(name.startswith("VectorizedRunner.") for name in values)

@@ -5,6 +5,7 @@ it; a setting of a scan, such as `gamma=0.84,c=0.5`, counts as an agent of its o
 its last four logs; each holds the statistics of all iterations so far.
 """
 
+import contextlib
 import pathlib
 import re
 import types
@@ -117,11 +118,30 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     return returns
 
 
-def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
+def training_steps_of(log: dict[str, Any]) -> int | None:
+    """Finds how many agent steps an iteration's training phase has, from the episodes in a log.
+
+    A phase ends with the episode that passes its steps, so that the least sum is the nearest.
+
+    Returns:
+        The steps, or None where the log has no lengths of episodes.
+    """
+    sums = []
+    for statistics in log.values():
+        lengths = statistics.get("train_episode_lengths") if isinstance(statistics, dict) else None
+        with contextlib.suppress(ArithmeticError, TypeError, ValueError):
+            sums.append(int(np.sum(np.asarray(lengths, float))))
+    return min((steps for steps in sums if steps > 0), default=None)
+
+
+def read_run(
+    run_dir: pathlib.Path, metric: str, notify: Notify
+) -> tuple[np.ndarray, int | None] | None:
     """Reads a run's newest readable log; `notify` is told of each that cannot be read.
 
     Returns:
-        Mean returns, shape [num_iterations], or None if there is no readable log.
+        Mean returns, shape [num_iterations], and agent steps an iteration where the log tells them;
+        None if there is no readable log.
 
     Raises:
         NoReturnsError: none of its readable logs has returns of this metric.
@@ -135,7 +155,8 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
     for path in found:
         try:
             with path.open("rb") as file:
-                return returns_of(safe_pickle.load(file), metric)
+                log = safe_pickle.load(file)
+            return returns_of(log, metric), training_steps_of(log)
         except NoReturnsError as error:
             without_returns = error
         except _UNREADABLE as error:
@@ -222,14 +243,15 @@ def read_runs(
     without_returns: dict[str, list[str]] = {}
     for agent, game, seed, path in progress(found):
         try:
-            returns = read_run(path, metric, notify)
+            found_log = read_run(path, metric, notify)
         except NoReturnsError:
             without_returns.setdefault(agent, []).append(game)
             continue
-        if returns is not None:
+        if found_log is not None:
+            returns, steps = found_log
             parameters = configuration.read(path)
             agent_class, gamma = gamma_of(parameters) or (None, None)
-            under = protocol.recorded(parameters, game, metric, len(returns))
+            under = protocol.recorded(parameters, game, metric, len(returns), steps)
             runs.append(
                 LearningCurve(agent, game, seed, returns, agent_class, gamma, under, parameters)
             )

@@ -40,11 +40,12 @@ def write_log(
 
     Beside it stands a configuration of the baselines' protocol, or the one that is given.
     """
+    steps = (config or PROTOCOL).get("Runner.training_steps", 250_000)
     log = {}
     for iteration, value in enumerate(returns):
         offsets = np.linspace(-1, 1, episodes)
         log[f"iteration_{iteration}"] = {
-            "train_episode_lengths": list(range(episodes)),
+            "train_episode_lengths": [-(-steps // episodes)] * episodes,
             "train_episode_returns": [float(value + offset) for offset in offsets],
             "train_average_return": [np.float64(value)],
             "train_average_steps_per_second": [100.5],

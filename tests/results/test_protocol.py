@@ -2,6 +2,7 @@
 
 import csv
 import html
+import pickle
 import re
 import runpy
 import sys
@@ -137,6 +138,28 @@ def test_runs_without_a_configuration_are_marked(tmp_path, published):
     assert compared.label("log_dqn") == "log_dqn \N{DOUBLE DAGGER}"
     line = "log_dqn: perhaps not comparable with the published baselines: protocol not recorded"
     assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (100, ["6,000 agent steps an iteration (baselines: 250,000)", "protocol not recorded"]),
+        (4300, ["protocol not recorded"]),  # 258,000 steps: the last episode goes on.
+    ],
+)
+def test_logs_without_a_configuration_tell_their_steps(tmp_path, published, length, words):
+    folder = tmp_path / "log_dqn/Pong/0"
+    path = synthetic.write_log(folder, [1.0] * ITERATIONS, config=None)
+    lengths = [length] * 59 + [length + 30]
+    log = {
+        f"iteration_{i}": {"train_average_return": [1.0], "train_episode_lengths": lengths}
+        for i in range(ITERATIONS)
+    }
+    path.write_bytes(pickle.dumps(log))
+    compared, _ = compare(published, tmp_path)
+    assert compared.deviations("log_dqn") == words
+    [score] = compared.scores_of("log_dqn")
+    assert score.frames == (20 * 24_000 if length == 100 else 20_000_000)
 
 
 def test_a_configuration_that_says_little_is_marked(tmp_path, published):
