@@ -86,12 +86,13 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         up_to = f"the last 10% of iterations up to {words.frames(comparison.frames)} of training"
     if request.iteration == "common":
         up_to += ", the last that all runs have"
-    late = {
-        s.agent: s.frames for s in comparison.scores if s.frames > (comparison.frames or s.frames)
-    }
+    late: dict[int, dict[str, None]] = {}
+    for score in comparison.scores:
+        if comparison.frames is not None and score.frames > comparison.frames:
+            late.setdefault(score.frames, {})[comparison.label(score.agent)] = None
     up_to += "".join(
-        f"; {comparison.label(agent)} at {words.frames(frames)}, the end of the first iteration"
-        for agent, frames in late.items()
+        f"; {', '.join(agents)} at {words.frames(frames)}, the end of the first iteration"
+        for frames, agents in late.items()
     )
     metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
     random = request.video_pinball_random
