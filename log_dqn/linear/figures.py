@@ -172,7 +172,7 @@ def _hypotheses(table: Table) -> Figure:
 
 
 def _kappa(table: Table) -> Figure:
-    figure = Figure(figsize=(3.6, 2.7), layout="constrained")
+    figure = Figure(figsize=(3.6, 3.2), layout="constrained")
     axes = figure.subplots()
     _kappa_curves(axes, table)
     _discount_axis(axes)
