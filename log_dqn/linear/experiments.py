@@ -103,7 +103,8 @@ class Options:
 
     def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
-        options: dict = {"desc": name, "disable": not self.progress}
+        # None: no bar where there is no terminal to draw it on.
+        options: dict = {"desc": name, "disable": None if self.progress else True}
         return thread_map(lambda a: function(*a), arguments, max_workers=self.jobs, **options)
 
     def runs_of(self, name: str, function: Callable, cells: Sequence[tuple]) -> np.ndarray:

@@ -18,6 +18,9 @@ from log_dqn.linear import metric_gap
 from log_dqn.linear.experiments import Table
 
 CONFIDENCE = 0.95
+LEAST_RUNS = 3
+"""With two runs, Student's t has one degree of freedom, and an interval says next to nothing."""
+
 # Colours of the Okabe-Ito palette. With its own line style and marker, each curve can also be told
 # from the others in grayscale; getting thinner, curves that coincide all stay in sight.
 STYLES: tuple[dict[str, Any], ...] = (
@@ -71,12 +74,28 @@ def confidence_interval(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return runs.mean(axis=-1) - half, runs.mean(axis=-1) + half
 
 
+def interval_on_log_axis(runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ends of the 95% confidence interval of the mean of positive numbers.
+
+    That of the mean's logarithm by the delta method, which is symmetric on a logarithmic axis and
+    never reaches 0. Shapes are those of `confidence_interval`.
+    """
+    mean, (_, high) = runs.mean(axis=-1), confidence_interval(runs)
+    factor = np.exp((high - mean) / mean)
+    return mean / factor, mean * factor
+
+
+def _has_intervals(table: Table) -> bool:
+    return table.runs is not None and table.runs.shape[-1] >= LEAST_RUNS
+
+
 def with_intervals(table: Table) -> Table:
     """Returns the table of a chain scan with the columns early_low ... final_high appended.
 
-    Performance is between 0 and 1 and so are its intervals. A table of one run has none.
+    Performance is between 0 and 1 and so are its intervals. A table of fewer than `LEAST_RUNS` runs
+    has none.
     """
-    if table.runs is None or table.runs.shape[-1] < 2:
+    if table.runs is None or not _has_intervals(table):
         return table
     # By row, measure and end of the interval, whose order is that of the columns.
     ends = np.clip(np.stack(confidence_interval(table.runs), axis=-1), 0, 1)
@@ -94,6 +113,7 @@ def _curves(
     label: Callable[[Any], str] = str,
     markers: bool = True,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    interval: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = confidence_interval,
 ) -> None:
     """Draws column y over column x, one curve for each value of the column `series`."""
     for value, style in zip(dict.fromkeys(table.column(series)), STYLES, strict=False):
@@ -101,10 +121,10 @@ def _curves(
         xs = own.column(x)
         look = dict(style) if markers else {**style, "marker": None}
         axes.plot(xs, own.column(y), label=label(value), **look)
-        if own.runs is not None and own.runs.shape[-1] > 1:
+        if own.runs is not None and _has_intervals(own):
             # The averaged columns are the last ones of the table.
             averaged = table.columns.index(y) - len(table.columns)
-            low, high = np.clip(confidence_interval(own.runs[:, averaged]), *bounds)
+            low, high = np.clip(interval(own.runs[:, averaged]), *bounds)
             axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
@@ -152,7 +172,7 @@ def _hypotheses(table: Table) -> Figure:
 
 
 def _kappa(table: Table) -> Figure:
-    figure = Figure(figsize=(3.6, 2.7), layout="constrained")
+    figure = Figure(figsize=(3.6, 3.2), layout="constrained")
     axes = figure.subplots()
     _kappa_curves(axes, table)
     _discount_axis(axes)
@@ -165,14 +185,16 @@ def _kappa(table: Table) -> Figure:
 
 def _kappa_deterministic(table: Table) -> Figure:
     figure = _kappa(table)
+    figure.set_figheight(3.6)
     # Enlarged, the curves near 0.
-    inset = figure.axes[0].inset_axes((0.62, 0.29, 0.36, 0.24))
+    inset = figure.axes[0].inset_axes((0.6, 0.36, 0.37, 0.22))
     _kappa_curves(inset, table)
     inset.set_xlim(0.06, 1.02)
     inset.set_ylim(0, 0.35)
-    inset.xaxis.set_major_locator(MultipleLocator(0.2))
+    inset.xaxis.set_major_locator(MultipleLocator(0.4, offset=0.2))
     inset.yaxis.set_major_locator(MultipleLocator(0.1))
-    inset.tick_params(labelsize=7, labelbottom=False, length=2)
+    inset.tick_params(labelsize=7, length=2, pad=2)
+    inset.set_title("near 0", fontsize=7, pad=2)
     return figure
 
 
@@ -211,8 +233,8 @@ def _convergence(table: Table) -> Figure:
     # The error ratio is the largest of all runs, not a mean with a band.
     ratios = Table(table.columns, table.rows)
     for axes, shown, y in ((top, table, "rms"), (bottom, ratios, "largest_error_ratio")):
-        bounds = (1e-9, np.inf)
-        _curves(axes, shown, "schedule", "sweep", y, labels.__getitem__, False, bounds)
+        label = labels.__getitem__
+        _curves(axes, shown, "schedule", "sweep", y, label, False, interval=interval_on_log_axis)
         axes.set_xscale("log")
     top.set_yscale("log")
     top.set_ylim(bottom=min(table.column("rms")) / 2)
@@ -227,8 +249,8 @@ def _convergence(table: Table) -> Figure:
 
 
 def _metric_gap(table: Table) -> Figure:
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    drawings, graphs = figure.subplots(2, 3, height_ratios=(1, 1.1))
+    figure = Figure(figsize=(7.2, 3.8), layout="constrained")
+    drawings, graphs = figure.subplots(2, 3, height_ratios=(0.45, 1))
     for drawing, graph, task in zip(drawings, graphs, metric_gap.TASKS, strict=True):
         _draw_task(drawing, task)
         own = table.where("task", task.name)
@@ -247,8 +269,9 @@ def _metric_gap(table: Table) -> Figure:
 
 def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
     rows, columns = task.shape
-    axes.plot([0, columns], [range(rows + 1)] * 2, color="0.75", linewidth=0.7)
-    axes.plot([range(columns + 1)] * 2, [0, rows], color="0.75", linewidth=0.7)
+    line: dict[str, Any] = {"color": "0.75", "linewidth": 0.7, "clip_on": False}
+    axes.plot([0, columns], [range(rows + 1)] * 2, **line)
+    axes.plot([range(columns + 1)] * 2, [0, rows], **line)
     axes.plot(task.start[1] + 0.5, task.start[0] + 0.5, marker="D", color="#0072B2", markersize=7)
     for (row, column), reward in task.objects.items():
         look: dict[str, Any] = {"marker": "o", "color": "#009E73", "markersize": 13}
@@ -260,24 +283,44 @@ def _draw_task(axes: Axes, task: metric_gap.GridTask) -> None:
         axes.text(column + 0.5, row + 0.47, text, ha="center", va="center", **font)
     free = set(np.ndindex(task.shape)) - {task.start, *task.objects}
     for row, column in sorted(free) if task.wind else ():
-        head, tail = (column + 0.25, row + 0.5), (column + 0.75, row + 0.5)
-        axes.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": "0.6"})
-    axes.set_aspect("equal", anchor="S")
-    axes.invert_yaxis()
+        head, tail = (column + 0.2, row + 0.5), (column + 0.8, row + 0.5)
+        look = {"arrowstyle": "->", "color": "0.6", "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
+        axes.annotate("", head, tail, arrowprops=look)
+    # All tasks in cells of one size, row 0 at the top.
+    height, width = (max(task.shape[axis] for task in metric_gap.TASKS) for axis in (0, 1))
+    axes.set_xlim((columns - width) / 2, (columns + width) / 2)
+    axes.set_ylim((rows + height) / 2, (rows - height) / 2)
+    axes.set_aspect("equal")
     axes.axis("off")
 
 
-FIGURES: dict[str, Callable[[Table], Figure]] = {
-    "metric_gap": _metric_gap,
-    "chain_regular": _chain,
-    "chain_log": _chain,
-    "kappa_regular": _kappa,
-    "kappa_deterministic": _kappa_deterministic,
-    "kappa_full": _kappa,
-    "rms_error": _rms_error,
-    "hypotheses": _hypotheses,
-    "convergence": _convergence,
+FIGURES: dict[str, tuple[str, Callable[[Table], Figure]]] = {
+    "metric_gap": ("Metric gap: policies learned at a discount factor", _metric_gap),
+    "chain_regular": ("Chain task, regular Q-learning", _chain),
+    "chain_log": ("Chain task, logarithmic Q-learning", _chain),
+    "kappa_regular": ("Action gaps of regular Q-learning", _kappa),
+    "kappa_deterministic": ("Action gaps, deterministic chain", _kappa_deterministic),
+    "kappa_full": ("Action gaps, stochastic chain", _kappa),
+    "rms_error": ("Chain task, averaging in the ordinary space", _rms_error),
+    "hypotheses": ("Chain task, regular Q-learning, three variations", _hypotheses),
+    "convergence": ("Convergence of logarithmic Q-learning", _convergence),
 }
+"""The title of each figure, and what draws it."""
+
+
+def draw(name: str, table: Table) -> Figure:
+    """Draws the figure of an experiment, with a title that says what it is, and of how many runs.
+
+    Takes the settings `RC` from matplotlib's context.
+    """
+    title, function = FIGURES[name]
+    figure = function(table)
+    if table.runs is not None:
+        runs = table.runs.shape[-1]
+        bands = ", 95% confidence bands" if _has_intervals(table) else ""
+        title += f"\n{runs} {'run' if runs == 1 else 'runs'}{bands}"
+    figure.suptitle(title, fontsize=9)
+    return figure
 
 
 def write(name: str, table: Table, folder: pathlib.Path) -> None:
@@ -287,7 +330,7 @@ def write(name: str, table: Table, folder: pathlib.Path) -> None:
         OSError: if a file cannot be written.
     """
     with matplotlib.rc_context(RC):
-        figure = FIGURES[name](table)
+        figure = draw(name, table)
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
             parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]
             written = with_intervals(table) if name.startswith("chain_") else table

@@ -39,6 +39,12 @@ AGENTS = {
 }
 """Published names of the agents, and how figures name them: the two DQNs are different agents."""
 
+
+def named(agent: str) -> str:
+    """How figures and tables name an agent."""
+    return AGENTS.get(agent, agent)
+
+
 DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
 """The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
 

@@ -1,19 +1,25 @@
 """What is compared with what: agents, games, scores, and what is missing."""
 
+import collections
 import dataclasses
 import math
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from log_dqn import games
-from log_dqn.results import baselines, gamma_scan, runs, scores
+from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
 from log_dqn.results import references as tables
+from log_dqn.results.looks import Look, looks
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
+from log_dqn.results.words import counted
+
+RunKey = tuple[str, str, str]
+"""Agent, game and seed."""
 
 ShowProgress = Callable[[str, Sequence], Iterable]
 """Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
@@ -30,12 +36,14 @@ class Request:
             if None.
         games: games or sets of games; those of `results_dir` if None, or else `paper55`.
         metric: `train` or `eval`.
-        iteration: the last iteration that counts: a number, `final` for each run's own last one,
-            or `common` for the last one that all runs have.
+        iteration: the last iteration that counts: `common` for the last experience, in emulator
+            frames, that all runs have; `final` for each run's own last iteration; a number for
+            as many frames as that iteration ends with.
         reference: the agent that relative scores refer to.
         baselines: a folder or an http(s) address.
         video_pinball_random: VideoPinball's random score.
         repetitions: bootstrap repetitions.
+        strict: whether runs of another protocol, or one not recorded, are left out.
         cache_dir: where downloaded baselines are kept; the user's cache folder if None.
     """
 
@@ -43,11 +51,12 @@ class Request:
     agents: tuple[str, ...] | None = None
     games: tuple[str, ...] | None = None
     metric: str = "train"
-    iteration: int | str = "final"
+    iteration: int | str = "common"
     reference: str = baselines.DQN
     baselines: str = baselines.DOPAMINE
     video_pinball_random: float = VIDEO_PINBALL_RANDOM
     repetitions: int = 2000
+    strict: bool = False
     cache_dir: pathlib.Path | None = None
 
 
@@ -65,9 +74,10 @@ class Comparison:
         scores: one for each run.
         common_games: the games with human scores that all agents have: aggregates use these.
         main: the agent that is set against the reference; None if there is no other agent.
-        last_iteration: the last iteration that counts; None for each run's own last one.
+        frames: the emulator frames up to which returns count; None for each run's own end.
         notices: what is missing, unequal or could not be read, a line each.
-        own_runs_failed: whether `results_dir` was given and gave no run.
+        standard: whose protocol the others' are compared with.
+        reasons: what differs from it, by agent, game and seed of each own run.
     """
 
     request: Request
@@ -79,15 +89,55 @@ class Comparison:
     scores: list[Score]
     common_games: list[str]
     main: str | None
-    last_iteration: int | None
+    frames: int | None
     notices: list[str]
-    own_runs_failed: bool
+    standard: str = protocol.BASELINES
+    reasons: dict[RunKey, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def normalise(self, game: str, score: Any) -> Any:
         """Human-normalised score of a game, NaN for a game without human scores."""
         if game not in self.references:
             return score * math.nan
         return scores.human_normalised(score, *self.references[game])
+
+    def deviations(self, agent: str) -> list[str]:
+        """What differs between an agent's protocol and the standard, a phrase each."""
+        own = [self.reasons.get(run[:3], ()) for run in self.runs if run.agent == agent]
+        of_how_many = collections.Counter(reason for reasons in own for reason in reasons)
+        return [
+            reason if count == len(own) else f"{reason} in {count} of {len(own)} runs"
+            for reason, count in of_how_many.items()
+        ]
+
+    def is_unrecorded(self, agent: str) -> bool:
+        """Whether an agent's protocol is just not recorded, as far as that is known."""
+        return all(map(protocol.is_unrecorded, self.deviations(agent)))
+
+    def protocol_of(self, agent: str) -> str:
+        """An agent's protocol in the tables' words: `published`, `same`, or what differs."""
+        if agent not in self.own_agents:
+            return "published"
+        return "; ".join(self.deviations(agent)) or "same"
+
+    def protocol_of_run(self, score: Score) -> str:
+        """The same of a score's run."""
+        if score.agent not in self.own_agents:
+            return "published"
+        return "; ".join(self.reasons.get((score.agent, score.game, score.seed), ())) or "same"
+
+    def label(self, agent: str) -> str:
+        """How figures and tables name an agent: with a mark where its protocol differs."""
+        mark = protocol.UNRECORDED_MARK if self.is_unrecorded(agent) else protocol.MARK
+        return baselines.named(agent) + (f" {mark}" if self.deviations(agent) else "")
+
+    def seeds(self, agent: str, games: Iterable[str] | None = None) -> list[int]:
+        """The numbers of an agent's seeds on its games, or on some."""
+        counts = collections.Counter(score.game for score in self.scores_of(agent))
+        return [counts[game] for game in (counts if games is None else games)]
+
+    def name(self, agent: str) -> str:
+        """An agent's label with its number of seeds."""
+        return f"{self.label(agent)}, {words.seeds(self.seeds(agent))}"
 
     def scores_of(self, agent: str) -> list[Score]:
         """An agent's scores."""
@@ -100,13 +150,27 @@ class Comparison:
             by_game.setdefault(score.game, []).append(score.score)
         return {game: float(np.mean(values)) for game, values in by_game.items()}
 
-    def curve_lengths(self, agent: str) -> list[int]:
-        """The numbers of iterations of an agent's runs on the common games."""
-        return [
-            len(run.returns)
-            for run in self.runs
-            if run.agent == agent and run.game in self.common_games
-        ]
+    def curves(self, agent: str, games: Collection[str]) -> tuple[int, list[LearningCurve]]:
+        """An agent's learning curves on some games, all at the same experience.
+
+        Returns:
+            The emulator frames from value to value, and the runs.
+        """
+        own = [run for run in self.runs if run.agent == agent and run.game in games]
+        step = max(run.frames_per_iteration for run in own)
+        every = [scores.every(run.returns, run.frames_per_iteration, step) for run in own]
+        return step, [run._replace(returns=c) for run, c in zip(own, every, strict=True)]
+
+    def looks(self) -> dict[str, Look]:
+        """How each agent is shown in figures."""
+        return looks({agent: self.name(agent) for agent in self.agents})
+
+    @property
+    def frame_skip(self) -> int | None:
+        """Emulator frames of an agent step; None where that differs from run to run."""
+        skips = {(run.protocol or protocol.PUBLISHED).frame_skip for run in self.runs} - {None}
+        skips = skips or {protocol.PUBLISHED.frame_skip}
+        return skips.pop() if len(skips) == 1 else None
 
     def relative(self) -> dict[str, float]:
         """Performance of the main agent relative to the reference on each game that both have."""
@@ -127,9 +191,14 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
     notices hold the same lines.
 
     Raises:
-        ValueError: a game, the reference or every agent is unknown, or nothing at all is left to
-            compare.
+        ValueError: a game, the reference or every agent is unknown, no run of `results_dir` can
+            be compared, or nothing at all is left to compare.
     """
+    if request.metric == "eval" and request.results_dir is None:
+        raise ValueError(
+            "--metric=eval: it must be 'train' without --results_dir; the published baselines are "
+            "training returns"
+        )
     notices: list[str] = []
 
     def note(line: str) -> None:
@@ -142,13 +211,18 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
     for agent in agents:
         if not any(run.agent == agent for run in chosen):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
-    last = _last_iteration(request.iteration, chosen, note)
+    standard, reasons = _protocols(chosen, [request.reference, *agents])
+    if request.strict:
+        chosen = _strictly(chosen, reasons, standard, note)
+    if request.results_dir is not None and not any(run.protocol for run in chosen):
+        raise _nothing_own(request)
+    frames = _frames(request.iteration, chosen, note)
     references = tables.references(request.video_pinball_random)
-    scored = _scored(chosen, last, references)
+    scored = _scored(chosen, frames, references)
     if not scored:
         raise ValueError(
-            f"--iteration={request.iteration}: nothing to compare; none of the {len(chosen)} runs "
-            "has scores there"
+            f"--iteration={request.iteration}: nothing to compare; none of the "
+            f"{counted(len(chosen), 'run')} has scores there"
         )
     kept = [run for run, _ in scored]
     agents = [agent for agent in agents if any(run.agent == agent for run in kept)]
@@ -164,13 +238,58 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         scores=[score for _, score in scored],
         common_games=sorted(set.intersection(*played)),
         main=others[0] if others and request.reference in agents else None,
-        last_iteration=last,
+        frames=frames,
         notices=notices,
-        own_runs_failed=request.results_dir is not None and not own,
+        standard=standard,
+        reasons=reasons,
     )
     for line in _remarks(compared, chosen):
         note(line)
     return compared
+
+
+def _protocols(
+    chosen: list[LearningCurve], agents: Sequence[str]
+) -> tuple[str, dict[RunKey, tuple[str, ...]]]:
+    """Compares protocols with the baselines', or without any, with the first agent's that has runs.
+
+    Returns:
+        Whose protocol the standard is, and what differs from it by own run.
+    """
+    own = [(run, run.protocol) for run in chosen if run.protocol]
+    standard, whose = protocol.BASELINES, "baselines"
+    standards = {run.game: protocol.PUBLISHED for run, _ in own}
+    if own and len(own) == len(chosen):
+        standard = whose = next(a for a in agents if any(run.agent == a for run, _ in own))
+        # A game that the first agent has not played is compared with whoever has.
+        for run, under in sorted(own, key=lambda pair: pair[0].agent == standard):
+            standards[run.game] = under._replace(updates=True)
+    return standard, {
+        run[:3]: protocol.differences(under, standards[run.game], whose) for run, under in own
+    }
+
+
+def _strictly(
+    chosen: list[LearningCurve],
+    reasons: dict[RunKey, tuple[str, ...]],
+    standard: str,
+    note: Notify,
+) -> list[LearningCurve]:
+    """Leaves out the runs whose protocol differs from the standard."""
+    kept = [run for run in chosen if not reasons.get(run[:3])]
+    for agent in dict.fromkeys(run.agent for run in chosen):
+        own = [run[:3] for run in chosen if run.agent == agent and reasons.get(run[:3])]
+        if own:
+            different = dict.fromkeys(reason for key in own for reason in reasons[key])
+            note(
+                f"{agent}: {counted(len(own), 'run')} left out by --strict, not comparable with "
+                f"{standard}: {'; '.join(different)}"
+            )
+    return kept
+
+
+def _nothing_own(request: Request) -> ValueError:
+    return ValueError(f"--results_dir={request.results_dir}: no run of it can be compared")
 
 
 def _read(
@@ -179,8 +298,12 @@ def _read(
     """Reads own and published runs; none of the former bears the name of a published agent."""
     wanted_games = games.select(request.games) if request.games else None
     own = _own_runs(request, wanted_games, note, progress)
+    own_folders = {agent for agent, *_ in _found(request.results_dir)}
+    if request.results_dir is not None and not own:
+        _refuse_unknown(request, _published_names() | own_folders)
+        raise _nothing_own(request)
     if wanted_games is None:
-        wanted_games = sorted({run.game for run in own}) or _games_of(request.results_dir)
+        wanted_games = sorted({run.game for run in own}) or list(games.PAPER55)
     published = baselines.load(
         request.baselines,
         wanted_games,
@@ -191,7 +314,6 @@ def _read(
     taken = _published_names() | {run.agent for run in published}
     for agent in sorted({run.agent for run in own} & taken):
         note(f"{agent}: own runs of this name are shown as '{_own_name(agent, taken)}'")
-    own_folders = {agent for agent, *_ in _found(request.results_dir)}
     _refuse_unknown(request, taken | {_own_name(agent, taken) for agent in own_folders})
     return [run._replace(agent=_own_name(run.agent, taken)) for run in own], published
 
@@ -201,21 +323,14 @@ def _own_runs(
 ) -> list[LearningCurve]:
     if request.results_dir is None:
         return []
-    try:
-        found = runs.read_runs(
-            request.results_dir,
-            request.metric,
-            note,
-            agents=_wanted_folders(request),
-            only_games=wanted_games,
-            progress=lambda items: progress("Runs", items),
-        )
-    except (OSError, ValueError) as error:
-        note(f"{error}; only published baselines are compared")
-        return []
-    if not found:
-        note(f"--results_dir={request.results_dir}: no run of it can be compared")
-    return found
+    return runs.read_runs(
+        request.results_dir,
+        request.metric,
+        note,
+        agents=_wanted_folders(request),
+        only_games=wanted_games,
+        progress=lambda items: progress("Runs", items),
+    )
 
 
 _OWN = " (own runs)"
@@ -233,18 +348,8 @@ def _own_name(agent: str, taken: set[str]) -> str:
     return agent
 
 
-def _games_of(results_dir: pathlib.Path | None) -> list[str]:
-    """The published games that a results folder has runs of, or else the paper's 55."""
-    found = {games.canonical(folder) for _, folder, *_ in _found(results_dir)}
-    return [game for game in games.GAMES if game in found] or list(games.PAPER55)
-
-
 def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
-    """The runs of a results folder; none if it cannot be read."""
-    try:
-        return runs.find_runs(results_dir) if results_dir else []
-    except (OSError, ValueError):
-        return []
+    return runs.find_runs(results_dir) if results_dir else []
 
 
 def _wanted_folders(request: Request) -> set[str] | None:
@@ -272,52 +377,74 @@ def _agents(request: Request, own: list[LearningCurve]) -> list[str]:
     return list(dict.fromkeys([*wanted, request.reference]))
 
 
-def _last_iteration(iteration: int | str, chosen: list[LearningCurve], note: Notify) -> int | None:
-    if iteration == "final":
+def _frames(iteration: int | str, chosen: list[LearningCurve], note: Notify) -> int | None:
+    """The emulator frames up to which returns count; None for each run's own end."""
+    if iteration == "final" or not chosen:
         return None
+    longest_iteration = max(run.frames_per_iteration for run in chosen)
     if iteration != "common":
-        return int(iteration)
-    if not chosen:
-        return 0
-    shortest = min(chosen, key=lambda run: len(run.returns))
-    last = len(shortest.returns) - 1
-    note(f"the common iteration is {last} (set by {'/'.join(shortest[:3])})")
-    return last
+        return (int(iteration) + 1) * longest_iteration
+    shortest = min(chosen, key=lambda run: run.frames)
+    frames = shortest.frames
+    # 198 and 199 (published and own full runs) are as good as equal.
+    if frames < 0.95 * max(run.frames for run in chosen):
+        note(
+            f"all are compared after {words.frames(frames)}, the last that all runs have (set by "
+            f"{'/'.join(shortest[:3])}); --iteration=final compares each run at its own end"
+        )
+    late = dict.fromkeys(run.agent for run in chosen if run.frames_per_iteration > frames)
+    if late:
+        note(
+            f"{', '.join(late)}: no scores before the end of the first iteration, "
+            f"{words.frames(longest_iteration)}, which stands in"
+        )
+    return frames
 
 
 def _scored(
-    chosen: list[LearningCurve], last: int | None, references: dict[str, tables.Reference]
+    chosen: list[LearningCurve], frames: int | None, references: dict[str, tables.Reference]
 ) -> list[tuple[LearningCurve, Score]]:
-    """The runs that have a score at the last iteration that counts, each with its score."""
+    """The runs that have a score after so many frames, each with its score."""
     scored = []
     for run in chosen:
+        length = run.frames_per_iteration
+        last = len(run.returns) - 1 if frames is None else scores.last_iteration(frames, length)
         score = scores.final_score(run.returns, last)
         if not math.isnan(score):
-            iteration = len(run.returns) - 1 if last is None else last
             reference = references.get(run.game)
             hns = scores.human_normalised(score, *reference) if reference else math.nan
-            scored.append((run, Score(run.game, run.agent, run.seed, iteration, score, hns)))
+            scored.append((run, Score(*_names(run), last, score, hns, (last + 1) * length)))
     return scored
+
+
+def _names(run: LearningCurve) -> tuple[str, str, str]:
+    return run.game, run.agent, run.seed
 
 
 def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]:
     """What is missing or unequal in a comparison, a line each."""
+    for agent in compared.agents:
+        deviations = compared.deviations(agent)
+        if deviations:
+            unknown = compared.is_unrecorded(agent)
+            yield f"{agent}: {'perhaps ' * unknown}not comparable with {compared.standard}: " + (
+                "; ".join(deviations)
+            )
     yield from _left_out(compared, chosen)
-    own_and_published = 0 < len(compared.own_agents) < len(compared.agents)
-    if compared.request.metric == "eval" and own_and_published:
-        yield "published baselines are training returns; own runs are evaluation returns here"
-    if compared.last_iteration is None:
-        yield from _unequal_iterations(compared)
+    if compared.frames is None:
+        yield from _unequal_experience(compared)
     for game in compared.games:
         if game not in compared.references:
             yield f"{game}: no human scores; it is in no aggregate and no relative score"
     yield from _unequal_games_and_seeds(compared)
     for agent in compared.agents if compared.common_games else []:
-        lengths = compared.curve_lengths(agent)
-        if min(lengths) < max(lengths):
+        step, curves = compared.curves(agent, compared.common_games)
+        ends = [step * len(run.returns) for run in curves]
+        if min(ends) < max(ends):
             yield (
-                f"{agent}: its mean and median curves stop at iteration {min(lengths) - 1}, the "
-                f"last one that all its runs have (the longest run ends at {max(lengths) - 1})"
+                f"{agent}: its mean, median and IQM curves stop after {words.frames(min(ends))}, "
+                "the last that all its runs have (the longest run ends after "
+                f"{words.frames(max(ends))})"
             )
     yield from gamma_scan.participants(compared.runs, compared.scores)[2]
 
@@ -330,26 +457,20 @@ def _left_out(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str
             left_out.setdefault(run.agent, []).append(run.game)
     for agent, where in left_out.items():
         yield (
-            f"{agent}: {len(where)} runs have no scores at iteration {compared.last_iteration}; "
-            f"left out ({games.listing(sorted(set(where)))})"
+            f"{agent}: {counted(len(where), 'run has', 'runs have')} no scores after "
+            f"{words.frames(compared.frames or 0)}; left out ({games.listing(sorted(set(where)))})"
         )
 
 
-def _unequal_iterations(compared: Comparison) -> Iterator[str]:
-    ends = {a: [s.iteration for s in compared.scores_of(a)] for a in compared.agents}
+def _unequal_experience(compared: Comparison) -> Iterator[str]:
+    ends = {a: [s.frames for s in compared.scores_of(a)] for a in compared.agents}
     longest = max(map(max, ends.values()))
     for agent, end in ends.items():
-        # 198 and 199 (published and own full runs) are as good as equal.
-        if min(end) + 1 < 0.95 * (longest + 1):
+        if min(end) < 0.95 * longest:
             yield (
-                f"{agent}: its runs end at iteration {span(end)}, others at {longest}; "
-                "--iteration=common compares all at one iteration"
+                f"{agent}: its runs end after {words.span(end)} frames, others after "
+                f"{words.frames(longest)}; --iteration=common compares all at equal experience"
             )
-
-
-def span(values: Sequence[int]) -> str:
-    """The least and the greatest of some numbers, in words."""
-    return f"{min(values)}" if min(values) == max(values) else f"{min(values)} to {max(values)}"
 
 
 def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
@@ -360,15 +481,16 @@ def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
         missing = [game for game in with_human if game not in played]
         if missing:
             yield (
-                f"{agent}: no scores on {len(missing)} games ({games.listing(missing)}); "
-                f"aggregates use the {len(common)} games that all agents have"
+                f"{agent}: no scores on {counted(len(missing), 'game')} "
+                f"({games.listing(missing)}); aggregates use the {counted(len(common), 'game')} "
+                "that all agents have"
             )
     if not common:
         yield "no game with human scores is common to all agents: there are no aggregates"
         return
     for agent in compared.agents:
-        seeds = [sum(s.game == game for s in compared.scores_of(agent)) for game in common]
-        if min(seeds) != max(seeds):
-            yield f"{agent}: {span(seeds)} seeds a game"
-        if min(seeds) == 1:
-            yield f"{agent}: a single seed on some games; its intervals are too narrow"
+        counts = compared.seeds(agent, common)
+        if min(counts) != max(counts):
+            yield f"{agent}: {words.span(counts)} seeds a game"
+        if min(counts) == 1:
+            yield f"{agent}: a single seed on some games; it has no intervals"

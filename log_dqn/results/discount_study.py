@@ -13,14 +13,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from log_dqn.results import runs, scores, statistics
+from log_dqn.results.looks import looks
 from log_dqn.results.statistics import Interval
 
 RUN = ["stage", "agent", "gamma", "game", "seed"]
 """The columns that name a run."""
 
-COLOURS = {"log_dqn": "#D55E00", "dqn": "#000000"}
-MARKERS = {"log_dqn": "o", "dqn": "s"}
-NAMES = {"log_dqn": "LogDQN", "dqn": "DQN"}
+LOOKS = looks({"log_dqn": "LogDQN", "dqn": "DQN"})
+"""How the agents are shown."""
 
 _OVER_GAMES = "over games"
 
@@ -156,7 +156,7 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
 
 
 def _agents(table: pd.DataFrame) -> list[str]:
-    return [agent for agent in NAMES if agent in set(table["agent"])]
+    return [agent for agent in LOOKS if agent in set(table["agent"])]
 
 
 def _short(game: str) -> str:
@@ -179,12 +179,13 @@ def draw_gammas(rows: pd.DataFrame) -> Figure:
             of_agent = wanted[(wanted["agent"] == agent) & (wanted["game"] == game)]
             of_agent = of_agent.sort_values("gamma")
             at = [gammas.index(gamma) for gamma in of_agent["gamma"]]
+            look = LOOKS[agent]
             panel.plot(
-                at, of_agent["value"], marker=MARKERS[agent], color=COLOURS[agent],
-                label=NAMES[agent],
+                at, of_agent["value"], look.marker, linestyle=look.line, color=look.colour,
+                label=look.name,
             )  # fmt: skip
             panel.fill_between(
-                at, of_agent["low"], of_agent["high"], color=COLOURS[agent], alpha=0.2, linewidth=0
+                at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
             )
         over_games = game == _OVER_GAMES
         panel.set_title("IQM of normalised scores" if over_games else _short(game), fontsize=10)
@@ -217,8 +218,9 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
             for agent, of_agent in of_panel.groupby("agent"):
                 wide = of_agent.pivot(index="iteration", columns="seed", values="mean_return")
                 millions = (wide.index.to_numpy() + 1) * steps_per_iteration / 1e6
-                axes.plot(millions, wide, color=COLOURS[agent], alpha=0.25, linewidth=0.7)
-                axes.plot(millions, wide.mean(axis=1), color=COLOURS[agent], label=NAMES[agent])
+                look = LOOKS[str(agent)]
+                axes.plot(millions, wide, color=look.colour, alpha=0.25, linewidth=0.7)
+                axes.plot(millions, wide.mean(axis=1), color=look.colour, label=look.name)
             axes.grid(True, color="0.9")
             axes.spines[["top", "right"]].set_visible(False)
             if row is grid[0]:

@@ -1,10 +1,8 @@
-"""The figures of a comparison, as matplotlib figures.
+"""The figures of a comparison, as matplotlib figures."""
 
-Colours are those of Okabe and Ito, told apart by colour-blind readers; markers tell agents apart
-without colour.
-"""
-
+import functools
 import math
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,33 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from log_dqn.results import baselines
-from log_dqn.results.statistics import AGGREGATES, Interval, mean_over_seeds
+from log_dqn.results.looks import Look, looks
+from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
+from log_dqn.results.words import counted
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 
-_COLOURS = (
-    "#D55E00", "#000000", "#56B4E9", "#009E73", "#CC79A7", "#0072B2", "#E69F00", "#7F7F7F",
-)  # fmt: skip
-_MARKERS = "os^DvPX*"
-
-
-def label(agent: str) -> str:
-    """How figures and tables name an agent."""
-    return baselines.AGENTS.get(agent, agent)
+Series = tuple[np.ndarray, Interval]
+"""Emulator frames, shape [num_points], and values with their intervals, shape [..., num_points]."""
 
 
 def bar_colour(relative: float) -> str:
     """The paper's colours: orange beyond 50%, dark blue from 10% to 50%, light blue below."""
     size = abs(relative)
     return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
-
-
-def _style(agents: Sequence[str], agent: str) -> tuple[str, str]:
-    """Colour and marker of an agent; 64 agents have different pairs."""
-    index = list(agents).index(agent)
-    shift = index // len(_COLOURS)
-    return _COLOURS[index % len(_COLOURS)], _MARKERS[(index + 3 * shift) % len(_MARKERS)]
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -54,23 +39,33 @@ def _tidy(axes: Axes) -> Axes:
     return axes
 
 
-def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> Figure:
+def relative_bars(
+    relative: Mapping[str, float],
+    agent: Look,
+    reference: Look,
+    bounds: Mapping[str, tuple[float, float]] = types.MappingProxyType({}),
+) -> Figure:
     """Relative performance on each game, in percent (paper, section 6).
 
-    `relative` is `scores.relative_to` by game, as a fraction.
+    `relative` is `scores.relative_to` by game, as a fraction, and `bounds` the ends of the 95%
+    intervals of the games that have one.
     """
     order = sorted(relative, key=lambda game: relative[game])
-    percent = [100 * relative[game] for game in order]
+    percent = np.array([100 * relative[game] for game in order])
+    ends = 100 * np.array([bounds.get(game, (relative[game], relative[game])) for game in order]).T
+    # A percentile interval need not hold the value itself.
+    errors = np.maximum([percent - ends[0], ends[1] - percent], 0)
     figure = _figure(max(6.0, 1.2 + 0.21 * len(order)), 4.8)
     axes = _tidy(figure.subplots())
     colours = [bar_colour(relative[game]) for game in order]
-    bars = axes.bar(range(len(order)), percent, 0.8, color=colours)
+    look = {"ecolor": "0.35", "elinewidth": 0.9, "capsize": 0}
+    bars = axes.bar(range(len(order)), percent, 0.8, color=colours, yerr=errors, error_kw=look)
     axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
     # Room for the numbers at the bars' ends, on the scale as it is drawn.
     scale = axes.yaxis.get_transform()
-    low, high = scale.transform(np.array([min(*percent, -50), max(*percent, 50)]))
+    low, high = scale.transform(np.array([min(ends.min(), -50), max(ends.max(), 50)]))
     room = 0.17 * (high - low)
     axes.set_ylim(*scale.inverted().transform(np.array([low - room, high + room])))
     ticks = [-10000, -1000, -100, -50, 0, 50, 100, 1000, 10000]
@@ -80,7 +75,7 @@ def relative_bars(relative: Mapping[str, float], agent: str, reference: str) -> 
     axes.set_xlim(-0.7, len(order) - 0.3)
     axes.set_xticks(range(len(order)), order, rotation=90, fontsize=8)
     axes.set_ylabel("relative performance (linear to 100%)")
-    title = f"{label(agent)}\nrelative to {label(reference)}, {len(order)} games"
+    title = f"{agent.name}\nrelative to {reference.name}; {counted(len(order), 'game')}"
     axes.set_title(title, fontsize=11, loc="left")
     figure.legend(
         [Patch(color=colour) for colour in (ORANGE, DARK_BLUE, LIGHT_BLUE)],
@@ -101,103 +96,183 @@ def _percent(value: float) -> str:
     return f"{value:+.{digits}f}%"
 
 
-def mean_and_median_curves(curves: Mapping[str, Interval], num_games: int) -> Figure:
-    """Mean and median human-normalised score against the iteration, with 95% intervals.
+def mean_and_median_curves(
+    curves: Mapping[str, Series],
+    looks: Mapping[str, Look],
+    num_games: int,
+    frame_skip: int | None,
+    until: float | None = None,
+) -> Figure:
+    """Mean and median human-normalised score against experience, with 95% intervals.
 
-    `curves` are `statistics.mean_and_median` of each agent.
+    `curves` hold the first two rows of `statistics.mean_median_iqm` of each agent; the axis ends
+    at `until` emulator frames.
     """
-    figure = _figure(11, 4.3 + 0.08 * len(curves))
-    panels = _mean_and_median_panels(figure, num_games, "iteration")
+    figure = _figure(11, 4.5 + 0.08 * len(curves))
+    panels = _mean_and_median_panels(figure, num_games)
     for row, axes in enumerate(panels):
-        for agent, curve in curves.items():
-            part = Interval(*(bound[row] for bound in curve))
-            _line(axes, agent, list(curves), np.arange(len(part.value)), part)
+        _lines(axes, {a: (x, _row(y, row)) for a, (x, y) in curves.items()}, looks, until)
+        _experience_axis(axes, frame_skip, until)
     _legend(figure, panels[0])
     return figure
 
 
-def _mean_and_median_panels(figure: Figure, num_games: int, x: str) -> list[Axes]:
+def iqm_curves(
+    curves: Mapping[str, Series],
+    looks: Mapping[str, Look],
+    num_games: int,
+    frame_skip: int | None,
+    until: float | None = None,
+) -> Figure:
+    """Interquartile mean of the human-normalised score against experience, with 95% intervals.
+
+    `curves` hold `statistics.mean_median_iqm` of each agent.
+    """
+    figure = _figure(7.5, 4.8)
+    axes = _tidy(figure.subplots())
+    _lines(axes, {a: (x, _row(y, 2)) for a, (x, y) in curves.items()}, looks, until)
+    axes.set(title=f"IQM over {counted(num_games, 'game')}", ylabel="human-normalised score")
+    _experience_axis(axes, frame_skip, until)
+    _legend(figure, axes)
+    return figure
+
+
+def _row(interval: Interval, row: int) -> Interval:
+    return Interval(*(bound[row] for bound in interval))
+
+
+def _mean_and_median_panels(figure: Figure, num_games: int) -> list[Axes]:
     panels = [_tidy(axes) for axes in figure.subplots(1, 2)]
     for name, axes in zip(("Mean", "Median"), panels, strict=True):
-        axes.set(title=f"{name} over {num_games} games", xlabel=x, ylabel="human-normalised score")
+        axes.set(title=f"{name} over {counted(num_games, 'game')}", ylabel="human-normalised score")
     return panels
 
 
-def _line(
+def _experience_axis(axes: Axes, frame_skip: int | None, until: float | None) -> None:
+    """Emulator frames below, and agent steps above where they are others."""
+    axes.xaxis.set_major_formatter(FuncFormatter(_short_number))
+    _limit(axes, until)
+    axes.set_xlabel(_unit(frame_skip))
+    if frame_skip is not None and frame_skip > 1:
+        there, back = (functools.partial(np.multiply, x) for x in (1 / frame_skip, frame_skip))
+        steps = axes.secondary_xaxis("top", functions=(there, back))
+        steps.xaxis.set_major_formatter(FuncFormatter(_short_number))
+        steps.tick_params(labelsize=8, colors="0.35")
+        steps.set_xlabel("agent steps", fontsize=8, color="0.35")
+
+
+def _limit(axes: Axes, until: float | None) -> None:
+    """Ends the axis there, with room for a marker at 0."""
+    end = until or axes.get_xlim()[1]
+    axes.set_xlim(-0.02 * end, end)
+
+
+def _unit(frame_skip: int | None) -> str:
+    return "agent steps" if frame_skip == 1 else "emulator frames"
+
+
+def _lines(
     axes: Axes,
-    agent: str,
-    agents: Sequence[str],
-    x: np.ndarray,
-    curve: Interval,
+    curves: Mapping[str, Series],
+    looks: Mapping[str, Look],
+    until: float | None = None,
     width: float = 1.8,
 ) -> None:
-    """Draws a curve with a band; a curve of which a single point is known becomes a marker."""
-    colour, marker = _style(agents, agent)
-    look: dict[str, Any] = {"color": colour, "label": label(agent)}
-    value, low, high = curve
-    known = np.flatnonzero(~np.isnan(value))
-    if len(known) == 1:
-        error = [value[known] - low[known], high[known] - value[known]]
-        axes.errorbar(x[known], value[known], error, fmt=marker, ms=4, capsize=2, **look)
-        return
-    axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
-    # Markers of different agents stand at different places.
-    step = max(1, len(x) // 8)
-    start = int((0.5 + list(agents).index(agent)) / len(agents) * step)
-    look |= {"marker": marker, "markevery": (start, step), "markersize": 2.8 * width}
-    look |= {"markeredgecolor": "white", "markeredgewidth": 0.4 * width}
-    axes.plot(x, value, linewidth=width, **look)
+    """Draws curves with bands up to some x; one of which a single point is known is a marker."""
+    order = list(looks)
+    longest = max((x[-1] for x, _ in curves.values() if len(x)), default=1)
+    for agent, (all_x, whole) in curves.items():
+        shown_x = all_x <= (longest if until is None else until)
+        x, (value, low, high) = all_x[shown_x], (bound[shown_x] for bound in whole)
+        look = looks[agent]
+        known = np.flatnonzero(~np.isnan(value))
+        if not len(known):
+            continue
+        # The shorter a curve, the further in front.
+        shown: dict[str, Any] = {"color": look.colour, "label": look.name}
+        shown["zorder"] = 3 - x[-1] / longest
+        if len(known) == 1:
+            at, middle = x[known], value[known]
+            error = np.array([middle - low[known], high[known] - middle])
+            bounds = None if np.isnan(error).any() else error
+            axes.errorbar(at, middle, bounds, fmt=look.marker, ms=3.4 * width, capsize=2, **shown)
+            continue
+        axes.fill_between(
+            x, low, high, zorder=shown["zorder"], color=look.colour, alpha=0.18, linewidth=0
+        )
+        # Markers of different agents stand at different places; a short curve's are close.
+        step = max(1, len(x) // 8)
+        start = int((0.5 + order.index(agent)) / len(order) * step)
+        last = int(known[-1])
+        marked = [*range(start, last - step // 2, step), last]
+        shown |= {"marker": look.marker, "markevery": marked, "markersize": 3.6 * width}
+        shown |= {"markeredgecolor": "white", "markeredgewidth": 0.25 * width}
+        axes.plot(x, value, linewidth=width, linestyle=look.line, **shown)
 
 
 def _legend(figure: Figure, axes: Axes, above: bool = False) -> None:
     handles, labels = axes.get_legend_handles_labels()
     columns = 2
     if figure.get_figwidth() > 9:
-        columns = len(labels) if len(labels) <= 5 else 3
+        columns = len(labels) if len(labels) <= 4 else 3
     place: Any = f"outside {'upper' if above else 'lower'} center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
 
 
 def learning_curves(
-    curves: Mapping[str, Mapping[str, np.ndarray]], agents: Sequence[str], metric: str
+    curves: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
+    looks: Mapping[str, Look],
+    metric: str,
+    frame_skip: int | None,
+    until: float | None = None,
 ) -> Figure:
     """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
 
-    `curves` holds, for each game and agent, returns of shape [num_seeds, num_iterations], NaN where
-    unknown; `agents` are in the order of the legend.
+    `curves` holds, for each game and agent, emulator frames and returns of shape [num_seeds,
+    num_points], NaN where unknown; the legend is in the order of `looks`.
     """
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
-    figure = _figure(max(6, 2.8 * columns), 0.6 + 2.05 * rows + 0.12 * len(agents))
+    figure = _figure(max(6, 2.8 * columns), 0.8 + 2.05 * rows + 0.12 * len(looks))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
         _tidy(axes)
-        for agent in agents:
-            if agent in by_agent:
-                returns = by_agent[agent]
-                # fmin and fmax, unlike min and max, leave NaN out.
-                bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
-                curve = Interval(mean_over_seeds(returns), *bounds)
-                _line(axes, agent, agents, np.arange(returns.shape[1]), curve, width=1.2)
+        series = {}
+        for agent in (agent for agent in looks if agent in by_agent):
+            frames, returns = by_agent[agent]
+            # fmin and fmax, unlike min and max, leave NaN out.
+            bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
+            if len(returns) < LEAST_SEEDS:
+                bounds = (np.full(len(frames), np.nan),) * 2
+            series[agent] = frames, Interval(mean_over_seeds(returns), *bounds)
+        _lines(axes, series, looks, until, width=1.2)
         axes.set_title(game, fontsize=9, pad=3)
+        _limit(axes, until)
         axes.tick_params(labelsize=7)
-        axes.yaxis.set_major_formatter(FuncFormatter(_short_number))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(_short_number))
     for axes in panels[len(curves) :]:
         axes.set_visible(False)
     kind = "training" if metric == "train" else "evaluation (published baselines: training)"
-    figure.supxlabel("iteration", fontsize=10)
+    several = frame_skip not in (None, 1)
+    steps = f" (an agent step is {frame_skip} frames)" if several else ""
+    figure.supxlabel(_unit(frame_skip) + steps, fontsize=10)
     figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
     # The legend has invisible axes of its own: no game need have all agents.
     axes = figure.add_axes((0, 0, 0, 0), visible=False)
-    for agent in agents:
-        colour, marker = _style(agents, agent)
-        axes.plot([], [], color=colour, marker=marker, label=label(agent))
+    for look in looks.values():
+        axes.plot(
+            [], [], color=look.colour, marker=look.marker, linestyle=look.line, label=look.name
+        )
     _legend(figure, axes, above=True)
     return figure
 
 
 def _short_number(value: float, _: int) -> str:
-    return f"{value / 1000:g}k" if abs(value) >= 1000 else f"{value:g}"
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit:
+            return f"{value / unit:g}{letter}"
+    return f"{value:g}"
 
 
 def gamma_scan(
@@ -208,37 +283,46 @@ def gamma_scan(
     `points` are (gamma, mean, median, number of agents) of each class, by gamma.
     """
     figure = _figure(10, 4.2)
-    panels = _mean_and_median_panels(figure, num_games, "discount factor \u03b3")
-    for agent, rows in points.items():
-        colour, marker = _style(list(points), agent)
-        gammas, *aggregates, _ = zip(*rows, strict=True)
+    panels = _mean_and_median_panels(figure, num_games)
+    for agent, look in looks({agent: agent for agent in points}).items():
+        gammas, *aggregates, _ = zip(*points[agent], strict=True)
         for axes, values in zip(panels, aggregates, strict=True):
-            axes.plot(gammas, values, color=colour, marker=marker, label=label(agent))
+            axes.plot(gammas, values, color=look.colour, marker=look.marker, label=look.name)
+            axes.set_xlabel("discount factor \u03b3")
     _legend(figure, panels[0])
     return figure
 
 
-def aggregate_intervals(intervals: Mapping[str, Interval], num_games: int) -> Figure:
+def aggregate_intervals(
+    intervals: Mapping[str, Interval], looks: Mapping[str, Look], num_games: int
+) -> Figure:
     """Aggregates of each agent, `statistics.aggregates`, with their 95% intervals."""
-    figure = _figure(11, 1.3 + 0.42 * len(intervals))
+    figure = _figure(11.5, 1.3 + 0.42 * len(intervals))
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
-        _interval_rows(axes, intervals, column, list(intervals))
+        _interval_rows(axes, intervals, column, looks)
         less_is_better = " (less is better)" if name == "optimality_gap" else ""
-        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=9.5)
-    figure.supxlabel(f"human-normalised score over {num_games} games", fontsize=10)
+        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=8.5)
+    over = f"human-normalised score over {counted(num_games, 'game')}"
+    figure.supxlabel(over, fontsize=10)
     return figure
 
 
 def _interval_rows(
-    axes: Axes, intervals: Mapping[str, Interval], column: int, agents: Sequence[str]
+    axes: Axes, intervals: Mapping[str, Interval], column: int, looks: Mapping[str, Look]
 ) -> None:
-    """One horizontal bar for each agent's interval with a line at the value."""
+    """One horizontal bar for each agent's interval, with a line and the marker at the value."""
     for index, (agent, interval) in enumerate(intervals.items()):
+        look = looks[agent]
         value, low, high = (float(bound[column]) for bound in interval)
-        axes.barh(index, high - low, 0.55, low, color=_style(agents, agent)[0], alpha=0.55)
+        if not math.isnan(low):
+            axes.barh(index, high - low, 0.55, low, color=look.colour, alpha=0.55)
         axes.vlines(value, index - 0.28, index + 0.28, color="black", linewidth=1.6)
-    axes.set_yticks(range(len(intervals)), list(map(label, intervals)))
+        axes.plot(
+            value, index, look.marker,
+            color=look.colour, markersize=8, markeredgecolor="white", markeredgewidth=0.5,
+        )  # fmt: skip
+    axes.set_yticks(range(len(intervals)), [looks[agent].name for agent in intervals])
     axes.set_ylim(len(intervals) - 0.5, -0.5)
     axes.grid(True, axis="x", color="0.9")
     axes.set_axisbelow(True)
@@ -249,7 +333,10 @@ def _interval_rows(
 
 
 def performance_profiles(
-    profiles: Mapping[str, Interval], thresholds: np.ndarray, num_games: int
+    profiles: Mapping[str, Interval],
+    looks: Mapping[str, Look],
+    thresholds: np.ndarray,
+    num_games: int,
 ) -> Figure:
     """The fraction of runs above each human-normalised score, with 95% intervals.
 
@@ -257,30 +344,28 @@ def performance_profiles(
     """
     figure = _figure(7.5, 5)
     axes = _tidy(figure.subplots())
-    for agent, curve in profiles.items():
-        _line(axes, agent, list(profiles), thresholds, curve)
+    _lines(axes, {agent: (thresholds, curve) for agent, curve in profiles.items()}, looks)
     axes.set_xlim(thresholds[0], thresholds[-1])
     axes.set_ylim(0, 1)
     axes.set_xlabel("human-normalised score \u03c4")
     axes.set_ylabel("fraction of runs with score > \u03c4")
-    axes.set_title(f"Performance profile over {num_games} games")
+    axes.set_title(f"Performance profile over {counted(num_games, 'game')}")
     _legend(figure, axes)
     return figure
 
 
 def improvement_intervals(
-    intervals: Mapping[str, Interval], agent: str, agents: Sequence[str], num_games: int
+    intervals: Mapping[str, Interval], agent: str, looks: Mapping[str, Look], num_games: int
 ) -> Figure:
     """Probability that one agent improves on each of the others, with 95% intervals.
 
-    `intervals` are `statistics.probability_of_improvement` over each other agent; `agents` are all,
-    in the order of the other figures.
+    `intervals` are `statistics.probability_of_improvement` over each other agent.
     """
     figure = _figure(7.5, 1.5 + 0.42 * len(intervals))
     axes = figure.subplots()
-    _interval_rows(axes, intervals, 0, agents)
+    _interval_rows(axes, intervals, 0, looks)
     axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")
-    axes.set_xlim(0, 1)
-    axes.set_xlabel(f"P({label(agent)} > other), averaged over {num_games} games")
-    axes.set_title(f"Probability of improvement of {label(agent)}")
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel(f"P(better than the other), averaged over {counted(num_games, 'game')}")
+    axes.set_title(f"Probability of improvement of {looks[agent].name}")
     return figure

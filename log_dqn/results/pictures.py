@@ -1,17 +1,18 @@
 """The figures of the report: name, heading, caption, and when each is made, one function each."""
 
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from log_dqn.results import figures, gamma_scan, statistics
+from log_dqn.results import figures, gamma_scan, statistics, words
+from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.figures import label
+from log_dqn.results.figures import Series
 from log_dqn.results.statistics import Interval
-
-THRESHOLDS = np.linspace(0, 8, 161)
+from log_dqn.results.words import counted
 
 
 class Results(NamedTuple):
@@ -19,19 +20,33 @@ class Results(NamedTuple):
 
     Attributes:
         aggregates: mean, median, IQM and optimality gap, shape [4].
-        curves: mean and median at each iteration, shape [2, num_iterations].
-        profiles: performance profile at `THRESHOLDS`.
+        curves: emulator frames, shape [num_points], and mean, median and IQM there, shape
+            [3, num_points].
+        profiles: performance profile at `thresholds`.
         improvement: for each other agent, the probability that the main agent improves on it.
+        relative: by game, the ends of the 95% interval of the main agent's relative performance,
+            where both agents have enough seeds.
+        thresholds: human-normalised scores, shape [num_thresholds].
     """
 
     aggregates: dict[str, Interval]
-    curves: dict[str, Interval]
+    curves: dict[str, Series]
     profiles: dict[str, Interval]
     improvement: dict[str, Interval]
+    relative: Mapping[str, tuple[float, float]] = types.MappingProxyType({})
+    thresholds: np.ndarray = np.zeros(0)
 
 
-Drawn = tuple[Figure, str] | str | None
-"""A figure and its caption; or why it is not made, None where the report says so elsewhere."""
+class Shown(NamedTuple):
+    """A figure, its caption, and what it shows in words for who doesn't see it."""
+
+    figure: Figure
+    caption: str
+    alternative: str
+
+
+Drawn = Shown | str | None
+"""A figure; or why it is not made, None where the report says so elsewhere."""
 
 
 class Picture(NamedTuple):
@@ -53,60 +68,144 @@ def _picture(name: str, heading: str) -> Callable:
     return add
 
 
+_BANDS = f"95% intervals, of agents with {statistics.LEAST_SEEDS} seeds or more"
+
+
 @_picture("relative", "Relative performance")
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
     relative = comparison.relative()
+    looks = comparison.looks()
     if relative and main is not None:
-        return figures.relative_bars(relative, main, reference), (
+        figure = figures.relative_bars(relative, looks[main], looks[reference], results.relative)
+        least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
+        better = sum(value > 0 for value in relative.values())
+        return Shown(
+            figure,
             "(score - reference) / (max(reference, human) - random) for each game. Orange: "
-            "more than 50%; dark blue: 10% to 50%; light blue: less than 10%."
+            "more than 50%; dark blue: 10% to 50%; light blue: less than 10%. Lines are 95% "
+            "intervals, of games on which both agents have "
+            f"{statistics.LEAST_SEEDS} seeds or more.",
+            f"Bars of {looks[main].name} relative to {looks[reference].name}: higher on {better} "
+            f"of {counted(len(relative), 'game')}, from {relative[least]:+.0%} on {least} to "
+            f"{relative[greatest]:+.0%} on {greatest}.",
         )
     if reference not in comparison.agents:
-        return f"relative performance: the reference {label(reference)} has no runs"
+        return f"relative performance: the reference {named(reference)} has no runs"
     if main is None:
         return "relative performance: needs an agent beside the reference"
     return (
-        f"relative performance: {label(main)} and the reference have no game with human scores in "
+        f"relative performance: {named(main)} and the reference have no game with human scores in "
         "common"
     )
 
 
 @_picture("mean_median", "Mean and median")
 def _mean_median(comparison: Comparison, results: Results) -> Drawn:
+    return _over_frames(comparison, results, figures.mean_and_median_curves, ("mean", "median"))
+
+
+@_picture("iqm", "Interquartile mean")
+def _iqm(comparison: Comparison, results: Results) -> Drawn:
+    return _over_frames(comparison, results, figures.iqm_curves, ("IQM",))
+
+
+def _over_frames(
+    comparison: Comparison, results: Results, draw: Callable[..., Figure], names: Sequence[str]
+) -> Drawn:
     if not results.curves:
         return None
-    return figures.mean_and_median_curves(results.curves, len(comparison.common_games)), (
-        "Human-normalised score at each iteration, up to the last one that all runs of the agent "
-        "have; bands are 95% intervals."
+    until, cut = _until(comparison)
+    skip, games = comparison.frame_skip, comparison.common_games
+    looks = comparison.looks()
+    figure = draw(results.curves, looks, len(games), skip, until)
+    rows = {"mean": 0, "median": 1, "IQM": 2}
+    ends = [
+        f"{looks[agent].name}: "
+        + ", ".join(f"{name} {values.value[rows[name], -1]:.3f}" for name in names)
+        + f" after {words.frames(x[-1])}"
+        for agent, (x, values) in results.curves.items()
+        if len(x)
+    ]
+    return Shown(
+        figure,
+        "Human-normalised score against experience, up to the last that all runs of the agent have"
+        f"{cut}; bands are {_BANDS}.",
+        f"Curves of {' and '.join(names)} over {counted(len(games), 'game')}, which end at: "
+        f"{'; '.join(ends)}.",
     )
+
+
+def _until(comparison: Comparison) -> tuple[float | None, str]:
+    """Where the axis of experience ends, for short own runs to be seen, and what says so."""
+    own = [run.frames for run in comparison.runs if run.agent in comparison.own_agents]
+    longest = max(run.frames for run in comparison.runs)
+    iteration = max(run.frames_per_iteration for run in comparison.runs)
+    until = max(4 * max(own, default=longest), 10 * iteration)
+    if until >= longest:
+        return None, ""
+    return until, f", and shown up to {words.frames(until)} of {words.frames(longest)}"
 
 
 @_picture("aggregates", "Aggregates")
 def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     if not results.aggregates:
         return None
-    figure = figures.aggregate_intervals(results.aggregates, len(comparison.common_games))
-    return figure, "Aggregates with 95% stratified bootstrap intervals."
+    looks, num_games = comparison.looks(), len(comparison.common_games)
+    figure = figures.aggregate_intervals(results.aggregates, looks, num_games)
+    names = statistics.AGGREGATES.values()
+    rows = [
+        f"{looks[agent].name}: "
+        + ", ".join(f"{n} {v:.3f}" for n, v in zip(names, interval.value, strict=True))
+        for agent, interval in results.aggregates.items()
+    ]
+    return Shown(
+        figure,
+        f"Aggregates with stratified bootstrap {_BANDS}.",
+        f"Four panels with the numbers of the table of aggregates. {'; '.join(rows)}.",
+    )
 
 
 @_picture("profile", "Performance profile")
 def _profile(comparison: Comparison, results: Results) -> Drawn:
     if not results.profiles:
         return None
-    num_games = len(comparison.common_games)
-    figure = figures.performance_profiles(results.profiles, THRESHOLDS, num_games)
-    return figure, "Performance profile: higher is better; bands are 95% intervals."
+    looks, thresholds = comparison.looks(), results.thresholds
+    figure = figures.performance_profiles(
+        results.profiles, looks, thresholds, len(comparison.common_games)
+    )
+    half = [
+        f"{looks[agent].name} above {thresholds[int((curve.value >= 0.5).sum()) - 1]:.2f}"
+        for agent, curve in results.profiles.items()
+        if curve.value[0] >= 0.5
+    ]
+    return Shown(
+        figure,
+        f"Performance profile: higher is better; bands are {_BANDS}. The axis ends where nine of "
+        "ten runs of the best agent lie below.",
+        "Falling curves of the fraction of runs above a human-normalised score. Half of the runs "
+        f"are, of {'; of '.join(half) or 'no agent, on this axis'}.",
+    )
 
 
 @_picture("improvement", "Probability of improvement")
 def _improvement(comparison: Comparison, results: Results) -> Drawn:
     if not results.improvement or comparison.main is None:
         return None
+    looks = comparison.looks()
     figure = figures.improvement_intervals(
-        results.improvement, comparison.main, comparison.agents, len(comparison.common_games)
+        results.improvement, comparison.main, looks, len(comparison.common_games)
     )
-    return figure, "Probability that a run of the agent scores higher than a run of the other."
+    chances = [
+        f"{interval.value.item():.2f} over {looks[other].name}"
+        for other, interval in results.improvement.items()
+    ]
+    return Shown(
+        figure,
+        "Probability that a run of the agent scores higher than a run of the other, with 95% "
+        f"intervals where both have {statistics.LEAST_SEEDS} seeds or more.",
+        f"Probability of improvement of {looks[comparison.main].name}: {', '.join(chances)}.",
+    )
 
 
 @_picture("gamma", "Discount factor")
@@ -115,26 +214,40 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
     if not points:
         return (
             "mean and median against gamma: needs own runs of one agent class with two discount "
-            "factors (operative_config.gin), each on all of the paper's six games that are compared"
+            "factors (config.json), each on all of the paper's six games that are compared"
         )
-    return figures.gamma_scan(points, num_games), (
+    best = [
+        f"{name}: best mean {max(rows, key=lambda row: row[1])[1]:.3f} at gamma "
+        f"{max(rows, key=lambda row: row[1])[0]:g}"
+        for name, rows in points.items()
+    ]
+    return Shown(
+        figures.gamma_scan(points, num_games),
         "Mean and median against the discount factor over games of the paper's six-game study; "
-        f"{gamma_scan.caption(points)}."
+        f"{gamma_scan.caption(points)}.",
+        f"Mean and median against the discount factor. {'; '.join(best)}.",
     )
 
 
 @_picture("learning_curves", "Learning curves")
 def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
     played = {(run.game, run.agent) for run in comparison.runs}
-    curves = {
-        game: {
-            agent: statistics.curve_array(comparison.runs, agent, [game], lambda _, x: x)[:, 0]
-            for agent in comparison.agents
-            if (game, agent) in played
-        }
-        for game in comparison.games
-    }
-    return (
-        figures.learning_curves(curves, comparison.agents, comparison.request.metric),
-        "Mean over seeds; bands run from the least to the greatest seed.",
+    curves: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+    for game in comparison.games:
+        curves[game] = {}
+        for agent in comparison.agents:
+            if (game, agent) in played:
+                step, runs = comparison.curves(agent, [game])
+                array = statistics.curve_array(runs, agent, [game], lambda _, x: x)[:, 0]
+                curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
+    until, cut = _until(comparison)
+    looks = comparison.looks()
+    return Shown(
+        figures.learning_curves(
+            curves, looks, comparison.request.metric, comparison.frame_skip, until
+        ),
+        f"Mean over seeds{cut}; bands run from the least to the greatest seed, of agents with "
+        f"{statistics.LEAST_SEEDS} seeds or more.",
+        f"Learning curves of {', '.join(look.name for look in looks.values())} in "
+        f"{counted(len(curves), 'panel')}, one a game; where they end is in the table of games.",
     )

@@ -2,6 +2,8 @@
 
 import functools
 import io
+import json
+import math
 import os
 import pathlib
 import tempfile
@@ -13,9 +15,9 @@ import numpy as np
 import pandas
 from matplotlib.figure import Figure
 
-from log_dqn.results import page, statistics
+from log_dqn.results import export, page, provenance, statistics, tables
 from log_dqn.results.comparison import Comparison, ShowProgress
-from log_dqn.results.pictures import PICTURES, THRESHOLDS, Results
+from log_dqn.results.pictures import PICTURES, Results, Shown
 
 
 def compute(comparison: Comparison, progress: ShowProgress) -> Results:
@@ -24,20 +26,27 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
     results = Results({}, {}, {}, {})
     if not games:
         return results
-    interval = functools.partial(statistics.interval, repetitions=comparison.request.repetitions)
-    profile = functools.partial(statistics.profile, thresholds=THRESHOLDS)
+    repetitions = comparison.request.repetitions
+    interval = functools.partial(statistics.interval_of_enough_seeds, repetitions=repetitions)
     matrices = {
         agent: statistics.score_matrix(comparison.scores, agent, games)
         for agent in comparison.agents
     }
+    results = results._replace(
+        relative=_relative_intervals(comparison),
+        thresholds=statistics.thresholds(matrices.values()),
+    )
+    profile = functools.partial(statistics.profile, thresholds=results.thresholds)
     for agent in progress("Bootstrap", comparison.agents):
         matrix = matrices[agent]
         results.aggregates[agent] = interval(statistics.aggregates, matrix)
         results.profiles[agent] = interval(profile, matrix)
-        curves = statistics.curve_array(comparison.runs, agent, games, comparison.normalise)
+        step, runs = comparison.curves(agent, games)
         # Where a run has ended the mean would jump, and no interval could be given.
-        curves = curves[:, :, : min(comparison.curve_lengths(agent))]
-        results.curves[agent] = interval(statistics.mean_and_median, curves)
+        stop = min(len(run.returns) for run in runs)
+        curves = statistics.curve_array(runs, agent, games, comparison.normalise)[:, :, :stop]
+        frames = step * np.arange(1, stop + 1)
+        results.curves[agent] = frames, interval(statistics.mean_median_iqm, curves)
         if comparison.main not in (None, agent):
             results.improvement[agent] = interval(
                 statistics.probability_of_improvement, matrices[comparison.main], matrix
@@ -45,8 +54,26 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
     return results
 
 
+def _relative_intervals(comparison: Comparison) -> dict[str, tuple[float, float]]:
+    """The ends of the intervals of `Comparison.relative`, where both have enough seeds."""
+    pair = (comparison.main, comparison.request.reference)
+    games = [
+        game
+        for game in comparison.relative()
+        if all(min(comparison.seeds(a, [game])) >= statistics.LEAST_SEEDS for a in pair if a)
+    ]
+    if not games:
+        return {}
+    found = statistics.interval(
+        statistics.relative,
+        *(statistics.score_matrix(comparison.scores, agent, games) for agent in pair if agent),
+        repetitions=comparison.request.repetitions,
+    )
+    return dict(zip(games, zip(found.low.tolist(), found.high.tolist(), strict=True), strict=True))
+
+
 def write(comparison: Comparison, out: pathlib.Path, command: str, progress: ShowProgress) -> None:
-    """Writes `scores.csv`, `aggregates.csv`, `relative.csv`, figures and `report.html`.
+    """Writes the page, figures, and all numbers as CSV, JSON, LaTeX and Markdown.
 
     Each file is written aside and appears under its name when all of them are complete; then
     figures of an earlier report that are not made this time are removed.
@@ -65,14 +92,15 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
         for picture in progress("Figures", PICTURES):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
                 drawn = picture.draw(comparison, results)
-            if isinstance(drawn, tuple):
-                figure, caption = drawn
-                png = _save(figure, aside / picture.name)
-                width = 100 * figure.get_figwidth()
-                shown.append(page.Shown(picture.heading, caption, png, width))
+            if isinstance(drawn, Shown):
+                png = _save(drawn.figure, aside / picture.name)
+                width = 100 * drawn.figure.get_figwidth()
+                shown.append(page.Picture(picture.heading, *drawn[1:], png, width))
             elif drawn is not None:
                 not_made.append(drawn)
-        html = page.render(comparison, results.aggregates, shown, not_made, command)
+        made = provenance.collect(comparison, command)
+        _write_take_away(comparison, results, made, aside)
+        html = page.render(comparison, results.aggregates, shown, not_made, made)
         (aside / "report.html").write_text(html, encoding="utf-8")
         new = [path.name for path in sorted(aside.iterdir())]
         for name in new:
@@ -94,18 +122,45 @@ def _save(figure: Figure, path: pathlib.Path) -> bytes:
 
 def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path) -> None:
     order = {agent: index for index, agent in enumerate(comparison.agents)}
-    scores = sorted(comparison.scores, key=lambda s: (s.game, order[s.agent]))
-    _write_csv(folder / "scores.csv", "game agent seed iteration score hns", scores)
+    scores = [
+        (*score, comparison.protocol_of_run(score))
+        for score in sorted(comparison.scores, key=lambda s: (s.game, order[s.agent]))
+    ]
+    columns = "game agent seed iteration score hns frames protocol"
+    _write_csv(folder / "scores.csv", columns, scores)
     aggregates = [
-        (agent, name, *values)
+        (agent, name, *values, comparison.protocol_of(agent))
         for agent, interval in results.aggregates.items()
         for name, *values in zip(statistics.AGGREGATES, *interval, strict=True)
     ] + [
-        (comparison.main, f"improvement_over_{other}", *np.concatenate(chance))
+        (
+            main, f"improvement_over_{other}", *np.concatenate(chance),
+            comparison.protocol_of(main),
+        )
         for other, chance in results.improvement.items()
+        for main in [str(comparison.main)]
+    ]  # fmt: skip
+    _write_csv(folder / "aggregates.csv", "agent metric value low high protocol", aggregates)
+    relative = [
+        (game, value, *results.relative.get(game, (math.nan, math.nan)))
+        for game, value in sorted(comparison.relative().items())
     ]
-    _write_csv(folder / "aggregates.csv", "agent metric value low high", aggregates)
-    _write_csv(folder / "relative.csv", "game relative", sorted(comparison.relative().items()))
+    _write_csv(folder / "relative.csv", "game relative low high", relative)
+
+
+def _write_take_away(
+    comparison: Comparison, results: Results, made: provenance.Provenance, folder: pathlib.Path
+) -> None:
+    """Writes `report.json`, and both tables in LaTeX and Markdown."""
+    numbers = json.dumps(export.as_data(comparison, results, made), indent=1, allow_nan=False)
+    (folder / "report.json").write_text(numbers + "\n", encoding="utf-8")
+    notes = tables.marked(comparison)
+    for name, table in (
+        ("aggregates", tables.aggregate_table(comparison, results.aggregates)),
+        ("games", tables.game_table(comparison)),
+    ):
+        (folder / f"{name}.md").write_text(tables.markdown(table, notes), encoding="utf-8")
+        (folder / f"{name}.tex").write_text(tables.latex(table, notes), encoding="utf-8")
 
 
 def _write_csv(path: pathlib.Path, header: str, rows: Iterable[Iterable[Any]]) -> None:

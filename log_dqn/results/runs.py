@@ -5,14 +5,19 @@ it; a setting of a scan, such as `gamma=0.84,c=0.5`, counts as an agent of its o
 its last four logs; each holds the statistics of all iterations so far.
 """
 
+import contextlib
 import pathlib
 import re
-from collections.abc import Callable, Collection, Iterable
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import games
+from log_dqn.results import protocol
+from log_dqn.results.protocol import PUBLISHED, Protocol
+from log_dqn.results.words import counted
 from log_dqn.run_folder import configuration, layout, safe_pickle
 
 METRICS = ("train", "eval")
@@ -38,6 +43,8 @@ class LearningCurve(NamedTuple):
             [num_iterations]; NaN for an iteration whose return is not known.
         agent_class: for a run read from disk with its gin configuration, the agent's class.
         gamma: its discount factor, where the gin configuration is known.
+        protocol: what the returns were obtained under; None for a published run.
+        parameters: the parameters of its configuration, as in `configuration.Configuration`.
     """
 
     agent: str
@@ -46,6 +53,18 @@ class LearningCurve(NamedTuple):
     returns: np.ndarray
     agent_class: str | None = None
     gamma: float | None = None
+    protocol: Protocol | None = None
+    parameters: Mapping[str, Any] = types.MappingProxyType({})
+
+    @property
+    def frames_per_iteration(self) -> int:
+        """Emulator frames of an iteration's training phase; see `Protocol`."""
+        return (self.protocol or PUBLISHED).frames_per_iteration
+
+    @property
+    def frames(self) -> int:
+        """Emulator frames of training so far."""
+        return len(self.returns) * self.frames_per_iteration
 
 
 class NotALogError(ValueError):
@@ -99,11 +118,30 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     return returns
 
 
-def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray | None:
+def training_steps_of(log: dict[str, Any]) -> int | None:
+    """Finds how many agent steps an iteration's training phase has, from the episodes in a log.
+
+    A phase ends with the episode that passes its steps, so that the least sum is the nearest.
+
+    Returns:
+        The steps, or None where the log has no lengths of episodes.
+    """
+    sums = []
+    for statistics in log.values():
+        lengths = statistics.get("train_episode_lengths") if isinstance(statistics, dict) else None
+        with contextlib.suppress(ArithmeticError, TypeError, ValueError):
+            sums.append(int(np.sum(np.asarray(lengths, float))))
+    return min((steps for steps in sums if steps > 0), default=None)
+
+
+def read_run(
+    run_dir: pathlib.Path, metric: str, notify: Notify
+) -> tuple[np.ndarray, int | None] | None:
     """Reads a run's newest readable log; `notify` is told of each that cannot be read.
 
     Returns:
-        Mean returns, shape [num_iterations], or None if there is no readable log.
+        Mean returns, shape [num_iterations], and agent steps an iteration where the log tells them;
+        None if there is no readable log.
 
     Raises:
         NoReturnsError: none of its readable logs has returns of this metric.
@@ -117,7 +155,8 @@ def read_run(run_dir: pathlib.Path, metric: str, notify: Notify) -> np.ndarray |
     for path in found:
         try:
             with path.open("rb") as file:
-                return returns_of(safe_pickle.load(file), metric)
+                log = safe_pickle.load(file)
+            return returns_of(log, metric), training_steps_of(log)
         except NoReturnsError as error:
             without_returns = error
         except _UNREADABLE as error:
@@ -138,20 +177,18 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def read_gamma(run_dir: pathlib.Path) -> tuple[str, float] | None:
-    """Reads the agent's class and discount factor from a run's configuration.
+def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
+    """Finds the agent's class and discount factor among a run's parameters.
 
     Returns:
-        (class, gamma), or None if the run has no configuration as data, or it does not say.
+        (class, gamma), or None if they don't say.
     """
-    found = {}
-    for name, value in configuration.read(run_dir).items():
-        *_, configurable, parameter = ["", *re.split("[./]", name)]
-        is_gamma = configurable.endswith("Agent") and parameter == "gamma"
-        if is_gamma and isinstance(value, (int, float)) and 0 <= value <= 1:
-            found[configurable] = float(value)
-    # A LogDQN agent may also bind the gamma of the Dopamine agent that it extends.
-    return min(found.items(), key=lambda item: "LogDQN" not in item[0], default=None)
+    values = configuration.by_short_name(parameters)
+    for name in protocol.agent_parameters(values, "gamma"):
+        value = values[name]
+        if isinstance(value, (int, float)) and 0 <= value <= 1:
+            return name.partition(".")[0], float(value)
+    return None
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
@@ -206,17 +243,22 @@ def read_runs(
     without_returns: dict[str, list[str]] = {}
     for agent, game, seed, path in progress(found):
         try:
-            returns = read_run(path, metric, notify)
+            found_log = read_run(path, metric, notify)
         except NoReturnsError:
             without_returns.setdefault(agent, []).append(game)
             continue
-        if returns is not None:
+        if found_log is not None:
+            returns, steps = found_log
+            parameters = configuration.read(path)
+            agent_class, gamma = gamma_of(parameters) or (None, None)
+            under = protocol.recorded(parameters, game, metric, len(returns), steps)
             runs.append(
-                LearningCurve(agent, game, seed, returns, *(read_gamma(path) or (None, None)))
+                LearningCurve(agent, game, seed, returns, agent_class, gamma, under, parameters)
             )
     for agent, played in without_returns.items():
         where = games.listing(list(dict.fromkeys(played)))
-        notify(f"{agent}: {len(played)} runs have no {metric}_average_return; left out ({where})")
+        count = counted(len(played), "run has", "runs have")
+        notify(f"{agent}: {count} no {metric}_average_return; left out ({where})")
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 

@@ -19,6 +19,7 @@ class Score(NamedTuple):
         iteration: the last iteration that counts.
         score: mean return per episode over the last tenth of the iterations up to it.
         hns: human-normalised score, NaN for a game without human scores.
+        frames: emulator frames of training up to that iteration.
     """
 
     game: str
@@ -27,6 +28,7 @@ class Score(NamedTuple):
     iteration: int
     score: float
     hns: float
+    frames: int = 0
 
 
 def final_score(returns: np.ndarray, last: int | None = None) -> float:
@@ -46,6 +48,24 @@ def final_score(returns: np.ndarray, last: int | None = None) -> float:
     if len(returns) < stop or not len(known):
         return math.nan
     return float(known.mean())
+
+
+def last_iteration(frames: int, frames_per_iteration: int) -> int:
+    """The iteration that a run has finished after some emulator frames, counted from 0.
+
+    It is the first one, too, where that is not finished by then.
+    """
+    return max(frames // frames_per_iteration, 1) - 1
+
+
+def every(returns: np.ndarray, frames_per_iteration: int, step: int) -> np.ndarray:
+    """Takes a learning curve's values at every `step` emulator frames, from there on.
+
+    With one length of the iterations these are all values; with several, agents and seeds can be
+    averaged at equal experience.
+    """
+    frames = step * np.arange(1, len(returns) * frames_per_iteration // step + 1)
+    return returns[frames // frames_per_iteration - 1]
 
 
 def human_normalised(score: float, random: float, human: float) -> float:

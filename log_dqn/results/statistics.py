@@ -23,9 +23,12 @@ AGGREGATES = {
 
 CONFIDENCE = 0.95
 
+LEAST_SEEDS = 3
+"""An interval of fewer seeds says nothing: a resample often holds one seed alone."""
+
 
 class Interval(NamedTuple):
-    """A statistic with its 95% interval; arrays of equal shape."""
+    """A statistic with its 95% interval; arrays of equal shape, with NaN bounds for none."""
 
     value: np.ndarray
     low: np.ndarray
@@ -105,14 +108,43 @@ def aggregates(scores: np.ndarray) -> np.ndarray:
     )
 
 
-def mean_and_median(curves: np.ndarray) -> np.ndarray:
-    """Mean and median over games of the mean over seeds, at each iteration.
+def mean_median_iqm(curves: np.ndarray) -> np.ndarray:
+    """Mean and median over games of the mean over seeds, and IQM over runs, at each iteration.
 
-    Takes shape [num_seeds, num_games, num_iterations]; returns [2, num_iterations], NaN where a
+    Takes shape [num_seeds, num_games, num_iterations]; returns [3, num_iterations], NaN where a
     game has no value.
     """
     per_game = mean_over_seeds(curves)
-    return np.stack([per_game.mean(axis=0), np.median(per_game, axis=0)])
+    mean = per_game.mean(axis=0)
+    # `metrics.aggregate_iqm` at each iteration, which would be called thousands of times. Sorted,
+    # what is not known stands last.
+    runs = np.sort(curves.reshape(-1, curves.shape[2]).T)
+    known = (~np.isnan(runs)).sum(axis=1)
+    place, cut = np.arange(runs.shape[1]), (known // 4)[:, None]
+    middle = (place >= cut) & (place < known[:, None] - cut)
+    iqm = runs.sum(axis=1, where=middle) / np.maximum(middle.sum(axis=1), 1)
+    return np.stack([mean, np.median(per_game, axis=0), np.where(np.isnan(mean), np.nan, iqm)])
+
+
+def relative(scores: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Performance relative to a reference agent on each game; see `scores.relative_to`.
+
+    Takes human-normalised scores, shape [num_seeds, num_games], NaN where there is none; returns
+    shape [num_games].
+    """
+    own, other = mean_over_seeds(scores), mean_over_seeds(reference)
+    return (own - other) / np.maximum(other, 1)
+
+
+def thresholds(scores: Iterable[np.ndarray]) -> np.ndarray:
+    """Human-normalised scores at which profiles are drawn: to where nine of ten runs lie.
+
+    Takes each agent's, shape [num_seeds, num_games], NaN where there is none; returns shape [201].
+    """
+    matrices = list(scores)
+    low = min(0.0, *(float(np.nanmin(matrix)) for matrix in matrices))
+    high = max(float(np.nanquantile(matrix, 0.9)) for matrix in matrices)
+    return np.linspace(max(low, -1.0), max(high, low + 0.1), 201)
 
 
 def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
@@ -137,6 +169,11 @@ def probability_of_improvement(scores_x: np.ndarray, scores_y: np.ndarray) -> np
     wins = ((x > y) + 0.5 * (x == y)).sum(axis=(0, 1))
     pairs = (~np.isnan(scores_x)).sum(axis=0) * (~np.isnan(scores_y)).sum(axis=0)
     return np.mean(wins / pairs, keepdims=True)
+
+
+def seeds_per_game(scores: np.ndarray) -> np.ndarray:
+    """The number of runs of each game in an array of shape [num_seeds, num_games, ...]."""
+    return (~np.isnan(scores).reshape(*scores.shape[:2], -1).all(axis=2)).sum(axis=0)
 
 
 def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -193,3 +230,14 @@ def interval(
         method="percentile",
     )
     return Interval(value, low.reshape(value.shape), high.reshape(value.shape))
+
+
+def interval_of_enough_seeds(
+    statistic: Callable[..., np.ndarray], *scores: np.ndarray, repetitions: int
+) -> Interval:
+    """Does what `interval` does; NaN for bounds where a game has less than `LEAST_SEEDS` seeds."""
+    if all(seeds_per_game(array).min() >= LEAST_SEEDS for array in scores):
+        return interval(statistic, *scores, repetitions=repetitions)
+    value = statistic(*scores)
+    none = np.full_like(value, np.nan)
+    return Interval(value, none, none)

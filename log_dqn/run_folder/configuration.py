@@ -66,6 +66,11 @@ def parameters(text: str) -> dict[str, Any]:
     return json.loads(json.dumps(values, default=repr))
 
 
+def by_short_name(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns parameters by their names without modules and scopes: `LogDQNAgent.gamma`."""
+    return {".".join(re.split("[./]", name)[-2:]): value for name, value in parameters.items()}
+
+
 def bindings() -> Iterator[tuple[str, str, Any]]:
     """Yields what gin binds now: the configurable's short name, the parameter and the value."""
     for name, value in parameters(gin.config_str()).items():

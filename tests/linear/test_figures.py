@@ -61,7 +61,7 @@ def test_intervals_of_performance_stay_between_0_and_1():
 def test_every_figure_is_written(name, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "RMS_SWEEPS", 500)
     monkeypatch.setattr(experiments, "CONVERGENCE_SWEEPS", 500)
-    settings = Options(runs=2, sweeps=300, gammas=(0.5, 0.9))
+    settings = Options(runs=3, sweeps=300, gammas=(0.5, 0.9))
     figures.write(name, experiments.EXPERIMENTS[name](settings), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"{name}.csv",
@@ -76,17 +76,56 @@ def test_every_figure_is_written(name, tmp_path, monkeypatch):
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
-def test_one_run_has_no_intervals(tmp_path):
-    settings = Options(sweeps=300, gammas=(0.5, 0.9))
-    figures.write("chain_regular", experiments.chain_regular(settings), tmp_path)
+@pytest.mark.parametrize("runs", [1, 2])
+def test_fewer_than_three_runs_have_no_intervals(tmp_path, runs):
+    """With two, Student's t has one degree of freedom."""
+    table = experiments.chain_regular(Options(runs=runs, sweeps=300, gammas=(0.5, 0.9)))
+    figures.write("chain_regular", table, tmp_path)
     header = (tmp_path / "chain_regular.csv").read_text().splitlines()[0]
     assert header == "width,gamma,early,final"
+    figure = figures.draw("chain_regular", table)
+    assert [axes.collections[:] for axes in figure.axes] == [[], []]
+    title = f"Chain task, regular Q-learning\n{runs} run{'s' * (runs - 1)}"
+    assert figure.get_suptitle() == title
+
+
+def test_bands_on_a_logarithmic_axis():
+    """Wide ones too are symmetric there, and never reach 0."""
+    runs = np.array([[1.0, 2.0, 3.0], [0.1, 0.1, 1.0]])
+    low, high = figures.interval_on_log_axis(runs)
+    # Half of the interval of the first mean is 2.48414, and of the second 1.29076.
+    np.testing.assert_allclose(high, [2 * np.exp(2.48414 / 2), 0.4 * np.exp(1.29076 / 0.4)], 1e-4)
+    np.testing.assert_allclose(low * high, runs.mean(axis=1) ** 2)
+    assert (low > 0).all()
+    rows = [
+        (name, sweep, 0.4, 0.5) for name in ("all conditions", "beta_reg = 1") for sweep in (1, 9)
+    ]
+    columns = ("schedule", "sweep", "rms", "largest_error_ratio")
+    table = Table(columns, rows, np.full((4, 2, 3), [0.1, 0.1, 1.0]))
+    figure = figures.draw("convergence", table)
+    for band in figure.axes[0].collections:
+        np.testing.assert_allclose(band.get_paths()[0].vertices[:, 1].min(), low[1])
+    assert figure.axes[1].collections[:] == []
+
+
+def test_every_figure_says_what_it_is():
+    assert set(figures.FIGURES) == set(experiments.EXPERIMENTS)
+    titles = [title for title, _ in figures.FIGURES.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_tasks_are_drawn_in_cells_of_one_size():
+    figure = figures.draw("metric_gap", experiments.metric_gaps(Options()))
+    drawings = figure.axes[:3]
+    sizes = {(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())) for axes in drawings}
+    assert sizes == {(9, 4)}
 
 
 def test_program(tmp_path):
     done = program("--out", tmp_path / "new" / "folder", "--only", "kappa_full", "metric_gap")
     assert done.returncode == 0
     assert done.stdout == ""
+    assert done.stderr == ""  # Progress bars are for terminals.
     names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
     kinds = ("csv", "pdf", "png")
     assert names == {f"{name}.{kind}" for name in ("kappa_full", "metric_gap") for kind in kinds}

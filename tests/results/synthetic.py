@@ -19,13 +19,33 @@ def curve(game, num_iterations, level, seed):
     return reference.random + rise * (reference.human - reference.random)
 
 
-def write_log(run_dir, returns, number=None, episodes=20, eval_offset=None, protocol=None):
-    """Writes the log of a run as Dopamine does: statistics of all iterations in one pickle."""
+# What a run of the baselines' protocol records of it.
+PROTOCOL = {
+    "Runner.training_steps": 250_000,
+    "Runner.max_steps_per_episode": 27_000,
+    "atari.create_environment.sticky_actions": True,
+    "AtariPreprocessing.frame_skip": 4,
+    "AtariPreprocessing.terminal_on_life_loss": False,
+    "WrappedReplayBuffer.replay_capacity": 1_000_000,
+    "WrappedReplayBuffer.batch_size": 32,
+    "LogDQNAgent.min_replay_history": 20_000,
+    "LogDQNAgent.update_period": 4,
+}
+
+
+def write_log(
+    run_dir, returns, number=None, episodes=20, eval_offset=None, protocol=None, config=PROTOCOL
+):
+    """Writes the log of a run as Dopamine does: statistics of all iterations in one pickle.
+
+    Beside it stands a configuration of the baselines' protocol, or the one that is given.
+    """
+    steps = (config or PROTOCOL).get("Runner.training_steps", 250_000)
     log = {}
     for iteration, value in enumerate(returns):
         offsets = np.linspace(-1, 1, episodes)
         log[f"iteration_{iteration}"] = {
-            "train_episode_lengths": list(range(episodes)),
+            "train_episode_lengths": [-(-steps // episodes)] * episodes,
             "train_episode_returns": [float(value + offset) for offset in offsets],
             "train_average_return": [np.float64(value)],
             "train_average_steps_per_second": [100.5],
@@ -35,12 +55,14 @@ def write_log(run_dir, returns, number=None, episodes=20, eval_offset=None, prot
     logs = pathlib.Path(run_dir) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     path = logs / f"log_{len(returns) - 1 if number is None else number}"
+    if config is not None:
+        (pathlib.Path(run_dir) / "config.json").write_text(json.dumps(config))
     path.write_bytes(pickle.dumps(log, protocol=protocol or pickle.HIGHEST_PROTOCOL))
     return path
 
 
 def write_config(run_dir, agent_class, gamma):
-    parameters = {f"{agent_class}.gamma": gamma, f"{agent_class}.update_horizon": 1}
+    parameters = {f"{agent_class}.gamma": gamma, f"{agent_class}.update_horizon": 1, **PROTOCOL}
     (pathlib.Path(run_dir) / "config.json").write_text(json.dumps(parameters))
 
 

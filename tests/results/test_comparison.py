@@ -42,28 +42,65 @@ def ends(compared):
     return {(score.agent, score.game): score.iteration for score in compared.scores}
 
 
+CUT = (
+    "log_dqn: its mean, median and IQM curves stop after 30M frames, the last that all its runs "
+    "have (the longest run ends after 50M frames)"
+)
+
+
 def test_each_run_at_its_own_end(published, unequal):
-    compared, [line, cut] = compare(published, unequal)
-    assert cut == (
-        "log_dqn: its mean and median curves stop at iteration 29, the last one that all its runs "
-        "have (the longest run ends at 49)"
+    compared, [line, cut] = compare(published, unequal, iteration="final")
+    assert cut == CUT
+    assert line == (
+        "log_dqn: its runs end after 30,000,000 to 50,000,000 frames, others after 199M frames; "
+        "--iteration=common compares all at equal experience"
     )
-    assert "log_dqn: its runs end at iteration 29 to 49, others at 198; --iteration=common" in line
     assert ends(compared)["log_dqn", "DoubleDunk"] == 29
     assert ends(compared)["DQN", "Pong"] == 198
     assert compared.main == "log_dqn"
 
 
-def test_all_at_their_common_iteration(published, unequal):
-    compared, lines = compare(published, unequal, iteration="common")
-    assert lines[0] == "the common iteration is 29 (set by log_dqn/DoubleDunk/0)"
-    assert compared.last_iteration == 29
+def test_all_at_their_common_experience_by_default(published, unequal):
+    compared, [line, cut] = compare(published, unequal)
+    assert cut == CUT
+    assert line == (
+        "all are compared after 30M frames, the last that all runs have (set by "
+        "log_dqn/DoubleDunk/0); --iteration=final compares each run at its own end"
+    )
+    assert compared.frames == 30_000_000
     facts = page._facts(compared)["Scores"]
-    assert "up to 29, the last one that all runs have" in facts
+    assert "up to 30M frames of training, the last that all runs have" in facts
     assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
+    assert {score.frames for score in compared.scores} == {30_000_000}
     [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]
     curve = synthetic.curve("Pong", 50, 1.0, 1)
     assert score.score == pytest.approx(curve[27:30].mean())  # a tenth of 30
+
+
+def test_equal_experience_is_counted_in_frames(published, tmp_path):
+    """Iterations of 50,000 agent steps: 200,000 frames, a fifth of the baselines'."""
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 50_000}
+    returns = synthetic.curve("Pong", 100, 1.0, 0)
+    synthetic.write_log(tmp_path / "log_dqn/Pong/0", returns, config=config)
+    compared, [line, *_] = compare(published, tmp_path)
+    assert "after 20M frames" in line and "(set by log_dqn/Pong/0)" in line
+    assert ends(compared) == {
+        ("log_dqn", "Pong"): 99, **{(a, "Pong"): 19 for a in ("DQN", "C51", "Rainbow", "IQN")}
+    }  # fmt: skip
+    assert {score.frames for score in compared.scores} == {20_000_000}
+    # A number counts iterations of the longest kind.
+    compared, _ = compare(published, tmp_path, iteration=9)
+    assert ends(compared)["log_dqn", "Pong"] == 49 and ends(compared)["DQN", "Pong"] == 9
+
+
+def test_runs_of_two_kinds_of_iterations_are_averaged_at_equal_experience(published, tmp_path):
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 50_000}
+    synthetic.write_log(tmp_path / "a/Pong/0", [float(i) for i in range(10)], config=config)
+    synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
+    compared, _ = compare(published, tmp_path)
+    step, curves = compared.curves("a", ["Pong"])
+    assert step == 1_000_000
+    assert [run.returns.tolist() for run in curves] == [[4, 9], [10, 20]]
 
 
 def test_all_at_a_given_iteration(published, unequal):
@@ -71,8 +108,8 @@ def test_all_at_a_given_iteration(published, unequal):
     assert set(ends(compared).values()) == {40}
     assert ("log_dqn", "DoubleDunk") not in ends(compared)
     assert lines == [
-        "log_dqn: 2 runs have no scores at iteration 40; left out (DoubleDunk)",
-        "log_dqn: no scores on 1 games (DoubleDunk); aggregates use the 2 games that all agents "
+        "log_dqn: 2 runs have no scores after 41M frames; left out (DoubleDunk)",
+        "log_dqn: no scores on 1 game (DoubleDunk); aggregates use the 2 games that all agents "
         "have",
     ]
     assert compared.common_games == ["Alien", "Pong"]
@@ -83,7 +120,9 @@ def test_all_at_a_given_iteration(published, unequal):
 def test_evaluation_returns(published, tmp_path):
     synthetic.write_log(tmp_path / "a/Pong/0", [1.0] * 199, eval_offset=2)
     compared, lines = compare(published, tmp_path, metric="eval")
-    assert "published baselines are training returns" in lines[0]
+    assert lines[0] == (
+        "a: not comparable with the published baselines: evaluation returns (baselines: training)"
+    )
     assert [score.score for score in compared.scores if score.agent == "a"] == [3]
     compared, _ = compare(published, tmp_path)
     assert [score.score for score in compared.scores if score.agent == "a"] == [1]
@@ -91,12 +130,16 @@ def test_evaluation_returns(published, tmp_path):
 
 def test_evaluation_returns_that_are_not_there(published, tmp_path):
     write_runs(tmp_path, "log_dqn", ["Pong", "Alien"], 20)
-    compared, lines = compare(published, tmp_path, metric="eval")
-    assert lines == [
-        "log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)",
-        f"--results_dir={tmp_path}: no run of it can be compared",
-    ]
-    assert compared.games == ["Alien", "Pong"] and compared.own_runs_failed
+    lines = []
+    request = comparison.Request(tmp_path, baselines=str(published), metric="eval")
+    with pytest.raises(ValueError, match=f"--results_dir={tmp_path}: no run of it can be compared"):
+        comparison.compare(request, lines.append, lambda title, items: items)
+    assert lines == ["log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)"]
+
+
+def test_evaluation_returns_need_own_runs(published):
+    with pytest.raises(ValueError, match="--metric=eval: it must be 'train' without --results_dir"):
+        compare(published, games=("Pong",), metric="eval")
 
 
 @pytest.mark.parametrize("name", ["DQN", JAX_DQN, "DQN (JAX: Adam, MSE)"])
@@ -157,7 +200,8 @@ def test_log_dqn_is_set_against_the_reference_unless_told_otherwise(published, t
 
 
 @pytest.mark.parametrize("kind", ["absent", "file", "empty", "only unreadable"])
-def test_results_folders_without_runs(published, tmp_path, kind):
+def test_results_folders_without_runs(tmp_path, kind):
+    """Before any baseline is read."""
     folder = tmp_path / kind
     if kind == "file":
         folder.write_text("")
@@ -165,10 +209,8 @@ def test_results_folders_without_runs(published, tmp_path, kind):
         folder.mkdir()
     elif kind == "only unreadable":
         (synthetic.write_log(folder / "a/Pong/0", [1])).write_bytes(b"")
-    compared, lines = compare(published, folder, games=("Pong",))
-    assert compared.own_runs_failed
-    assert str(folder) in lines[0]
-    assert compared.agents == ["DQN", "C51", "Rainbow", "IQN"]
+    with pytest.raises(ValueError, match=f"--results_dir={folder}: (no|not a) "):
+        compare(tmp_path / "no baselines", folder, games=("Pong",))
 
 
 def test_an_unknown_agent_is_named(published):

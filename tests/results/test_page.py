@@ -73,7 +73,7 @@ def test_every_image_loads(browser):
     images = browser.execute_script(
         "return [...document.images].map((i) => [i.src.slice(0, 15), i.complete, i.naturalWidth])"
     )
-    assert len(images) == 6
+    assert len(images) == 7
     assert all(i[0] == "data:image/png;" and i[1] and i[2] > 500 for i in images)
 
 
@@ -96,6 +96,31 @@ def test_table_sorts(browser):
 
 def test_the_page_is_no_wider_than_the_screen(browser):
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_what_goes_on_beyond_the_edge_says_so(browser):
+    """Figures and tables that scroll fade out at the edge and have a hint, until their end."""
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('.wide')].map((wide) => [wide.scrollWidth > "
+        "wide.clientWidth + 1, wide.nextElementSibling.offsetHeight > 0, "
+        "getComputedStyle(wide).maskImage !== 'none'])"
+    )
+    assert all(scrolls == hinted == faded for scrolls, hinted, faded in found)
+    narrow = browser.execute_script("return innerWidth < 600")
+    assert sum(scrolls for scrolls, _, _ in found) >= (len(found) - 2 if narrow else 0)
+    ends = browser.execute_async_script(
+        "const done = arguments[0]; const wides = [...document.querySelectorAll('.wide')];"
+        "wides.forEach((wide) => { wide.scrollLeft = wide.scrollWidth; });"
+        "setTimeout(() => { const masks = wides.map((wide) => getComputedStyle(wide).maskImage);"
+        "wides.forEach((wide) => { wide.scrollLeft = 0; }); done(masks); }, 300)"
+    )
+    assert set(ends) == {"none"}
+
+
+def test_images_say_what_is_seen(browser):
+    texts = browser.execute_script("return [...document.images].map((image) => image.alt)")
+    assert all(any(character.isdigit() for character in text) for text in texts[:-1])
+    assert texts[0].startswith(f"Bars of {AGENT}, 2 seeds relative to DQN")
 
 
 def test_names_are_text(browser):

@@ -89,6 +89,14 @@ FIGURES = {
 }
 
 
+IQM_AND_GAP = {
+    "DQN": (0.746, 0.418),
+    "C51": (1.272, 0.279),
+    "Rainbow": (1.679, 0.217),
+    "IQN": (1.751, 0.208),
+}
+
+
 def test_final_scores_give_the_same_aggregates(tmp_path):
     """The scores that travel with the package, without any file of Dopamine's."""
     compared = comparison.compare(
@@ -98,6 +106,7 @@ def test_final_scores_give_the_same_aggregates(tmp_path):
     )
     aggregates = report.compute(compared, lambda title, items: items).aggregates
     assert {a: tuple(v.value[:2].round(3)) for a, v in aggregates.items()} == FIGURES
+    assert {a: tuple(v.value[2:].round(3)) for a, v in aggregates.items()} == IQM_AND_GAP
 
 
 @needs_published

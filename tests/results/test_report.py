@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-from log_dqn.results import comparison, figures, gamma_scan, pictures, references, report
+from log_dqn.results import (
+    baselines,
+    comparison,
+    figures,
+    gamma_scan,
+    pictures,
+    references,
+    report,
+)
+from log_dqn.results.looks import looks as looks_of
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
@@ -21,9 +30,8 @@ def made(scores, runs, agents, main=None):
         scores=scores,
         common_games=[],
         main=main,
-        last_iteration=None,
+        frames=None,
         notices=[],
-        own_runs_failed=False,
     )
 
 
@@ -108,13 +116,68 @@ def test_bar_colours_differ_in_grayscale():
     assert min(np.diff(levels)) > 0.2
 
 
+def looks(*agents):
+    return {agent: look._replace(name=agent) for agent, look in all_looks(*agents).items()}
+
+
+def all_looks(*agents):
+    return looks_of({agent: f"{agent}, 3 seeds" for agent in agents})
+
+
 def test_agents_differ_in_colour_or_marker():
     agents = [f"agent {index}" for index in range(64)]
-    assert len({figures._style(agents, agent) for agent in agents}) == 64
+    found = {look[1:3] for look in looks_of(dict.fromkeys(agents, "")).values()}
+    assert len(found) == 64
+
+
+def test_published_agents_and_log_dqn_differ_in_colour_and_in_marker():
+    found = all_looks("log_dqn", *baselines.AGENTS).values()
+    assert len({look.colour for look in found}) == len({look.marker for look in found}) == 7
+
+
+def drawn_looks(agents, picture):
+    """Colour and marker of each agent on the artists of a report's figure."""
+    runs, scores = [], []
+    for agent in agents:
+        for seed in range(3):
+            runs.append(LearningCurve(agent, "Pong", str(seed), np.arange(10.0)))
+            scores.append(Score("Pong", agent, str(seed), 9, 9.0, 0.5 + seed))
+    compared = made(scores, runs, list(agents), agents[0])
+    compared.common_games = ["Pong"]
+    results = report.compute(compared, lambda title, items: items)
+    [draw] = [one.draw for one in pictures.PICTURES if one.name == picture]
+    figure = draw(compared, results).figure
+    if picture == "aggregates":
+        points = [line for line in figure.axes[0].lines if line.get_marker() != "None"]
+        names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    else:
+        points = [line for line in figure.axes[0].lines if line.get_label() != "_child"]
+        names = [line.get_label() for line in points]
+    return {
+        name.split(",")[0]: (line.get_color(), line.get_marker())
+        for name, line in zip(names, points, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    "picture", ["mean_median", "iqm", "profile", "learning_curves", "aggregates"]
+)
+def test_an_agent_looks_the_same_in_every_report(picture):
+    first = drawn_looks(["log_dqn", "DQN", "C51", "Rainbow", "IQN"], picture)
+    second = drawn_looks(["IQN", "mine", "log_dqn/gamma=0.9", "Rainbow"], picture)
+    third = drawn_looks(["log_dqn/gamma=0.9", "other", "mine", "C51", "log_dqn"], picture)
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert len(one.keys() & other.keys()) == 2
+        assert {agent: one[agent] for agent in one if agent in other} == {
+            agent: other[agent] for agent in other if agent in one
+        }
 
 
 def test_relative_bars():
-    figure = figures.relative_bars({"Pong": 2.0, "Alien": -0.3, "Qbert": 0.05}, "IQN", "DQN")
+    bounds = {"Pong": (1.5, 2.75), "Alien": (-0.6, -0.2)}
+    figure = figures.relative_bars(
+        {"Pong": 2.0, "Alien": -0.3, "Qbert": 0.05}, *looks("IQN", "DQN").values(), bounds
+    )
     [axes] = figure.axes
     assert [bar.get_height() for bar in axes.patches] == [-30, 5, 200]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Alien", "Qbert", "Pong"]
@@ -122,9 +185,10 @@ def test_relative_bars():
     assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in colours]
     legend = [to_rgba(patch.get_facecolor()) for patch in figure.legends[0].get_patches()]
     assert legend == [to_rgba(figures.bar_colour(size)) for size in (0.6, 0.3, 0.05)]
-    assert (
-        axes.get_title(loc="left") == "IQN\nrelative to DQN (TensorFlow: RMSProp, Huber), 3 games"
-    )
+    assert axes.get_title(loc="left") == "IQN\nrelative to DQN; 3 games"
+    [errors] = axes.collections
+    found = [segment[:, 1].tolist() for segment in errors.get_segments()]
+    np.testing.assert_allclose(found, [[-60, -20], [5, 5], [150, 275]])
     figure.canvas.draw()
     top, bottom = axes.get_ylim()[1], axes.get_ylim()[0]
     inside = axes.transData.inverted()
@@ -135,23 +199,29 @@ def test_relative_bars():
 
 def test_learning_curves_show_mean_and_range():
     nan = np.nan
-    curves = {"Pong": {"a": np.array([[1.0, 2.0, nan], [3.0, nan, nan]])}, "Alien": {}}
-    figure = figures.learning_curves(curves, ["a", "DQN"], "train")
+    x = np.array([1e6, 2e6, 3e6])
+    returns = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [2.0, nan, nan]])
+    curves = {"Pong": {"a": (x, returns), "DQN": (x, returns[:2])}, "Alien": {}}
+    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", 4)
     axes = figure.axes[0]
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2, 2, nan])
     band = axes.collections[0].get_paths()[0].vertices
     assert band[:, 1].min() == 1 and band[:, 1].max() == 3
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), x)
+    # Two seeds have no band.
+    assert axes.collections[1].get_paths() == []
     [legend] = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["a", "DQN (TensorFlow: RMSProp, Huber)"]
+    assert [t.get_text() for t in legend.get_texts()] == ["a", "DQN"]
+    assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
 
 
 def test_a_curve_of_one_point_is_a_marker():
     value = np.full((2, 199), np.nan)
     value[:, -1] = 3.0
-    curve = Interval(value, value - 1, value + 1)
-    figure = figures.mean_and_median_curves({"DQN": curve}, 55)
+    curve = np.arange(1, 200) * 1e6, Interval(value, value - 1, value + 1)
+    figure = figures.mean_and_median_curves({"DQN": curve}, looks("DQN"), 55, 4)
     [line, *_] = figure.axes[0].lines
-    np.testing.assert_array_equal(line.get_xydata(), [[198, 3]])
+    np.testing.assert_array_equal(line.get_xydata(), [[199e6, 3]])
     assert line.get_marker() not in ("", "None")
 
 
@@ -172,23 +242,45 @@ def interval(value):
 
 
 def test_mean_and_median_panels():
-    curves = {"a": interval([[1, 2, 3], [4, 5, 6]])}
-    figure = figures.mean_and_median_curves(curves, 7)
+    curves = {"a": (np.array([4e6, 8e6, 12e6]), interval([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))}
+    figure = figures.mean_and_median_curves(curves, looks("a"), 7, 4)
     shown = {axes.get_title(): list(axes.lines[0].get_ydata()) for axes in figure.axes}
     assert shown == {"Mean over 7 games": [1, 2, 3], "Median over 7 games": [4, 5, 6]}
     for axes, (low, high) in zip(figure.axes, [(0.75, 3.5), (3.75, 6.5)], strict=True):
         band = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert (band.min(), band.max()) == (low, high)
+        # Frames below, agent steps above.
+        assert axes.get_xlabel() == "emulator frames"
+        [steps] = axes.child_axes
+        figure.draw_without_rendering()
+        assert steps.get_xlabel() == "agent steps"
+        np.testing.assert_allclose(steps.get_xlim(), np.array(axes.get_xlim()) / 4)
+    [axes] = figures.iqm_curves(curves, looks("a"), 7, 1).axes
+    assert list(axes.lines[0].get_ydata()) == [7, 8, 9]
+    assert (axes.get_xlabel(), axes.child_axes) == ("agent steps", [])
+
+
+def test_axes_end_where_own_runs_can_be_seen():
+    own = LearningCurve("a", "Pong", "0", np.zeros(5))
+    published = LearningCurve("DQN", "Pong", "0", np.zeros(199))
+    compared = made([], [own, published], ["a", "DQN"])
+    compared.own_agents = ["a"]
+    assert pictures._until(compared) == (20e6, ", and shown up to 20M frames of 199M frames")
+    compared.runs[0] = own._replace(returns=np.zeros(1))
+    assert pictures._until(compared)[0] == 10e6
+    compared.runs[0] = own._replace(returns=np.zeros(50))
+    assert pictures._until(compared) == (None, "")
 
 
 def test_aggregate_panels():
     intervals = {"a": interval([1, 2, 3, 4]), "b": interval([5, 6, 7, 8])}
-    figure = figures.aggregate_intervals(intervals, 7)
+    intervals["few"] = interval([2, 2, 2, 2])._replace(low=np.full(4, np.nan))
+    figure = figures.aggregate_intervals(intervals, looks(*intervals), 7)
     titles = ["Mean", "Median", "IQM", "Optimality gap (less is better)"]
     assert [axes.get_title() for axes in figure.axes] == titles
     for column, axes in enumerate(figure.axes):
         values = [lines.get_segments()[0][0][0] for lines in axes.collections]
-        assert values == [1 + column, 5 + column]
+        assert values == [1 + column, 5 + column, 2]
         bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
         assert bars == [(0.75 + column, 1.5 + column), (4.75 + column, 5.5 + column)]
 
@@ -205,13 +297,13 @@ def test_gamma_panels():
 def test_the_learning_curves_are_always_the_last_figure():
     """The page shows them apart from the others."""
     names = [picture.name for picture in pictures.PICTURES]
-    assert len(set(names)) == 7 and names[-1] == "learning_curves"
+    assert len(set(names)) == 8 and names[-1] == "learning_curves"
     score, run = Score("Pong", "a", "0", 9, 0.0, 1.0), LearningCurve("a", "Pong", "0", np.zeros(10))
     nothing = report.Results({}, {}, {}, {})
     drawn = [picture.draw(made([score], [run], ["a"]), nothing) for picture in pictures.PICTURES]
-    assert [isinstance(one, tuple) for one in drawn] == [False] * 6 + [True]
+    assert [isinstance(one, tuple) for one in drawn] == [False] * 7 + [True]
     reference = "the reference DQN (TensorFlow: RMSProp, Huber) has no runs"
-    assert drawn[0] == f"relative performance: {reference}" and "two discount factors" in drawn[5]
+    assert drawn[0] == f"relative performance: {reference}" and "two discount factors" in drawn[6]
 
 
 def unequal_curves(main):
@@ -219,7 +311,7 @@ def unequal_curves(main):
     runs, scores = [], []
     for agent, level in (("high", 5.0), ("low", 1.0)):
         for game in ("Pong", "Alien"):
-            for seed in range(2):
+            for seed in range(3):
                 stop = 4 if (agent, game, seed) == ("low", "Pong", 1) else 10
                 returns = np.full(stop, level + seed)
                 runs.append(LearningCurve(agent, game, str(seed), returns))
@@ -238,6 +330,7 @@ def test_the_better_agent_improves_on_the_other(main, other, chance):
 
 def test_curves_of_aggregates_end_where_a_run_ends():
     curves = unequal_curves("high").curves
-    assert curves["high"].value.shape == (2, 10) and curves["low"].value.shape == (2, 4)
-    for part in curves["low"]:
+    assert curves["high"][1].value.shape == (3, 10) and curves["low"][1].value.shape == (3, 4)
+    np.testing.assert_array_equal(curves["low"][0], [1e6, 2e6, 3e6, 4e6])
+    for part in curves["low"][1]:
         assert not np.isnan(part).any()

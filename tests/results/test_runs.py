@@ -9,6 +9,7 @@ from dopamine.discrete_domains import iteration_statistics, logger
 
 from log_dqn.games import SMALL_GAMES, folder_name
 from log_dqn.results import runs
+from log_dqn.run_folder import configuration
 from tests.results import synthetic
 
 
@@ -169,8 +170,8 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
 )
 def test_gamma_comes_from_the_configuration(tmp_path, text, expected):
     (tmp_path / "config.json").write_text(text)
-    assert runs.read_gamma(tmp_path) == expected
-    assert runs.read_gamma(tmp_path / "absent") is None
+    assert runs.gamma_of(configuration.read(tmp_path)) == expected
+    assert runs.gamma_of(configuration.read(tmp_path / "absent")) is None
 
 
 def nested(depth):

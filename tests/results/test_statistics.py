@@ -139,4 +139,36 @@ def test_curves_end_where_a_game_has_no_more_runs():
     curves = statistics.curve_array(runs, "a", ["Pong", "Alien"], lambda game, x: x)
     assert curves.shape == (2, 2, 3)
     # Pong 2 2 3, Alien 10 20 -.
-    np.testing.assert_array_equal(statistics.mean_and_median(curves), [[6, 11, NAN], [6, 11, NAN]])
+    of_games = statistics.mean_median_iqm(curves)
+    np.testing.assert_array_equal(of_games[:2], [[6, 11, NAN], [6, 11, NAN]])
+    # Of three runs, and of two, none is cut.
+    np.testing.assert_allclose(of_games[2], [14 / 3, 11, NAN])
+
+
+def test_iqm_curves_equal_the_aggregate_at_each_iteration():
+    curves = np.random.default_rng(0).gamma(1.0, 2.0, (5, 11, 3))
+    curves[3:, 4] = curves[1:, 7] = NAN
+    expected = np.transpose([statistics.aggregates(curves[..., i])[:3] for i in range(3)])
+    np.testing.assert_allclose(statistics.mean_median_iqm(curves), expected)
+
+
+def test_relative_performance_by_hand():
+    scores, reference = np.array([[1.0, 4.0], [3.0, NAN]]), np.array([[0.5, 2.0]])
+    # (2 - 0.5) / max(0.5, 1) and (4 - 2) / max(2, 1).
+    np.testing.assert_allclose(statistics.relative(scores, reference), [1.5, 1.0])
+
+
+def test_thresholds_end_where_nine_of_ten_runs_of_the_best_lie():
+    few = np.array([[-0.2, 0.1], [0.3, NAN]])
+    many = np.linspace(0, 10, 101)[:, None]
+    found = statistics.thresholds([few, many])
+    assert (found[0], found[-1]) == pytest.approx((-0.2, 9.0))
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2, 3])
+def test_an_interval_needs_three_seeds_on_every_game(num_seeds):
+    scores = np.random.default_rng(7).normal(size=(4, 3))
+    scores[num_seeds:, 1] = NAN
+    found = statistics.interval_of_enough_seeds(statistics.aggregates, scores, repetitions=20)
+    np.testing.assert_array_equal(found.value, statistics.aggregates(scores))
+    assert np.isnan([found.low, found.high]).all() == (num_seeds < 3)

@@ -3,6 +3,7 @@
 import csv
 import html
 import pickle
+import re
 import runpy
 import subprocess
 import sys
@@ -52,15 +53,18 @@ def table(path):
 
 
 def test_whole_report(tmp_path, published, capsys):
-    write_runs(tmp_path / "runs")
+    write_runs(tmp_path / "runs", seeds=3)
     out = tmp_path / "deep" / "report"
     status, printed, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}"
-    )
+        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
+        "--iteration=final",
+    )  # fmt: skip
     assert (status, printed, lines) == (0, f"{out / 'report.html'}\n", [])
-    names = {"relative", "mean_median", "aggregates", "profile", "improvement", "learning_curves"}
+    names = {"relative", "mean_median", "iqm", "aggregates", "profile", "improvement"}
+    names |= {"learning_curves"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
-    expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html"}
+    expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json"}
+    expected |= {f"{name}.{kind}" for name in ("aggregates", "games") for kind in ("md", "tex")}
     assert {path.name for path in out.iterdir()} == expected
     for name in names:
         assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
@@ -69,14 +73,18 @@ def test_whole_report(tmp_path, published, capsys):
 
     page = html.unescape((out / "report.html").read_text())
     assert "VideoPinball's random score is 16256.9 (Wang" in page
-    assert "<td>log_dqn</td><td>own runs</td><td>3</td><td>2</td><td>199</td>" in page
-    assert "<td>IQN</td><td>published</td><td>3</td><td>5</td><td>198</td>" in page
+    for row in (
+        ("log_dqn", "own runs", 3, 3, 199, "200,000,000", "same"),
+        ("IQN", "published", 3, 5, 198, "199,000,000", "published"),
+    ):
+        assert "".join(f"<td>{cell}</td>" for cell in row) in page
     # The one thing missing is the gamma figure.
     assert page.count("<li>") == 1 and '<a href="#missing">1 note</a>' in page
 
     rows = table(out / "scores.csv")
-    assert list(rows[0]) == ["game", "agent", "seed", "iteration", "score", "hns"]
-    assert len(rows) == 3 * (2 + 4 * 5)
+    columns = ["game", "agent", "seed", "iteration", "score", "hns", "frames", "protocol"]
+    assert list(rows[0]) == columns
+    assert len(rows) == 3 * (3 + 4 * 5)
     own = next(
         r for r in rows if r["agent"] == "log_dqn" and r["game"] == "Pong" and r["seed"] == "1"
     )
@@ -95,7 +103,7 @@ def test_whole_report(tmp_path, published, capsys):
         for agent in ("log_dqn", "DQN")
     }
     relative = table(out / "relative.csv")
-    assert list(relative[0]) == ["game", "relative"] and len(relative) == 3
+    assert list(relative[0]) == ["game", "relative", "low", "high"] and len(relative) == 3
     for row in relative:
         random, human = references.references()[row["game"]]
         dqn, ours = means["DQN"][row["game"]], means["log_dqn"][row["game"]]
@@ -103,7 +111,7 @@ def test_whole_report(tmp_path, published, capsys):
         assert float(row["relative"]) == pytest.approx(expected, rel=1e-6)
 
     aggregates = table(out / "aggregates.csv")
-    assert list(aggregates[0]) == ["agent", "metric", "value", "low", "high"]
+    assert list(aggregates[0]) == ["agent", "metric", "value", "low", "high", "protocol"]
     [mean] = [r for r in aggregates if (r["agent"], r["metric"]) == ("log_dqn", "mean")]
     hns = [scores.human_normalised(means["log_dqn"][g], *references.references()[g]) for g in FEW]
     assert float(mean["value"]) == pytest.approx(np.mean(hns), rel=1e-6)
@@ -166,7 +174,7 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
         "DQN: own runs of this name are shown as 'DQN (own runs)'",
         "Carnival: no human scores",
         "NoSuchGame: no human scores",
-        "other: no scores on 1 games (Alien); aggregates use the 1 games that all agents have",
+        "other: no scores on 1 game (Alien); aggregates use the 1 game that all agents have",
         "other: a single seed on some games",
     ):
         assert expected in text
@@ -209,7 +217,8 @@ def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, r
         "no game with human scores is common to all agents: there are no aggregates",
     ]
     assert {path.name for path in out.iterdir()} == {
-        "scores.csv", "aggregates.csv", "relative.csv", "report.html",
+        "scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json",
+        "aggregates.md", "aggregates.tex", "games.md", "games.tex",
         "learning_curves.png", "learning_curves.pdf",
     }  # fmt: skip
     rows = {(r["agent"], r["game"], r["seed"]): r for r in table(out / "scores.csv")}
@@ -231,10 +240,25 @@ def test_a_results_folder_that_is_none(tmp_path, published, capsys):
         capsys, f"--results_dir={folder}", f"--out={tmp_path / 'r'}", f"--baselines={published}",
         "--games=Pong",
     )  # fmt: skip
-    assert status == 1  # The baselines are compared all the same.
-    assert f"--results_dir={folder}: not a folder" in line
-    assert "only published baselines are compared" in line
-    assert len(table(tmp_path / "r/scores.csv")) == 20
+    assert status == 2 and not (tmp_path / "r").exists()
+    assert line == f"compare: --results_dir={folder}: not a folder"
+
+
+def test_few_seeds_have_no_interval(tmp_path, published, capsys):
+    write_runs(tmp_path / "runs")
+    out = tmp_path / "r"
+    arguments = [f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}"]
+    assert run(capsys, *arguments)[0] == 0
+    ends = {agent: set() for agent in ("log_dqn", "DQN")}
+    for row in table(out / "aggregates.csv"):
+        if row["agent"] in ends:
+            ends[row["agent"]].add(row["low"] == row["high"] == "")
+    assert ends == {"log_dqn": {True}, "DQN": {False}}
+    assert {row["low"] for row in table(out / "relative.csv")} == {""}
+    page = html.unescape((out / "report.html").read_text())
+    row = re.search(r"<tr><td>log_dqn, 2 seeds</td>(.*?)</tr>", page)[1]
+    assert row.count("<td>") == 4 and "[" not in row
+    assert "DQN (TensorFlow: RMSProp, Huber), 5 seeds</td><td>" in page
 
 
 @pytest.mark.parametrize(
@@ -248,6 +272,7 @@ def test_a_results_folder_that_is_none(tmp_path, published, capsys):
         (["--out=/proc/report"], "--out=/proc/report: cannot be written"),
         (["--agents=Rainbow2", "--reference=none"], "--agents=Rainbow2: unknown"),
         (["--reference=none"], "--reference=none: unknown; known are C51, DQN, DQN (Adam"),
+        (["--metric=eval"], "--metric=eval: it must be 'train' without --results_dir"),
         (["--agents="], "'' holds no name"),
         (["--games=,"], "',' holds no name"),
         (["--video_pinball_random=17667.9"], "is not a number below the human score 17667.9"),
@@ -287,7 +312,7 @@ def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys
     assert "relative.png" in before and "improvement.pdf" in before
     arguments = ["--games=Pong", "--agents=DQN"]
     assert run(capsys, f"--out={out}", f"--baselines={published}", *arguments)[0] == 0
-    names = ("mean_median", "aggregates", "profile", "learning_curves")
+    names = ("mean_median", "iqm", "aggregates", "profile", "learning_curves")
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")} | {"notes.png"}
     assert {path.name for path in out.glob("*.p*")} == expected
 
@@ -339,4 +364,5 @@ def test_the_program_runs_by_itself(tmp_path, published):
         agents = {row["agent"] for row in csv.DictReader(file)}
     assert agents == {"DQN", "C51", "Rainbow", "IQN"}
     assert "Warning" not in done.stderr
-    assert "Bootstrap" in done.stderr and "Figures" in done.stderr
+    # Progress bars are for terminals.
+    assert done.stderr == ""

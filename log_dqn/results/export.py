@@ -1,0 +1,95 @@
+"""The numbers of a report as plain data, for JSON."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from log_dqn.results import statistics
+from log_dqn.results.comparison import Comparison
+from log_dqn.results.pictures import Results
+from log_dqn.results.provenance import Provenance
+from log_dqn.results.statistics import Interval
+
+
+def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[str, Any]:
+    """All numbers of a report with their intervals, as JSON holds them; null for NaN."""
+    request = comparison.request
+    none = (math.nan, math.nan)
+    relative = {
+        game: dict(zip(Interval._fields, (value, *results.relative.get(game, none)), strict=True))
+        for game, value in comparison.relative().items()
+    }
+    means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
+    settings = {
+        agent: None if found is None else [setting._asdict() for setting in found]
+        for agent, found in made.settings.items()
+    }
+    data = {
+        "made_with": {**made._asdict(), "settings": settings},
+        "metric": request.metric,
+        "frames": comparison.frames,
+        "repetitions": request.repetitions,
+        "video_pinball_random": request.video_pinball_random,
+        "reference": request.reference,
+        "protocol_of": comparison.standard,
+        "common_games": comparison.common_games,
+        "agents": {
+            agent: {
+                "own": agent in comparison.own_agents,
+                "seeds": dict(
+                    zip(means[agent], comparison.seeds(agent, means[agent]), strict=True)
+                ),
+                "differs": comparison.deviations(agent),
+            }
+            for agent in comparison.agents
+        },
+        "aggregates": {
+            agent: _named(statistics.AGGREGATES, interval)
+            for agent, interval in results.aggregates.items()
+        },
+        "improvement": {
+            "of": comparison.main,
+            "over": {a: i._asdict() for a, i in results.improvement.items()},
+        },
+        "relative": relative,
+        "games": {
+            game: {
+                agent: {"score": scores[game], "hns": comparison.normalise(game, scores[game])}
+                for agent, scores in means.items()
+                if game in scores
+            }
+            for game in comparison.games
+        },
+        "profiles": {
+            "thresholds": results.thresholds,
+            "agents": {a: i._asdict() for a, i in results.profiles.items()},
+        },
+        "curves": {
+            agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
+            for agent, (frames, interval) in results.curves.items()
+        },
+        "notes": comparison.notices,
+    }
+    plain: dict[str, Any] = _plain(data)
+    return plain
+
+
+def _named(names: Iterable[str], interval: Interval) -> dict[str, dict[str, Any]]:
+    """The rows of an interval by name, each with its bounds."""
+    rows = zip(*interval, strict=True)
+    return {
+        n: dict(zip(Interval._fields, r, strict=True)) for n, r in zip(names, rows, strict=True)
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, numbers as Python's, and NaN as None."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

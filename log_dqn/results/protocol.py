@@ -1,0 +1,216 @@
+"""What returns were obtained under, read from a run's configuration, and what differs.
+
+Published returns are compared with a run's only if both were obtained under one protocol. That of
+Dopamine's baselines is `PUBLISHED` (Castro et al., 2018; Machado et al., 2018).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from log_dqn import games
+from log_dqn.run_folder import configuration
+
+BASELINES = "the published baselines"
+
+MARK, UNRECORDED_MARK = "†", "‡"
+"""Stand at the name of an agent whose protocol differs, or is not recorded."""
+
+_LARGEST_COUNT = 10**12
+_ATARI = "Dopamine's 60 Atari games"
+_FRAMES_PER_STEP = 4
+_TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
+# Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
+_EPISODE_LIMITS = {"create_environment": 108_000, "create_atari_environment": 100_000}
+
+
+class Protocol(NamedTuple):
+    """What returns were obtained under. None stands for what is not recorded.
+
+    Attributes:
+        games: the set of games.
+        returns: `training` or `evaluation`.
+        training_steps: agent steps of an iteration's training phase.
+        frames_per_episode: emulator frames after which an episode ends.
+        frame_skip: emulator frames of an agent step.
+        sticky_actions: whether the last action is repeated with probability 0.25.
+        terminal_on_life_loss: whether an episode ends with a life.
+        replay_capacity: transitions.
+        min_replay_history: agent steps before the first update.
+        update_period: agent steps from update to update.
+        batch_size: transitions.
+        updates: whether there was any update.
+    """
+
+    games: str
+    returns: str
+    training_steps: int | None
+    frames_per_episode: int | None
+    frame_skip: int | None
+    sticky_actions: bool | None
+    terminal_on_life_loss: bool | None
+    replay_capacity: int | None
+    min_replay_history: int | None
+    update_period: int | None
+    batch_size: int | None
+    updates: bool | None
+
+    @property
+    def frames_per_iteration(self) -> int:
+        """Emulator frames of an iteration's training phase; the baselines' if not recorded."""
+        return (self.training_steps or _TRAINING_STEPS) * (self.frame_skip or _FRAMES_PER_STEP)
+
+
+PUBLISHED = Protocol(
+    games=_ATARI,
+    returns="training",
+    training_steps=_TRAINING_STEPS,
+    frames_per_episode=_FRAMES_PER_STEP * _LONGEST_EPISODE,
+    frame_skip=_FRAMES_PER_STEP,
+    sticky_actions=True,
+    terminal_on_life_loss=False,
+    replay_capacity=1_000_000,
+    min_replay_history=20_000,
+    update_period=4,
+    batch_size=32,
+    updates=True,
+)
+"""The protocol of Dopamine's published Atari baselines."""
+
+_WORDS: dict[str, str | tuple[str, str]] = {
+    "games": "plays {}",
+    "returns": "{} returns",
+    "training_steps": "{} agent steps an iteration",
+    "frames_per_episode": "episodes of at most {} frames",
+    "frame_skip": "{} frames an agent step",
+    "sticky_actions": ("no sticky actions", "sticky actions"),
+    "terminal_on_life_loss": ("episodes last all lives", "episodes end with a life"),
+    "replay_capacity": "a replay memory of {} transitions",
+    "min_replay_history": "learning starts after {} agent steps",
+    "update_period": "an update every {} agent steps",
+    "batch_size": "batches of {}",
+    "updates": ("not a single update", "updates"),
+}
+"""How each field is put in words; those of false and true."""
+
+_KNOWN = ("games", "returns", "frame_skip", "training_steps")
+"""The fields that may be known without a configuration."""
+
+NOT_RECORDED = "protocol not recorded"
+
+_BUFFERS = (
+    "WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "OutOfGraphReplayBuffer",
+    "OutOfGraphPrioritizedReplayBuffer", "VectorizedRunner",
+)  # fmt: skip
+
+
+def recorded(
+    parameters: Mapping[str, Any],
+    game: str,
+    metric: str,
+    num_iterations: int,
+    logged_steps: int | None = None,
+) -> Protocol:
+    """Reads the protocol of a run from the parameters of its configuration.
+
+    Args:
+        parameters: what `configuration.read` returns.
+        game: the game.
+        metric: `train` or `eval`.
+        num_iterations: iterations that the run has finished.
+        logged_steps: agent steps of an iteration's training phase by the log, whose last episode
+            goes on beyond the phase's end; used where the parameters don't tell.
+    """
+    values = configuration.by_short_name(parameters)
+
+    def count(*names: str) -> int | None:
+        known = (values[name] for name in names if type(values.get(name)) is int)
+        return next((value for value in known if 0 <= value <= _LARGEST_COUNT), None)
+
+    def flag(*names: str) -> bool | None:
+        return next((values[name] for name in names if type(values.get(name)) is bool), None)
+
+    names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
+    played = next((name for name in names if isinstance(name, str)), game)
+    played = games.canonical(played) or played
+    training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
+    if training_steps is None and logged_steps is not None:
+        as_published = 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE
+        # Two digits: the last episodes of other seeds are of other lengths.
+        training_steps = _TRAINING_STEPS if as_published else int(float(f"{logged_steps:.2g}"))
+    # What the vectorized runner has no parameter for stands in `vectorized.environments`.
+    is_atari = played in (*games.GAMES, *games.WITHOUT_BASELINES)
+    vectorized = is_atari and any(name.startswith("VectorizedRunner.") for name in values)
+    skip = None if is_atari else 1
+    skip = _FRAMES_PER_STEP if vectorized else count("AtariPreprocessing.frame_skip") or skip
+    steps = count("Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
+    sticky = flag("create_environment.sticky_actions", "create_atari_environment.sticky_actions")
+    life_loss = flag("AtariPreprocessing.terminal_on_life_loss")
+    limits = [
+        limit
+        for factory, limit in _EPISODE_LIMITS.items()
+        if any(name.startswith(f"{factory}.") for name in values)
+    ]
+    history = count(*agent_parameters(values, "min_replay_history"))
+    updates = None
+    if training_steps is not None and history is not None:
+        updates = num_iterations * training_steps > history
+    return Protocol(
+        games=_ATARI if game == played in games.GAMES else played,
+        returns="training" if metric == "train" else "evaluation",
+        training_steps=training_steps or None,
+        frames_per_episode=min([steps * skip, *limits]) if steps and skip else None,
+        frame_skip=skip,
+        sticky_actions=vectorized or sticky,
+        terminal_on_life_loss=False if vectorized else life_loss,
+        replay_capacity=count(
+            *(f"{buffer}.replay_capacity" for buffer in _BUFFERS), "ReplayBuffer.max_capacity"
+        ),
+        min_replay_history=history,
+        update_period=count(*agent_parameters(values, "update_period")),
+        batch_size=count(*(f"{buffer}.batch_size" for buffer in (*_BUFFERS, "ReplayBuffer"))),
+        updates=updates,
+    )
+
+
+def agent_parameters(values: Mapping[str, Any], parameter: str) -> list[str]:
+    """Returns the short names of an agent's parameter, that of the class in force first.
+
+    A LogDQN agent, or Rainbow, may also bind those of the Dopamine agent that it extends.
+    """
+    names = [n for n in values if n.partition(".")[0].endswith("Agent")]
+    names = [n for n in names if n.partition(".")[2] == parameter]
+    return sorted(names, key=lambda n: ("LogDQN" not in n, n.startswith(("DQN", "JaxDQN")), n))
+
+
+def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[str, ...]:
+    """Says what differs from a standard, a phrase each.
+
+    Args:
+        own: a run's protocol.
+        standard: the protocol that it is compared with; what it doesn't record is not compared.
+        whose: whose that is, such as `baselines`.
+    """
+    recorded_at_all = any(getattr(own, name) is not None for name in _WORDS if name not in _KNOWN)
+    different, missing = [], []
+    for name, words in _WORDS.items():
+        value, usual = getattr(own, name), getattr(standard, name)
+        if value == usual or usual is None:
+            continue
+        if value is None:
+            missing.append(name)
+        elif isinstance(words, tuple):
+            different.append(words[value])
+        else:
+            shown, other = (f"{v:,}" if isinstance(v, int) else v for v in (value, usual))
+            different.append(f"{words.format(shown)} ({whose}: {other})")
+    if not recorded_at_all:
+        different.append(NOT_RECORDED)
+    elif missing:
+        different.append(f"{NOT_RECORDED} in full (no {', '.join(missing)})")
+    return tuple(different)
+
+
+def is_unrecorded(reason: str) -> bool:
+    """Returns whether a phrase of `differences` says only what is not recorded."""
+    return reason.startswith(NOT_RECORDED)

@@ -1,0 +1,120 @@
+"""The two tables of a report, as the page, LaTeX and Markdown show them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from log_dqn.results import protocol
+from log_dqn.results.comparison import Comparison
+from log_dqn.results.statistics import AGGREGATES, Interval
+
+
+class Cell(NamedTuple):
+    """What a column is sorted by, and what is shown."""
+
+    key: str
+    text: str
+
+
+class Table(NamedTuple):
+    """Headings and rows."""
+
+    heads: list[str]
+    rows: list[list[Cell]]
+
+
+def _number(value: float, pattern: str) -> Cell:
+    return Cell("", "") if math.isnan(value) else Cell(f"{value:.9g}", format(value, pattern))
+
+
+def rounded(value: float) -> str:
+    """A human-normalised score; nothing for NaN."""
+    return _number(value, ".3f").text
+
+
+def aggregate_table(comparison: Comparison, aggregates: Mapping[str, Interval]) -> Table:
+    """Aggregates over games, with the intervals of agents with enough seeds."""
+    rows = []
+    for agent, interval in aggregates.items():
+        row = [Cell(agent, comparison.name(agent))]
+        for value, low, high in zip(*interval, strict=True):
+            ends = "" if math.isnan(low) else f" [{rounded(low)}, {rounded(high)}]"
+            row.append(Cell(f"{value:.9g}", rounded(value) + ends))
+        rows.append(row)
+    return Table(["Agent", *AGGREGATES.values()], rows)
+
+
+def game_table(comparison: Comparison) -> Table:
+    """Each game's scores."""
+    relative = comparison.relative()
+    means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
+    main = comparison.main or comparison.agents[0]
+    heads = ["Game", *(["Relative"] if relative else [])]
+    heads.append(f"{comparison.label(main)}, human-normalised")
+    heads += [*map(comparison.name, comparison.agents), "Human", "Random"]
+    rows = []
+    for game in comparison.games:
+        row = [Cell(game, game)]
+        if relative:
+            row.append(_number(relative.get(game, math.nan), "+.1%"))
+        normalised = comparison.normalise(game, means[main].get(game, math.nan))
+        random, human = comparison.references.get(game, (math.nan, math.nan))
+        row.append(_number(float(normalised), ".3f"))
+        row += [_number(means[agent].get(game, math.nan), ",.1f") for agent in means]
+        row += [_number(human, ",.1f"), _number(random, ",.1f")]
+        rows.append(row)
+    return Table(heads, rows)
+
+
+def marked(comparison: Comparison) -> list[str]:
+    """What the marks at agents' names stand for, a line for each such agent."""
+    lines = []
+    for agent in comparison.agents:
+        reasons = comparison.deviations(agent)
+        if reasons:
+            known = not comparison.is_unrecorded(agent)
+            what = f"not comparable with {comparison.standard}: " * known + "; ".join(reasons)
+            lines.append(f"{comparison.label(agent)}: {what}")
+    return lines
+
+
+def markdown(table: Table, notes: Sequence[str] = ()) -> str:
+    """A table in Markdown, and lines below it."""
+    heads, *rows = ([text.replace("|", "\\|") for text in row] for row in _texts(table))
+    rule = ["---", *["---:"] * (len(heads) - 1)]
+    lines = [f"| {' | '.join(row)} |" for row in (heads, rule, *rows)]
+    return "\n".join([*lines, *(f"\n{note}" for note in notes)]) + "\n"
+
+
+_LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        protocol.MARK: r"\textdagger{}",
+        protocol.UNRECORDED_MARK: r"\textdaggerdbl{}",
+    }
+)
+
+
+def latex(table: Table, notes: Sequence[str] = ()) -> str:
+    r"""A table in LaTeX, with the rules of `booktabs`, and lines below it."""
+    rows = [" & ".join(text.translate(_LATEX) for text in row) for row in _texts(table)]
+    below = [rf"\par{{\footnotesize {note.translate(_LATEX)}}}" for note in notes]
+    lines = [
+        r"% \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}",
+        r"\toprule",
+        rf"{rows[0]} \\",
+        r"\midrule",
+        *(rf"{row} \\" for row in rows[1:]),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *below,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _texts(table: Table) -> list[list[str]]:
+    return [table.heads, *([cell.text for cell in row] for row in table.rows)]

@@ -1,0 +1,24 @@
+"""Numbers in words, as notes, captions and tables say them."""
+
+from collections.abc import Sequence
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with what it counts: 1 run, 2 runs; `several` where that is not `one` and an s."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def span(values: Sequence[int]) -> str:
+    """The least and the greatest of some numbers."""
+    least, greatest = min(values), max(values)
+    return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
+
+
+def seeds(counts: Sequence[int]) -> str:
+    """How many seeds an agent has on its games: 1 seed, 2 to 5 seeds."""
+    return counted(1, "seed") if max(counts) == 1 else f"{span(counts)} seeds"
+
+
+def frames(number: float) -> str:
+    """A number of emulator frames: 3,600 frames, 12.5M frames."""
+    return f"{number / 1e6:g}M frames" if number >= 1e6 else f"{number:,.0f} frames"

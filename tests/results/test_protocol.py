@@ -1,0 +1,320 @@
+"""What a run was trained under, and what marks it."""
+
+import csv
+import html
+import pickle
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from log_dqn import games
+from log_dqn.results import comparison, page, protocol, report
+from log_dqn.results.protocol import PUBLISHED
+from log_dqn.run_folder import configuration
+from tests.results import synthetic
+
+ROOT = Path(__file__).parents[2]
+ITERATIONS = 20
+
+
+def recorded(parameters, game="Pong", metric="train", num_iterations=ITERATIONS):
+    return protocol.recorded(parameters, game, metric, num_iterations)
+
+
+def test_the_baselines_protocol():
+    assert recorded(synthetic.PROTOCOL) == PUBLISHED
+    assert PUBLISHED.frames_per_iteration == 1_000_000
+    assert protocol.differences(PUBLISHED, PUBLISHED, "baselines") == ()
+
+
+CHANGES = {
+    "training_steps": ({"Runner.training_steps": 5000}, "5,000 agent steps an iteration"),
+    "frames_per_episode": ({"Runner.max_steps_per_episode": 100}, "episodes of at most 400 frames"),
+    "frame_skip": (
+        # Episodes of as many frames.
+        {"AtariPreprocessing.frame_skip": 3, "Runner.max_steps_per_episode": 36_000},
+        "3 frames an agent step",
+    ),
+    "sticky_actions": ({"atari.create_environment.sticky_actions": False}, "no sticky actions"),
+    "terminal_on_life_loss": (
+        {"AtariPreprocessing.terminal_on_life_loss": True}, "episodes end with a life"
+    ),
+    "replay_capacity": (
+        {"WrappedReplayBuffer.replay_capacity": 1000}, "a replay memory of 1,000 transitions"
+    ),
+    "min_replay_history": (
+        {"LogDQNAgent.min_replay_history": 50_000}, "learning starts after 50,000 agent steps"
+    ),
+    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every 1 agent steps"),
+    "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batches of 64"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("published")
+    return synthetic.write_baselines(folder, ["Pong", "Alien"], {"DQN": 1.0}, num_iterations=20)
+
+
+def compare(published, results_dir, **settings):
+    lines = []
+    request = comparison.Request(results_dir, baselines=str(published), **settings)
+    return comparison.compare(request, lines.append, lambda title, items: items), lines
+
+
+def write_run(folder, iterations=ITERATIONS, **settings):
+    synthetic.write_log(folder, [1.0] * iterations, eval_offset=2.0, **settings)
+
+
+def test_the_full_protocol_has_no_mark(tmp_path, published):
+    write_run(tmp_path / "log_dqn/Pong/0")
+    compared, lines = compare(published, tmp_path, iteration="final")
+    assert compared.deviations("log_dqn") == []
+    assert compared.label("log_dqn") == "log_dqn"
+    assert compared.protocol_of("log_dqn") == "same"
+    assert [line for line in lines if "comparable" in line] == []
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
+    change, words = CHANGES[field]
+    config = synthetic.PROTOCOL | change
+    own, other = getattr(recorded(config), field), getattr(PUBLISHED, field)
+    assert recorded(config)._replace(**{field: other}) == PUBLISHED and own != other
+    write_run(tmp_path / "log_dqn/Pong/0", config=config)
+    compared, lines = compare(published, tmp_path)
+    [reason] = compared.deviations("log_dqn")
+    assert reason.startswith(words)
+    assert compared.label("log_dqn") == "log_dqn \N{DAGGER}"
+    assert f"log_dqn: not comparable with the published baselines: {reason}" in lines
+
+
+def test_every_field_has_its_test():
+    others = {"games", "returns", "updates"}  # The three tests below.
+    assert {*CHANGES, *others} == {*PUBLISHED._fields} == {*protocol._WORDS}
+
+
+def test_evaluation_returns_give_the_mark(tmp_path, published):
+    write_run(tmp_path / "log_dqn/Pong/0")
+    compared, _ = compare(published, tmp_path, metric="eval")
+    assert compared.deviations("log_dqn") == ["evaluation returns (baselines: training)"]
+    assert compared.label("log_dqn").endswith("\N{DAGGER}")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"atari.create_environment.game_name": "Breakout"},
+        {"gym_lib.create_gym_environment.environment_name": "CartPole"},
+    ],
+)
+def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, change):
+    write_run(tmp_path / "log_dqn/Pong/0", config=synthetic.PROTOCOL | change)
+    compared, _ = compare(published, tmp_path)
+    [reason] = compared.deviations("log_dqn")
+    played = next(iter(change.values()))
+    assert reason == f"plays {played} (baselines: Dopamine's 60 Atari games)"
+
+
+@pytest.mark.parametrize("metric", ["train", "eval"])
+def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
+    """20,000 agent steps, after which updates would begin."""
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 20_000}
+    write_run(tmp_path / "log_dqn/Pong/0", iterations=1, config=config)
+    compared, _ = compare(published, tmp_path, metric=metric)
+    assert "not a single update" in compared.deviations("log_dqn")
+    assert recorded(synthetic.PROTOCOL, num_iterations=1).updates
+    assert not recorded(config, num_iterations=1).updates
+    assert recorded(config, num_iterations=2).updates
+
+
+def test_runs_without_a_configuration_are_marked(tmp_path, published):
+    write_run(tmp_path / "log_dqn/Pong/0", config=None)
+    compared, lines = compare(published, tmp_path)
+    assert compared.deviations("log_dqn") == ["protocol not recorded"]
+    assert compared.label("log_dqn") == "log_dqn \N{DOUBLE DAGGER}"
+    line = "log_dqn: perhaps not comparable with the published baselines: protocol not recorded"
+    assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (100, ["6,000 agent steps an iteration (baselines: 250,000)", "protocol not recorded"]),
+        (4300, ["protocol not recorded"]),  # 258,000 steps: the last episode goes on.
+    ],
+)
+def test_logs_without_a_configuration_tell_their_steps(tmp_path, published, length, words):
+    folder = tmp_path / "log_dqn/Pong/0"
+    path = synthetic.write_log(folder, [1.0] * ITERATIONS, config=None)
+    lengths = [length] * 59 + [length + 30]
+    log = {
+        f"iteration_{i}": {"train_average_return": [1.0], "train_episode_lengths": lengths}
+        for i in range(ITERATIONS)
+    }
+    path.write_bytes(pickle.dumps(log))
+    compared, _ = compare(published, tmp_path)
+    assert compared.deviations("log_dqn") == words
+    [score] = compared.scores_of("log_dqn")
+    assert score.frames == (20 * 24_000 if length == 100 else 20_000_000)
+
+
+def test_a_configuration_that_says_little_is_marked(tmp_path, published):
+    config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
+    write_run(tmp_path / "log_dqn/Pong/0", config=config)
+    compared, _ = compare(published, tmp_path)
+    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch_size)"]
+    assert compared.label("log_dqn").endswith("\N{DOUBLE DAGGER}")
+
+
+def test_a_part_of_the_runs_is_counted(tmp_path, published):
+    config = synthetic.PROTOCOL | {"LogDQNAgent.update_period": 1}
+    write_run(tmp_path / "log_dqn/Pong/0", config=config)
+    write_run(tmp_path / "log_dqn/Pong/1")
+    compared, _ = compare(published, tmp_path)
+    reason = "an update every 1 agent steps (baselines: 4)"
+    assert compared.deviations("log_dqn") == [f"{reason} in 1 of 2 runs"]
+    rows = {score.seed: score for score in compared.scores_of("log_dqn")}
+    assert compared.protocol_of_run(rows["0"]) == reason
+    assert compared.protocol_of_run(rows["1"]) == "same"
+
+
+def test_strictly_they_are_left_out(tmp_path, published):
+    write_run(tmp_path / "log_dqn/Pong/0", config=None)
+    write_run(tmp_path / "log_dqn/Pong/1")
+    write_run(tmp_path / "log_dqn/Alien/0", config=synthetic.PROTOCOL | CHANGES["batch_size"][0])
+    compared, lines = compare(published, tmp_path, strict=True)
+    assert [score.seed for score in compared.scores_of("log_dqn")] == ["1"]
+    assert lines[3] == (
+        "log_dqn: 2 runs left out by --strict, not comparable with the published baselines: "
+        "batches of 64 (baselines: 32); protocol not recorded"
+    )
+    assert compared.label("log_dqn") == "log_dqn"
+    (tmp_path / "log_dqn/Pong/1/config.json").unlink()
+    with pytest.raises(ValueError, match="no run of it can be compared"):
+        compare(published, tmp_path, strict=True)
+
+
+def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
+    folder = games.folder_name("MinAtar/Breakout")
+    config = {
+        "VectorizedRunner.training_steps": 50_000, "VectorizedRunner.batch_size": 32,
+        "VectorizedDQNAgent.min_replay_history": 1000, "VectorizedDQNAgent.gamma": 0.9,
+    }  # fmt: skip
+    write_run(tmp_path / "dqn" / folder / "0", config=config)
+    write_run(tmp_path / "log_dqn" / folder / "0", config=config)
+    other = config | {"VectorizedRunner.batch_size": 64}
+    write_run(tmp_path / "wide" / folder / "0", config=other)
+    compared, _ = compare(tmp_path, tmp_path, reference="dqn")
+    assert compared.standard == "dqn"
+    assert compared.frame_skip == 1 and {s.frames for s in compared.scores} == {1_000_000}
+    found = {agent: compared.deviations(agent) for agent in compared.agents}
+    assert found == {"log_dqn": [], "dqn": [], "wide": ["batches of 64 (dqn: 32)"]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        path.stem
+        for path in (ROOT / "configs").glob("*.gin")
+        if not re.search("minatar|quick|cartpole|scan|adam", path.stem)
+    ),
+)
+def test_the_shipped_settings_are_the_baselines_protocol(name):
+    text = (ROOT / "configs" / f"{name}.gin").read_text("utf-8")
+    # What a run records beside what the file binds.
+    defaults = {
+        "AtariPreprocessing.frame_skip": 4,
+        "AtariPreprocessing.terminal_on_life_loss": False,
+    }
+    found = recorded(configuration.parameters(text) | defaults, num_iterations=200)
+    assert found == PUBLISHED
+
+
+def test_dopamines_own_factory_ends_episodes_earlier():
+    config = {k: v for k, v in synthetic.PROTOCOL.items() if "create_environment" not in k}
+    config["create_atari_environment.sticky_actions"] = True
+    assert recorded(config) == PUBLISHED._replace(frames_per_episode=100_000)
+
+
+@pytest.mark.parametrize("value", [True, -1, 10**13, "250000", None, [250_000], 2.5e5])
+def test_values_that_are_no_counts_are_not_recorded(value):
+    found = recorded(synthetic.PROTOCOL | {"Runner.training_steps": value})
+    assert found.training_steps is None and found.frames_per_iteration == 1_000_000
+
+
+def test_a_stored_configuration_is_never_executed(tmp_path, published):
+    """Gin is code: importing a module runs it."""
+    folder = tmp_path / "runs/log_dqn/Pong/0"
+    write_run(folder, config=synthetic.PROTOCOL | {"LogDQNAgent.optimizer": "@evil.Optimizer()"})
+    (tmp_path / "evil_module.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    (folder / "operative_config.gin").write_text(
+        "import evil_module\nimport os\ninclude '/etc/passwd'\nLogDQNAgent.gamma = @os.abort()\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        compared, lines = compare(published, tmp_path / "runs")
+    assert "evil_module" not in sys.modules and not (tmp_path / "ran").exists()
+    assert compared.deviations("log_dqn") == [] and not any("gin" in line for line in lines)
+
+
+def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
+    """300 steps an iteration, episodes cut at 100, and not one update."""
+    config = synthetic.PROTOCOL | {
+        "Runner.training_steps": 300, "Runner.max_steps_per_episode": 100,
+        "WrappedReplayBuffer.replay_capacity": 1000,
+    }  # fmt: skip
+    for game in ("Pong", "Alien"):
+        returns = synthetic.curve(game, 3, 0.3, 0)
+        synthetic.write_log(tmp_path / "runs/log_dqn" / game / "0", returns, config=config)
+    source = synthetic.write_baselines(tmp_path / "published", ["Pong", "Alien"], {"DQN": 1.0})
+    main = runpy.run_path(str(ROOT / "scripts/compare.py"))["main"]
+    arguments = [f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}"]
+    assert main([*arguments, f"--baselines={source}", "--repetitions=20"]) == 0
+    reasons = (
+        "300 agent steps an iteration (baselines: 250,000); "
+        "episodes of at most 400 frames (baselines: 108,000); "
+        "a replay memory of 1,000 transitions (baselines: 1,000,000); not a single update"
+    )
+    [line] = [line for line in capsys.readouterr().err.splitlines() if "comparable" in line]
+    assert line == f"compare: log_dqn: not comparable with the published baselines: {reasons}"
+
+    text = html.unescape((tmp_path / "r/report.html").read_text())
+    top, aggregates, of_games, *_ = re.split(r"<h2>(?:Aggregates over games|Games)</h2>", text)
+    assert "Not comparable with the published baselines</strong>" in top
+    assert f"<b>log_dqn \N{DAGGER}</b>: {reasons}." in top
+    marked = "log_dqn \N{DAGGER}, 1 seed"
+    assert f"<tr><td>{marked}</td>" in aggregates
+    assert f"<button>{marked}</button>" in of_games
+    for name in ("scores", "aggregates"):
+        with (tmp_path / f"r/{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert {row["protocol"] for row in rows if row["agent"] == "log_dqn"} == {reasons}
+        assert {row["protocol"] for row in rows if row["agent"] != "log_dqn"} == {"published"}
+    assert "first iteration, 1M frames, which stands in" in text
+    others = "DQN (TensorFlow: RMSProp, Huber) at 1M frames, the end of the first iteration"
+    assert f"up to 3,600 frames of training, the last that all runs have; {others}" in aggregates
+
+
+def test_a_mark_stands_in_every_legend(tmp_path, published):
+    for seed in range(3):
+        write_run(tmp_path / f"log_dqn/Pong/{seed}", config=None)
+    compared, _ = compare(published, tmp_path, repetitions=20)
+    results = report.compute(compared, lambda title, items: items)
+    marked = "log_dqn \N{DOUBLE DAGGER}, 3 seeds"
+    for picture in report.PICTURES:
+        drawn = picture.draw(compared, results)
+        if isinstance(drawn, report.Shown):
+            texts = [text.get_text() for text in drawn.figure.findobj(page_text)]
+            assert any(marked in text for text in texts), picture.name
+            assert marked in drawn.alternative
+    assert page._differing(compared)["unknown"] == {
+        "log_dqn \N{DOUBLE DAGGER}": ["protocol not recorded"]
+    }
+
+
+def page_text(artist):
+    return hasattr(artist, "get_text")

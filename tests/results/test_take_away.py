@@ -1,0 +1,178 @@
+"""What a report is taken away as: numbers as JSON, tables in LaTeX and Markdown, provenance."""
+
+import csv
+import json
+import math
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import log_dqn
+from log_dqn.results import comparison, export, provenance, report, tables
+from tests.results import synthetic
+
+GAMES = ["Pong", "Alien"]
+COMMAND = "python scripts/compare.py --out=report"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A comparison and the folder of its report."""
+    folder = tmp_path_factory.mktemp("take_away")
+    config = synthetic.PROTOCOL | {
+        "create_agent.agent_name": "log_dqn",
+        "LogDQNAgent.gamma": 0.9,
+        "tf.train.RMSPropOptimizer.learning_rate": 0.0025,
+        "create_environment.game_name": "Pong",
+    }
+    for game in GAMES:
+        for seed in range(3):
+            own = config | {"create_environment.game_name": game}
+            own |= {"LogDQNAgent.c": 0.5 if seed else 2.0}
+            returns = synthetic.curve(game, 30, 1.0, seed)
+            synthetic.write_log(folder / f"runs/log_dqn/{game}/{seed}", returns, config=own)
+            other = own | {"LogDQNAgent.update_period": 1}
+            synthetic.write_log(folder / f"runs/a_b%|c/{game}/{seed}", returns, config=other)
+        synthetic.write_log(folder / f"runs/few/{game}/0", [1.0] * 30, config=None)
+    agents = {"DQN": 1.0, "C51": 1, "Rainbow": 1.5, "IQN": 2}
+    source = synthetic.write_baselines(folder / "published", GAMES, agents, num_iterations=30)
+    request = comparison.Request(folder / "runs", baselines=str(source), repetitions=50)
+    compared = comparison.compare(request, lambda line: None, lambda title, items: items)
+    report.write(compared, folder / "report", COMMAND, lambda title, items: items)
+    return compared, folder / "report"
+
+
+def table(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_json_holds_the_numbers_of_the_csv_files(made):
+    compared, folder = made
+    data = json.loads((folder / "report.json").read_text())
+    for row in table(folder / "aggregates.csv"):
+        name = row["metric"].removeprefix("improvement_over_")
+        if name == row["metric"]:
+            found = data["aggregates"][row["agent"]][name]
+        else:
+            found = {k: v[0] for k, v in data["improvement"]["over"][name].items()}
+        for key in ("value", "low", "high"):
+            expected = None if row[key] == "" else pytest.approx(float(row[key]), rel=1e-7)
+            assert found[key] == expected
+    for row in table(folder / "relative.csv"):
+        found = data["relative"][row["game"]]
+        assert [found[key] for key in ("value", "low", "high")] == pytest.approx(
+            [float(row[key]) for key in ("relative", "low", "high")], rel=1e-7
+        )
+    pong = data["games"]["Pong"]["log_dqn"]["score"]
+    assert pong == pytest.approx(compared.mean_scores("log_dqn")["Pong"])
+    assert data["frames"] == 30_000_000 and data["agents"]["few"]["seeds"]["Pong"] == 1
+    assert data["agents"]["few"]["differs"] == ["protocol not recorded"]
+    assert data["aggregates"]["few"]["mean"]["low"] is None
+    assert len(data["curves"]["IQN"]["iqm"]["high"]) == len(data["curves"]["IQN"]["frames"]) == 30
+    assert len(data["profiles"]["agents"]["IQN"]["value"]) == len(data["profiles"]["thresholds"])
+
+
+def test_plain_data():
+    data = export._plain(
+        {"a": np.array([1.0, math.nan]), "b": (np.float64(2), None, "x", math.inf)}
+    )
+    assert data == {"a": [1.0, None], "b": [2.0, None, "x", None]}
+
+
+def test_both_tables_in_markdown(made):
+    _, folder = made
+    lines = (folder / "aggregates.md").read_text().splitlines()
+    assert lines[:2] == [
+        "| Agent | Mean | Median | IQM | Optimality gap |", "| --- | ---: | ---: | ---: | ---: |"
+    ]  # fmt: skip
+    number = r"-?\d+\.\d{3} \[-?\d+\.\d{3}, -?\d+\.\d{3}\]"
+    assert re.fullmatch(rf"\| log_dqn, 3 seeds( \| {number}){{4}} \|", lines[2])
+    assert re.fullmatch(r"\| few \N{DOUBLE DAGGER}, 1 seed( \| -?\d+\.\d{3}){4} \|", lines[4])
+    assert (
+        "a_b%|c \N{DAGGER}: not comparable with the published baselines: "
+        "an update every 1 agent steps (baselines: 4)"
+    ) in lines
+    assert "few \N{DOUBLE DAGGER}: protocol not recorded" in lines
+    games = (folder / "games.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in games[2:4]] == ["| Alien", "| Pong"]
+    assert "a_b%\\|c \N{DAGGER}, 3 seeds" in games[0]
+
+
+def test_both_tables_in_latex(made):
+    _, folder = made
+    for name, columns in (("aggregates", 5), ("games", 12)):
+        lines = (folder / f"{name}.tex").read_text().splitlines()
+        assert lines[1] == rf"\begin{{tabular}}{{l{'r' * (columns - 1)}}}"
+        body = [line for line in lines if line.endswith(r"\\")]
+        assert {line.count(" & ") for line in body} == {columns - 1}
+        assert all(" & ".join(body).count(c) == " & ".join(body).count(f"\\{c}") for c in "_%#")
+    assert r"a\_b\%|c \textdagger{}, 3 seeds &" in (folder / "aggregates.tex").read_text()
+
+
+def test_latex_escapes_what_means_something_to_it():
+    name = "\\$&%#_{}~^"
+    text = tables.latex(tables.Table(["a", "b"], [[tables.Cell("", name), tables.Cell("", "1")]]))
+    escaped = r"\textbackslash{}\$\&\%\#\_\{\}\textasciitilde{}\textasciicircum{} & 1 \\"
+    assert escaped in text.splitlines()
+
+
+def test_hyperparameters_that_are_not_the_default(made):
+    compared, _ = made
+    found = {setting.parameter: setting for setting in provenance.settings(compared, "log_dqn")}
+    assert found == {
+        "LogDQNAgent.gamma": ("LogDQNAgent.gamma", 0.9, 0.96, 6, 6),
+        "LogDQNAgent.c": ("LogDQNAgent.c", 2.0, 0.5, 2, 6),
+    }
+    assert str(found["LogDQNAgent.gamma"]) == "LogDQNAgent.gamma = 0.9 (default 0.96)"
+    assert str(found["LogDQNAgent.c"]) == "LogDQNAgent.c = 2.0 (default 0.5) in 2 of 6 runs"
+    assert provenance.settings(compared, "few") is None
+
+
+@pytest.mark.parametrize(
+    ("values", "game", "expected"),
+    [
+        ({"VectorizedRunner.agent": "log_dqn"}, "MinAtar/Breakout", "vectorized_log_dqn_minatar"),
+        ({"VectorizedRunner.agent": "dqn"}, "Pong", "vectorized_dqn"),
+        ({"create_agent.agent_name": "dqn"}, "MinAtar/Breakout", "dqn_minatar"),
+        ({"create_agent.agent_name": "rainbow"}, "Pong", "rainbow"),
+        ({"create_agent.agent_name": "../dqn"}, "Pong", None),
+        ({"create_agent.agent_name": ["dqn"]}, "Pong", None),
+        ({}, "Pong", None),
+    ],
+)
+def test_the_default_is_the_shipped_gin_file(monkeypatch, values, game, expected):
+    read = []
+    monkeypatch.setattr(
+        provenance.configuration, "parameters", lambda text: read.append(text) or {}
+    )
+    provenance._defaults(values, game)
+    folder = provenance.gin_files.config_dir()
+    assert read == ([(folder / f"{expected}.gin").read_text("utf-8")] if expected else [])
+
+
+def test_with_what_it_was_made(made, tmp_path):
+    compared, folder = made
+    found = provenance.collect(compared, COMMAND)
+    assert (found.version, found.command) == (log_dqn.__version__, COMMAND)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", found.date)
+    page = (folder / "report.html").read_text()
+    assert f"log_dqn {log_dqn.__version__}" in page and COMMAND in page
+    assert "LogDQNAgent.gamma = 0.9 (default 0.96)" in page
+    assert provenance._commit(tmp_path) is None
+
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
+        )
+
+    git("init")
+    (tmp_path / "file").write_text("")
+    git("add", "file")
+    git("commit", "-m", "First")
+    assert re.fullmatch("[0-9a-f]{40}", provenance._commit(tmp_path))
+    (tmp_path / "file").write_text("changed")
+    assert provenance._commit(tmp_path).endswith("-dirty")
