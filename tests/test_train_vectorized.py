@@ -181,6 +181,19 @@ WRONG = [
     (["--scan=VectorizedLogDQNAgent.gama=0.5"], "(nearest: gamma)"),
     (["--scan=VectorizedLogDQNAgent.update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
+    (
+        ["--scan=LogDQNAgent.gamma=0.5"],
+        "scan is 'LogDQNAgent.gamma'; it must be a parameter of VectorizedLogDQNAgent: gamma, ",
+    ),
+    (["--gin_bindings=VectorizedLogDQNAgent.k=1e39"], "k is 1e+39; it must be a number that float"),
+    ([f"--gin_bindings=VectorizedLogDQNAgent.k={10**39}"], "it must be a number that float32 can"),
+    (
+        [
+            "--gin_bindings=VectorizedLogDQNAgent.k=1e38",
+            "--gin_bindings=VectorizedLogDQNAgent.c=99",
+        ],
+        "k is 1e+38; it must be smaller: n k ln(gamma), or c k ln(gamma), is beyond float32",
+    ),
     (["--scan=nonsense"], "scan is 'nonsense'; it must be PARAMETER=VALUE,VALUE"),
     (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
     (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere/"),

@@ -70,7 +70,7 @@ class Options:
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
         sweeps: length of a run of the chain scans.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar on a terminal.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -104,7 +104,8 @@ class Options:
 
     def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
-        options: dict = {"desc": name, "disable": not self.progress}
+        # None: where standard error is no terminal.
+        options: dict = {"desc": name, "disable": None if self.progress else True}
         return thread_map(lambda a: function(*a), arguments, max_workers=self.jobs, **options)
 
     def runs_of(self, name: str, function: Callable, cells: Sequence[tuple]) -> np.ndarray:

@@ -73,7 +73,11 @@ def test_one_run_has_no_intervals(tmp_path):
 def test_program(tmp_path):
     done = program("--out", tmp_path / "new" / "folder", "--only", "kappa_full", "metric_gap")
     assert done.returncode == 0
-    assert done.stdout == ""
+    assert done.stdout.splitlines() == [
+        f"{tmp_path / 'new' / 'folder' / name}.png, .pdf and .csv"
+        for name in ("kappa_full", "metric_gap")
+    ]
+    assert done.stderr == ""  # No progress bar where there is no terminal.
     names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
     kinds = ("csv", "pdf", "png")
     assert names == {f"{name}.{kind}" for name in ("kappa_full", "metric_gap") for kind in kinds}
@@ -94,7 +98,7 @@ def test_program(tmp_path):
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path):
     done = program("--out", tmp_path / "figures", *arguments)
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "figures").exists()
@@ -123,7 +127,7 @@ def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
 def test_out_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("kept")
     done = program("--out", tmp_path / "file" / "figures")
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert str(tmp_path / "file") in done.stderr
     assert done.stderr.count("\n") == 1
     assert (tmp_path / "file").read_text() == "kept"
