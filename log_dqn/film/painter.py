@@ -169,7 +169,7 @@ class Painter:
         """The series of all actions over the last steps, and how far Q is from its mean."""
         numbers = self._numbers(self._history)
         q = numbers[-1]
-        rows = [*self._series, _Series("Q \u2212 mean Q", False)]
+        rows = [*self._series, _Series("Q \u2212 mean", False)]
         values = [*numbers, q - q.mean(axis=-1, keepdims=True)]
         first = self._middle(len(self._actions) - 0.5) + 18
         height = (_BOTTOM - first + 6) / len(rows)
