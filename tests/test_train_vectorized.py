@@ -94,12 +94,14 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path):
+def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path, capsys):
     replay = "--checkpoint_replay"
     assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
     assert run(*arguments(tmp_path / "b", replay)) == 0
     bindings = {"VectorizedRunner__num_iterations": 3}
+    assert "resumed" not in capsys.readouterr().out
     assert run(*arguments(tmp_path / "b", replay, "--seeds=2", **bindings)) == 0
+    assert "; 1 of them resumed from iteration 2\n" in capsys.readouterr().out
     weights = [
         np.load(
             tmp_path / name / "log_dqn" / "Centipede" / "1" / "checkpoints" / "2" / "weights.npz"
