@@ -9,7 +9,7 @@ import setuptools
 PACKAGE = pathlib.Path("log_dqn/__init__.py").read_text(encoding="utf-8")
 VERSION = re.findall(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)[0]
 
-PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
+PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14", "pygame>=2.1.3,<3"]
 # MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
 MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
@@ -55,6 +55,7 @@ setuptools.setup(
     packages=[
         "log_dqn",
         "log_dqn.configs",
+        "log_dqn.film",
         "log_dqn.jax",
         "log_dqn.linear",
         "log_dqn.program",

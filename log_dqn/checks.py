@@ -7,9 +7,15 @@ from typing import Any
 
 
 def as_number(value: Any) -> float:
-    """Returns a real number as it is, and NaN, which lies in no range, for anything else."""
+    """Returns a real number as it is, and NaN, which lies in no range, for anything else.
+
+    One beyond floats is infinite.
+    """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return float(value) if is_number else math.nan
+    try:
+        return float(value) if is_number else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:

@@ -409,7 +409,14 @@ class LogUpdate:
         for name in ("clip_bootstrap", "clip_inverse"):
             value = getattr(self, name)
             check(name, value, isinstance(value, bool), "True or False")
-        _ = self.mappings  # Checks the others.
+        plus, minus = self.mappings  # Checks the others.
+        with np.errstate(over="ignore"):
+            for name in ("c", "k"):
+                fits = bool(np.isfinite(np.float32(getattr(self, name))))
+                check(name, getattr(self, name), fits, "a number that float32 can hold")
+            sizes = np.array([n * plus.log_floor, plus.d, minus.d]).astype(np.float32)
+        fits = bool(np.isfinite(sizes).all())
+        check("k", self.k, fits, "smaller: n k ln(gamma), or c k ln(gamma), is beyond float32")
         gamma_n = self.gamma**n
         check("gamma", self.gamma, gamma_n > 0, f"larger: its power {n}, update_horizon, is 0")
 

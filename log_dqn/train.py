@@ -57,7 +57,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
     def train() -> int:
         name = agents.agent_name()
-        print(f"Training {name} on {device}; results go to {args.base_dir}", flush=True)
+        finished = runner.finished_iterations
+        resumed = f"; resumed from iteration {finished}" if finished else ""
+        print(f"Training {name} on {device}; results go to {args.base_dir}{resumed}", flush=True)
         runner.run_experiment()
         return 0
 

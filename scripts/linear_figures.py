@@ -45,7 +45,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the experiments and writes their figures."""
+    """Runs the experiments, writes their figures and says where they are."""
     flags = parse(arguments)
     options = experiments.Options(
         runs=flags.runs,
@@ -62,6 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
     flags.out.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(flags.only):
         figures.write(name, experiments.EXPERIMENTS[name](options), flags.out)
+        print(f"{flags.out / name}.png, .pdf and .csv", flush=True)
 
 
 if __name__ == "__main__":
@@ -71,4 +72,5 @@ if __name__ == "__main__":
         shell.print_error("linear_figures", error)
         sys.exit(2)
     except KeyboardInterrupt:
-        sys.exit("linear_figures: stopped")
+        print("linear_figures: stopped", file=sys.stderr)
+        sys.exit(130)

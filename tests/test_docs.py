@@ -115,6 +115,7 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         ("docs/vectorized.md", "-m log_dqn.train_vectorized"),
         ("docs/sweeps.md", "-m log_dqn.sweep"),
         ("docs/results.md", "scripts/compare.py"),
+        ("docs/results.md", "scripts/play.py"),
     ],
 )
 def test_a_page_describes_every_flag_of_its_program(page, program, capsys):

@@ -1,6 +1,7 @@
 import functools
 import itertools
 import math
+import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -301,6 +302,10 @@ def test_one_action_has_no_gap():
     [
         ("gamma", 1.0),
         ("k", 0),
+        ("k", 10**400),
+        ("k", 1e39),
+        ("k", 10**39),
+        ("c", 1e39),
         ("c", -0.5),
         ("q_init_minus", -1.0),
         ("q_init_plus", math.inf),
@@ -311,5 +316,18 @@ def test_one_action_has_no_gap():
     ],
 )
 def test_a_setting_out_of_range_is_named(name, value):
-    with pytest.raises(ValueError, match=rf"^{name} is {value!r}; it must be"):
+    with pytest.raises(ValueError, match=rf"^{name} is {re.escape(repr(value))}; it must be"):
         log_space.LogUpdate(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"k": 1e38, "gamma": 0.01}, {"k": 1e38, "c": 90.0}, {"k": 1e38, "update_horizon": 100}],
+)
+def test_a_k_with_which_float32_does_not_hold_the_update_is_refused(settings):
+    with pytest.raises(
+        ValueError, match=r"^k is 1e\+38; it must be smaller: n k ln\(gamma\), or c"
+    ):
+        log_space.LogUpdate(**settings)
+    rule = log_space.LogUpdate(**settings | {"k": 1e36}).rule
+    assert np.isfinite(np.array([*rule.ds, rule.log_floor], np.float32)).all()

@@ -3,12 +3,14 @@ import re
 import subprocess
 import sys
 
+import gin
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from log_dqn import games, train
 from log_dqn.program import progress
+from log_dqn.single import start
 from tests.programs import (  # noqa: F401
     NEEDS_MINATAR,
     fresh,
@@ -49,8 +51,9 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
 
     capsys.readouterr()
     assert run(tmp_path, *tiny(), "--seed=3", "--gin_bindings=Runner.num_iterations=3") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines[1:]] == ["iteration 3/3"]
+    second = capsys.readouterr().out.splitlines()
+    assert second[0] == f"{lines[0]}; resumed from iteration 2"
+    assert [line.split(":")[0] for line in second[1:]] == ["iteration 3/3"]
     resumed = read_log(tmp_path, 2)
     assert set(resumed) == {"iteration_0", "iteration_1", "iteration_2"}
     assert resumed["iteration_1"] == log["iteration_1"]
@@ -287,7 +290,7 @@ def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message)
         (b"import nosuchmodule\n", "No module named 'nosuchmodule' (in "),
         (b"LogDQNAgent.gamma = \n", "it must be gin that can be read"),
         (b"\xff\xfe\x00binary", "it must be gin that can be read"),
-        (b"include 'self.gin'\n", "it must be gin that can be read"),
+        (b"include 'self.gin'\n", "it must be gin that can be read: it includes itself, or is"),
     ],
 )
 def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message):
@@ -299,6 +302,29 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("game", "name"),
+    [("pong", "Pong"), ("Ms_Pacman", "MsPacman"), ("minatar-breakout", "MinAtar/Breakout")],
+)
+def test_a_game_is_named_in_any_case(game, name):
+    start.configure([], [], game=game)
+    factory = "create_minatar_environment" if "MinAtar" in name else "create_environment"
+    assert gin.query_parameter(f"{factory}.game_name") == name
+
+
+def test_a_gin_file_that_includes_itself_is_one_line(tmp_path):
+    """From the top of a process, where gin's own message would be a thousand lines."""
+    (tmp_path / "self.gin").write_text(f"include '{tmp_path / 'self.gin'}'\n")
+    command = [sys.executable, "-m", "log_dqn.train_vectorized", "--games=Pong"]
+    command += [f"--results_dir={tmp_path / 'new'}", f"--gin_files={tmp_path / 'self.gin'}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"log_dqn.train_vectorized: error: gin_files is '{tmp_path / 'self.gin'}'; it must be gin "
+        "that can be read: it includes itself, or is nested too deeply\n"
+    )
 
 
 def test_bad_input_leaves_what_was_there(tmp_path, capsys):

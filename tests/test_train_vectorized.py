@@ -95,12 +95,14 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path):
+def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path, capsys):
     replay = "--checkpoint_replay"
     assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
     assert run(*arguments(tmp_path / "b", replay)) == 0
     bindings = {"VectorizedRunner__num_iterations": 3}
+    assert "resumed" not in capsys.readouterr().out
     assert run(*arguments(tmp_path / "b", replay, "--seeds=2", **bindings)) == 0
+    assert "; 1 of them resumed from iteration 2\n" in capsys.readouterr().out
     weights = [
         np.load(
             tmp_path / name / "log_dqn" / "Centipede" / "1" / "checkpoints" / "2" / "weights.npz"
@@ -182,6 +184,19 @@ WRONG = [
     (["--scan=VectorizedLogDQNAgent.gama=0.5"], "(nearest: gamma)"),
     (["--scan=VectorizedLogDQNAgent.update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
+    (
+        ["--scan=LogDQNAgent.gamma=0.5"],
+        "scan is 'LogDQNAgent.gamma'; it must be a parameter of VectorizedLogDQNAgent: gamma, ",
+    ),
+    (["--gin_bindings=VectorizedLogDQNAgent.k=1e39"], "k is 1e+39; it must be a number that float"),
+    ([f"--gin_bindings=VectorizedLogDQNAgent.k={10**39}"], "it must be a number that float32 can"),
+    (
+        [
+            "--gin_bindings=VectorizedLogDQNAgent.k=1e38",
+            "--gin_bindings=VectorizedLogDQNAgent.c=99",
+        ],
+        "k is 1e+38; it must be smaller: n k ln(gamma), or c k ln(gamma), is beyond float32",
+    ),
     (["--scan=nonsense"], "scan is 'nonsense'; it must be PARAMETER=VALUE,VALUE"),
     (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
     (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere/"),

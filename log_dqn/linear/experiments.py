@@ -70,7 +70,7 @@ class Options:
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
         sweeps: length of a run of the chain scans.
-        progress: whether to show a progress bar.
+        progress: whether to show a progress bar on a terminal.
 
     Raises:
         ValueError: if an attribute is outside its range.

@@ -14,6 +14,7 @@ import gin
 
 from log_dqn import compat
 from log_dqn.program.shell import explain
+from log_dqn.run_folder import configuration
 
 DEFAULT_AGENT = "log_dqn"
 """The agent whose gin file is used when neither an agent nor a gin file is given."""
@@ -61,6 +62,20 @@ def _nearest_parameters(message: str) -> str:
     return f" (nearest: {', '.join(near)})"
 
 
+def parameters_like(parameter: str) -> str:
+    """Returns, in words, the parameters of what gin binds something of and is named most alike.
+
+    Args:
+        parameter: a name such as `LogDQNAgent.gama`.
+    """
+    bound: dict[str, set[str]] = {}
+    for configurable, name, _ in configuration.bindings():
+        bound.setdefault(configurable, set()).add(name)
+    wanted = parameter.rpartition("/")[2].split(".")[-2]
+    near = difflib.get_close_matches(wanted, bound, n=1, cutoff=0)
+    return "".join(f"{name} has {', '.join(sorted(bound[name]))}" for name in near)
+
+
 @contextlib.contextmanager
 def explained(name: str, value: str) -> Iterator[None]:
     """Turns what gin raises while it parses an option's value into a ValueError with both."""
@@ -71,9 +86,13 @@ def explained(name: str, value: str) -> Iterator[None]:
     except (
         ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
     ) as error:  # fmt: skip
-        message = explain(error)
+        # gin's own words on a file in itself are as long as the chain of files.
+        deep = isinstance(error, RecursionError)
+        message = "it includes itself, or is nested too deeply" if deep else explain(error)
         if message.startswith("malformed node"):
             message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
+        if name == "scan" and re.match("No configurable matching|Could not find", message):
+            message += f" ({parameters_like(value.partition('=')[0].strip())})"
         raise ValueError(
             f"{name} is {value!r}; it must be gin that can be read: "
             f"{message}{_nearest_parameters(message)}"

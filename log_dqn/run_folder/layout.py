@@ -1,5 +1,6 @@
 """Where runs lie, what lies where in a run's folder, and writing what others read of it."""
 
+import contextlib
 import os
 import pathlib
 import pickle
@@ -20,6 +21,19 @@ LOGS_KEPT = 4
 """Dopamine keeps as many logs; each holds the statistics of all iterations so far."""
 
 _LOG = re.compile(r"log_(\d+)")
+
+# What a run writes, by folder.
+_WRITTEN = {
+    folder: re.compile(rf"(\.writing-)?({pattern})")
+    for folder, pattern in {
+        "": rf"{re.escape(GIN_CONFIG)}|{re.escape(CONFIG)}|events\.out\.tfevents\..*",
+        "checkpoints": r"\d+|checkpoint|(tf_)?ckpt[.-]\d+.*|.*_ckpt\.\d+\.gz"
+        r"|sentinel_checkpoint_complete\.\d+",
+        "logs": _LOG.pattern,
+        "metrics": "console|tensorboard",
+        "metrics/pickle": r"pickle_\d+\.pkl",
+    }.items()
+}
 
 Log = dict[str, dict[str, list[Any]]]
 """Dopamine's log: statistics by name by `iteration_N`."""
@@ -47,10 +61,33 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
 
 
 def files(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Returns what a run writes into its folder, as far as it is there."""
-    names = ("checkpoints", "logs", "metrics", GIN_CONFIG, CONFIG)
-    present = [folder / name for name in names if os.path.lexists(folder / name)]
-    return [*present, *folder.glob("events.out.tfevents.*")]
+    """Returns what a run writes into its folder, ours or Dopamine's, as far as it is there.
+
+    What else lies there is the user's. A folder that is a link counts as one file.
+    """
+    found: list[pathlib.Path] = []
+    for name, pattern in _WRITTEN.items():
+        place = folder / name
+        if any(parent in found for parent in (place, *place.parents)):
+            continue
+        if name and place.is_symlink():
+            found.append(place)
+        elif place.is_dir():
+            found += sorted(path for path in place.iterdir() if pattern.fullmatch(path.name))
+    return found
+
+
+def has_folders(folder: pathlib.Path) -> bool:
+    """Returns whether a folder has one of those that a run has, whatever is in it."""
+    return any(os.path.lexists(folder / name) for name in _WRITTEN if name)
+
+
+def remove_empty(folder: pathlib.Path) -> None:
+    """Removes the folders within a run's that hold nothing."""
+    for name in reversed(_WRITTEN):
+        if name and not (folder / name).is_symlink():
+            with contextlib.suppress(OSError):
+                (folder / name).rmdir()
 
 
 def checkpoints_dir(folder: pathlib.Path) -> pathlib.Path:
@@ -139,6 +176,6 @@ def newest_checkpoint(
     newest = checkpoints.newest_usable(root, report, remedy)
     if newest is not None:
         return root / str(newest[0]), newest[1]
-    if any((folder / "logs").glob("log_*")):
+    if any(_LOG.fullmatch(path.name) for path in (folder / "logs").glob("*")):
         raise checkpoints.CheckpointError(f"{folder} has logs but no checkpoint; {remedy}")
     return None

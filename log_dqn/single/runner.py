@@ -83,6 +83,11 @@ class ResumableRunner(run_experiment.Runner):
         check("logging_file_prefix", prefix, prefix == "log", "'log', which readers look for")
         super()._create_directories()
 
+    @property
+    def finished_iterations(self) -> int:
+        """Iterations that an earlier start has finished."""
+        return self._start_iteration
+
     def stop(self, signal_number: int) -> None:
         """Makes `run_experiment` raise RunStopped before its next step, for a signal handler."""
         self._stop_signal = signal_number

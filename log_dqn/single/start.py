@@ -1,5 +1,6 @@
 """Starting one run: its configuration, its folder and its runner."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -76,6 +77,7 @@ def configure(
     if agent is not None:
         check_one_of("agent", agent, agents.AGENTS)
     if game is not None:
+        game = games.canonical(game) or game
         games.check_game(game)
     files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))
     if agent is not None:
@@ -115,28 +117,35 @@ def create_runner(
     with contextlib.ExitStack() as undo:
         lock.claim("base_dir", folder, stack, undo)
         before = layout.files(folder)
-        if restart and before:
+        if restart and (before or layout.has_folders(folder)):
             if folder / layout.GIN_CONFIG not in before:
                 raise ValueError(
                     f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, "
                     f"which holds {layout.GIN_CONFIG}"
                 )
-            old.mkdir()
-            undo.callback(_put_back, old)
+            undo.callback(_put_back, old, folder)
             for path in before:
-                path.rename(old / path.name)
+                _move(path, folder, old)
         undo.callback(_remove_files, folder, but=layout.files(folder))
         experiment = runner.create_runner(base_dir)
         undo.pop_all()
     if old.exists():
         shutil.rmtree(old)
+        print(f"--restart removed the run in {base_dir}: {_summary(before, folder)}", flush=True)
     return experiment
 
 
-def _put_back(old: pathlib.Path) -> None:
-    for path in old.iterdir():
-        path.rename(old.parent / path.name)
-    old.rmdir()
+def _move(path: pathlib.Path, source: pathlib.Path, target: pathlib.Path) -> None:
+    """Moves what lies in one folder to the same place in another."""
+    new = target / path.relative_to(source)
+    new.parent.mkdir(parents=True, exist_ok=True)
+    path.rename(new)
+
+
+def _put_back(old: pathlib.Path, folder: pathlib.Path) -> None:
+    for path in layout.files(old):
+        _move(path, old, folder)
+    shutil.rmtree(old)
 
 
 def _remove_files(folder: pathlib.Path, but: Sequence[pathlib.Path]) -> None:
@@ -147,3 +156,12 @@ def _remove_files(folder: pathlib.Path, but: Sequence[pathlib.Path]) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+    layout.remove_empty(folder)
+
+
+def _summary(paths: Sequence[pathlib.Path], folder: pathlib.Path) -> str:
+    """Returns, in words, what lay in a folder: `2 of checkpoints, config.json`."""
+    parts = [path.relative_to(folder).parts for path in paths]
+    of_folders = collections.Counter(first for first, *rest in parts if rest)
+    counted = [f"{count} of {name}" for name, count in of_folders.items()]
+    return ", ".join([*counted, *(first for first, *rest in parts if not rest)])

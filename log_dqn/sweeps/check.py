@@ -148,7 +148,7 @@ def check(request: Request) -> list[AgentPlan]:
             raise ValueError(
                 f"scan is {text!r}; it must be of a parameter that one of the agents uses, and "
                 f"{', '.join(request.agents)} {'do' if len(plans) > 1 else 'does'} not use "
-                f"{parameter}"
+                f"{parameter} ({gin_files.parameters_like(parameter)})"
             )
     return plans
 

@@ -77,7 +77,8 @@ class Agent:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             with np.errstate(over="ignore"):
-                fits = not isinstance(value, float) or np.isfinite(np.float32(value))
+                is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                fits = not is_number or np.isfinite(np.float32(as_number(value)))
             check(field.name, value, fits, "a number that float32 can hold")
         for name, known in (("loss_type", log_space.LOSSES), ("optimizer", OPTIMIZERS)):
             check_one_of(name, getattr(self, name), known)

@@ -1,5 +1,6 @@
 """A run's folder: logs, metrics, events and checkpoints, as a single run of Dopamine's has them."""
 
+import functools
 import io
 import os
 import pathlib
@@ -7,11 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from log_dqn import scan
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.layout import Log
+from log_dqn.vectorized import networks
 from log_dqn.vectorized.agents import Agent
 from log_dqn.vectorized.learner import Learner
 from log_dqn.vectorized.schedule import Iteration
@@ -278,3 +281,36 @@ def load(found: Found, learner: Learner, index: int) -> Counters:
     except (ValueError, KeyError, TypeError) as error:
         raise checkpoints.CheckpointError(f"{found.folder} can't be loaded: {error}") from error
     return counters
+
+
+def load_params(
+    folder: pathlib.Path,
+    agent: Agent,
+    network: networks.Network,
+    state_shape: tuple[int, ...],
+    num_actions: int,
+) -> dict[str, Any]:
+    """Returns the parameters of the online network alone, by layer; see `Agent.init`.
+
+    Args:
+        folder: folder of a checkpoint.
+        agent: the run's agent.
+        network: its network.
+        state_shape: shape of a state, without the batch.
+        num_actions: actions of the run's game.
+
+    Raises:
+        checkpoints.CheckpointError: if they don't fit.
+    """
+    init = functools.partial(
+        agent.init, network, state_shape=state_shape, num_actions=num_actions, columns=num_actions
+    )
+    expected, structure = jax.tree.flatten(jax.eval_shape(init, jax.random.key(0)))
+    try:
+        # They are the first of `Weights`.
+        leaves = data.load(folder / "weights")[: len(expected)]
+    except (ValueError, TypeError) as error:
+        raise checkpoints.CheckpointError(f"{folder} can't be loaded: {error}") from error
+    if [leaf.shape for leaf in expected] != [np.shape(leaf) for leaf in leaves]:
+        raise checkpoints.CheckpointError(f"{folder} can't be loaded: it is of another network")
+    return jax.tree.unflatten(structure, leaves)

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import dataclasses
 import itertools
 import pathlib
 import sys
@@ -82,6 +83,8 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Settin
     """
     settings = []
     for setting in scan.parse(scans):
+        for parameter in setting.bindings:
+            _check_is_of_agent(parameter, Protocol().agent)
         for binding in setting.gin_bindings():
             with files.explained("scan", binding):
                 gin.parse_config(binding)
@@ -103,6 +106,19 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Settin
     return settings
 
 
+def _check_is_of_agent(parameter: str, agent: str) -> None:
+    """Checks that a scanned parameter is of the agent, of training or of an optimizer."""
+    agent_class: Any = agents.AGENTS[agent]
+    configurable = parameter.rpartition("/")[2].split(".")[-2]
+    allowed = f"a parameter of {agent_class.__name__}: {_names(agent_class)}"
+    of_agent = (agent_class.__name__, "VectorizedRunner", *OPTIMIZERS)
+    check("scan", parameter, configurable in of_agent, allowed)
+
+
+def _names(agent_class: Any) -> str:
+    return ", ".join(field.name for field in dataclasses.fields(agent_class))
+
+
 def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
     agent = agents.AGENTS[protocol.agent]()
     most = max(protocol.replay_capacity - protocol.stack_size, 1)
@@ -118,7 +134,7 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
         name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
         check(
             "scan", parameter, name in used,
-            f"a parameter that the agent uses, such as {type(agent).__name__}.gamma",
+            f"a parameter that the agent uses: {type(agent).__name__} has {_names(agent)}",
         )  # fmt: skip
     return Setting(setting, protocol, agent, config)
 
@@ -299,11 +315,21 @@ def _fit(
     )  # fmt: skip
 
 
+def _resumed(found: Sequence[runs.Found | None]) -> str:
+    """Returns, in words, from which iterations runs are resumed; nothing if none is."""
+    iterations = [checkpoint.iterations for checkpoint in found if checkpoint is not None]
+    if not iterations:
+        return ""
+    first, last = min(iterations), max(iterations)
+    count = f"{len(iterations)} of them " * (len(found) > 1)
+    return f"; {count}resumed from iteration {first}{f' to {last}' * (first < last)}"
+
+
 def _announce(plan: training.Plan, at_a_time: str = "", memories: str = "") -> None:
     per_game = collections.Counter(run.game for run in plan.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     print(
         f"Training {placement.counted(len(plan.runs))} of {plan.protocol.agent} on "
-        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}{memories}",
+        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}{memories}{_resumed(plan.found)}",
         flush=True,
     )

@@ -124,8 +124,11 @@ def test_tasks_are_drawn_in_cells_of_one_size():
 def test_program(tmp_path):
     done = program("--out", tmp_path / "new" / "folder", "--only", "kappa_full", "metric_gap")
     assert done.returncode == 0
-    assert done.stdout == ""
-    assert done.stderr == ""  # Progress bars are for terminals.
+    assert done.stdout.splitlines() == [
+        f"{tmp_path / 'new' / 'folder' / name}.png, .pdf and .csv"
+        for name in ("kappa_full", "metric_gap")
+    ]
+    assert done.stderr == ""  # No progress bar where there is no terminal.
     names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
     kinds = ("csv", "pdf", "png")
     assert names == {f"{name}.{kind}" for name in ("kappa_full", "metric_gap") for kind in kinds}

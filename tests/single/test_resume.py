@@ -377,6 +377,30 @@ def test_a_failed_restart_keeps_the_run(tmp_path, trained, capsys):
     assert os.listdir(tmp_path / "elsewhere") == ["0"]
 
 
+def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
+    trained(tmp_path, *tiny(), SEED, iterations(1))
+    notes = ["notes", "checkpoints/notes", "checkpoints/best/weights", "logs/log_of_mine"]
+    notes += ["metrics/notes", "metrics/pickle/mine.pkl", "config.json.old"]
+    for name in notes:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(name)
+    # A restart that fails puts all back, and one that succeeds says what is gone.
+    before = {path: path.stat().st_ino for path in tmp_path.rglob("*") if path.is_file()}
+    assert run(tmp_path, *tiny(), SEED, "--gin_bindings=LogDQNAgent.gamma=2", "--restart") == 2
+    assert {p: p.stat().st_ino for p in tmp_path.rglob("*") if p.is_file()} == before
+    old = [name for name in os.listdir(tmp_path) if name.startswith("events")]
+    capsys.readouterr()
+    assert run(tmp_path, *tiny(), SEED, iterations(1), "--restart") == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"--restart removed the run in {tmp_path}: 1 of checkpoints, 1 of logs, 1 of metrics, "
+        f"config.json, {', '.join(sorted(old))}, operative_config.gin"
+    )
+    assert [(tmp_path / name).read_text() for name in notes] == notes
+    assert not any((tmp_path / name).exists() for name in old)
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_a_folder_that_is_no_run_is_not_restarted(tmp_path, capsys):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "mine").write_text("keep")

@@ -64,14 +64,23 @@ def test_lengths_of_runs():
     [
         ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, dqn"),
         ("log_dqn", ["LogDQNAgent.gama=0.9"], r"'gama'.*nearest: gamma"),
-        ("log_dqn", ["LogDQNAgen.gamma=0.9"], "No configurable matching 'LogDQNAgen'"),
+        (
+            "log_dqn",
+            ["LogDQNAgen.gamma=0.9"],
+            r"No configurable matching 'LogDQNAgen'. \(LogDQNAgent has beta_reg, c, clip_bootstrap",
+        ),
+        ("log_dqn", ["LogDQNAgent.k=1e39"], r"k is 1e\+39; it must be a number that float32 can"),
         ("log_dqn", ["LogDQNAgent.gamma=0.9,1.5"], r"gamma is 1.5; .*\(log_dqn/gamma=1.5\)"),
         ("log_dqn", ["LogDQNAgent.c=0.5,0"], r"c is 0; it must be a positive.*\(log_dqn/c=0\)"),
         ("jax_log_dqn", ["JaxLogDQNAgent.k=-1"], "k is -1; it must be a positive number"),
         ("log_dqn", ["LogDQNAgent.beta_reg=0.1,2"], "beta_reg is 2; it must be"),
         ("dqn", ["Runner.num_iterations=0"], "num_iterations is 0; it must be a whole number"),
         ("dqn", ["WrappedReplayBuffer.batch_size='a'"], "batch_size is 'a'; it must be a whole"),
-        ("dqn", ["LogDQNAgent.gamma=0.5"], "and dqn does not use LogDQNAgent.gamma"),
+        (
+            "dqn",
+            ["LogDQNAgent.gamma=0.5"],
+            r"and dqn does not use LogDQNAgent.gamma \(DQNAgent has .*gamma",
+        ),
         ("dqn", ["tf.train.AdamOptimizer.learning_rate=1.0"], "and dqn does not use tf.train.Adam"),
     ],
 )

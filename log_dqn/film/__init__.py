@@ -1,0 +1,1 @@
+"""A trained agent plays, and its values are drawn beside the screen."""

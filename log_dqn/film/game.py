@@ -1,0 +1,119 @@
+"""The games that are played, each with its screen."""
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+
+from log_dqn import minatar
+from log_dqn.single import seeding
+from log_dqn.vectorized import jax_games
+
+_MINATAR_ACTIONS = ("no-op", "left", "up", "right", "down", "fire")
+_ACTIONS = {
+    "CartPole": ("left", "right"),
+    "Acrobot": ("left", "none", "right"),
+    "MountainCar": ("left", "none", "right"),
+    "bsuite/Catch": ("left", "stay", "right"),
+}
+
+# pygame looks for a screen and a loudspeaker, and greets.
+_WITHOUT_SCREEN = {
+    "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"
+}  # fmt: skip
+
+
+def _names(game: str, num_actions: int) -> tuple[str, ...]:
+    if game.startswith("MinAtar/"):
+        return _MINATAR_ACTIONS
+    return _ACTIONS.get(game, tuple(f"action {number}" for number in range(num_actions)))
+
+
+def board(frame: np.ndarray) -> np.ndarray:
+    """Draws a board, bool, shape [height, width, channels], a colour a channel, one pixel a field.
+
+    Where a field has several channels, the last shows, as in MinAtar's own display.
+    """
+    channels = frame.shape[-1]
+    colours = matplotlib.colormaps["turbo"](np.linspace(0.1, 0.95, channels))[:, :3]
+    palette = np.concatenate([[[0.09, 0.1, 0.12]], colours])
+    shown = np.max(frame * np.arange(1, channels + 1), axis=-1)
+    return (255 * palette[shown]).astype(np.uint8)
+
+
+class DopamineGame:
+    """An environment with Dopamine's interface: of Atari, MinAtar or gymnasium.
+
+    Attributes:
+        action_names: names of the actions.
+    """
+
+    def __init__(self, name: str, environment: Any, seed: int) -> None:
+        """Takes the environment, and seeds it.
+
+        Raises:
+            ModuleNotFoundError: if what draws it is not installed.
+        """
+        self._environment = environment
+        self._game = game = environment.environment.unwrapped
+        if hasattr(game, "ale"):
+            self.action_names = game.get_action_meanings()
+        else:
+            self.action_names = _names(name, int(environment.action_space.n))
+        self._is_board = isinstance(game, minatar.Game)
+        if not hasattr(game, "ale") and not self._is_board:
+            os.environ.update(_WITHOUT_SCREEN)
+            import pygame  # noqa: F401  What gymnasium draws with; it says less if it is absent.
+
+            game.render_mode = "rgb_array"
+        seeding.seed_environment(environment, seed)
+
+    def reset(self) -> Any:
+        """Begins an episode; returns the first observation."""
+        self._observation = self._environment.reset()
+        return self._observation
+
+    def step(self, action: int) -> tuple[Any, float, bool]:
+        """Takes an action; returns observation, unclipped reward and whether the game is over."""
+        self._observation, reward, terminal, _ = self._environment.step(action)
+        return self._observation, float(reward), bool(terminal or self._environment.game_over)
+
+    def screen(self) -> np.ndarray:
+        """Returns the screen, uint8, shape [height, width, 3]."""
+        if self._is_board:
+            return board(self._observation)
+        return self._game.ale.getScreenRGB() if hasattr(self._game, "ale") else self._game.render()
+
+
+class BoardGame:
+    """A game that is a JAX program.
+
+    Attributes:
+        action_names: names of the actions.
+    """
+
+    def __init__(self, game: jax_games.JaxGame, seed: int) -> None:
+        """Takes the game, and seeds it."""
+        self._key = jax.random.key(seed)
+        self._reset, self._step = jax.jit(game.reset), jax.jit(game.step)
+        self.action_names = _names(game.name, game.num_actions)
+
+    def reset(self) -> np.ndarray:
+        """Begins an episode; returns the first observation."""
+        self._key, key = jax.random.split(self._key)
+        self._state, frame = self._reset(key)
+        self._frame = np.asarray(frame)
+        return self._frame
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool]:
+        """Takes an action; returns observation, reward and whether the game is over."""
+        self._state, outcome = self._step(self._state, jnp.int32(action))
+        self._frame = np.asarray(outcome.frame)
+        return self._frame, float(outcome.reward), bool(outcome.ended)
+
+    def screen(self) -> np.ndarray:
+        """Returns the screen, uint8, shape [height, width, 3]."""
+        return board(self._frame)

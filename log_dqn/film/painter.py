@@ -1,0 +1,250 @@
+"""Draws an episode: the screen, and beside it how the agent values each action."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import matplotlib.font_manager
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from log_dqn.film.episode import Step, play
+from log_dqn.film.loading import Player
+
+FRAMES_PER_SECOND = 15
+"""Agent steps a second: a step is four of the emulator's 60 frames a second."""
+
+WIDTH, HEIGHT = 800, 468
+"""Pixels of one agent's frame."""
+
+_SCREEN = (8, 40, 320, 420)  # Left, top and the size that a screen fits into.
+_PANEL_X, _PANEL_RIGHT = 344, WIDTH - 10
+_AXES_X = _PANEL_X + 104
+_ROWS_TOP, _MOST_ROWS, _BOTTOM = 84, 192, HEIGHT - 8
+_GAP = 12  # between two axes
+_HISTORY = 150  # agent steps in the strips
+_SHRINK = 0.97  # of an axis in a step, at most: so that it doesn't flicker
+_LEAST_SPAN = 1e-12
+_CHOSEN, _INK, _QUIET, _FAINT = "#D55E00", "#1B1F24", "#57606A", "#C4CAD0"
+
+
+class _Axis:
+    """An axis that shows the differences between a few numbers, wherever they lie.
+
+    It goes from the smallest to the largest of them, and shrinks slowly.
+    """
+
+    def __init__(self) -> None:
+        self._span = 0.0
+
+    def limits(self, numbers: np.ndarray) -> tuple[float, float]:
+        """Returns the ends of the axis for these numbers, a step after the last."""
+        low, high = float(numbers.min()), float(numbers.max())
+        self._span = max(high - low, _SHRINK * self._span)
+        middle = (low + high) / 2
+        return middle - self._span / 2, middle + self._span / 2
+
+
+class _Series:
+    """One quantity of the panel: its name, its numbers and how they are written."""
+
+    def __init__(self, name: str, is_log: bool) -> None:
+        self.name, self.is_log = name, is_log
+        self.axis = _Axis()
+
+    def bounds(self, low: float, high: float) -> tuple[str, str]:
+        """Returns two numbers as text, with as many digits as tell them apart."""
+        for digits in range(3, 9):
+            texts = _text(low, digits, self.is_log), _text(high, digits, self.is_log)
+            if texts[0] != texts[1] or low == high:
+                break
+        return texts
+
+
+def _text(value: float, digits: int, is_log: bool) -> str:
+    """Writes a number, or one that is given by ln, which may be beyond floats."""
+    if not is_log:
+        return f"{value:.{digits}g}".replace("-", "\u2212")
+    if value == -math.inf:
+        return "0"
+    if -9 < value < 9:
+        return f"{math.exp(value):.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
+    exponent = math.floor(value / math.log(10))
+    mantissa = math.exp(value - exponent * math.log(10))
+    return f"{mantissa:.{digits - 1}f}e{exponent}".replace("-", "\u2212")
+
+
+class Painter:
+    """Draws frames of an episode."""
+
+    def __init__(self, title: str, gamma: float, action_names: Sequence[str]) -> None:
+        """Initializes the painter; the title is written above the screen."""
+        self._title, self._gamma = title, gamma
+        self._actions = action_names
+        self._history: list[Step] = []
+        self._series: list[_Series] = []
+        self._row = min(24.0, _MOST_ROWS / len(action_names))
+        self._font, self._small, self._tiny, self._of_rows = map(
+            _font, (14, 12, 11, min(12, int(self._row) + 1))
+        )
+
+    def frame(self, step: Step, is_over: bool = False) -> Image.Image:
+        """Draws one step, 800 x 468 pixels; those before it are remembered for the strips."""
+        if not is_over:
+            self._history = [*self._history[-_HISTORY + 1 :], step]
+        if not self._series:
+            heads = [_Series("q+", True), _Series("q\u2212", True)]
+            self._series = [*(heads if step.values.heads is not None else []), _Series("Q", False)]
+        image = Image.new("RGB", (WIDTH, HEIGHT), "white")
+        self._draw_screen(image, step.screen)
+        draw = ImageDraw.Draw(image)
+        over = "   (over)" if is_over else ""
+        score = f"\u03b3 = {self._gamma:g}   return {step.score:g}{over}".replace("-", "\u2212")
+        draw.text((_PANEL_RIGHT, 12), score, _INK, self._font, anchor="ra")
+        room = _PANEL_RIGHT - _SCREEN[0] - draw.textlength(score, self._font) - 20
+        title = self._title
+        while draw.textlength(title, self._font) > room:
+            title = f"\u2026{title[2:]}"
+        draw.text((_SCREEN[0], 12), title, _INK, self._font)
+        self._draw_actions(draw, step)
+        self._draw_strips(draw)
+        return image
+
+    def _draw_screen(self, image: Image.Image, pixels: np.ndarray) -> None:
+        left, top, width, height = _SCREEN
+        screen = Image.fromarray(pixels)
+        scale = min(width / screen.width, height / screen.height)
+        resample = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.LANCZOS
+        size = round(screen.width * scale), round(screen.height * scale)
+        image.paste(screen.resize(size, resample), (left, top))
+        right, bottom = left + size[0], top + size[1]
+        ImageDraw.Draw(image).rectangle((left - 1, top - 1, right, bottom), outline=_FAINT)
+
+    def _numbers(self, steps: Sequence[Step]) -> np.ndarray:
+        """Returns the series of some steps, shape [num_series, num_steps, num_actions]."""
+        return np.stack(
+            [
+                np.array([step.values.heads for step in steps])[:, number]
+                if series.is_log
+                else np.array([step.values.q for step in steps])
+                for number, series in enumerate(self._series)
+            ]
+        )
+
+    def _draw_actions(self, draw: ImageDraw.ImageDraw, step: Step) -> None:
+        """One row for each action; in one column for each series a dot on an axis of their own."""
+        for action, name in enumerate(self._actions):
+            chosen = action == step.action
+            text = f"{chr(0x25B6) if chosen else ' '} {name}"
+            x = _PANEL_X if chosen else _PANEL_X + 8
+            y = self._middle(action)
+            draw.text((x, y), text, _CHOSEN if chosen else _INK, self._of_rows, anchor="lm")
+        width = (_PANEL_RIGHT - _AXES_X + _GAP) / len(self._series)
+        bottom = self._middle(len(self._actions) - 0.5)
+        for number, (series, values) in enumerate(
+            zip(self._series, self._numbers([step])[:, 0], strict=True)
+        ):
+            left = _AXES_X + number * width
+            right = left + width - _GAP
+            low, high = series.axis.limits(values)
+            low_text, high_text = series.bounds(low, high)
+            heading = f"{series.name}  (log axis)" if series.is_log else series.name
+            draw.text(((left + right) / 2, 40), heading, _INK, self._small, anchor="ma")
+            draw.text((left, 60), low_text, _QUIET, self._tiny)
+            if low_text != high_text:
+                draw.text((right, 60), high_text, _QUIET, self._tiny, anchor="ra")
+            draw.rectangle((left, _ROWS_TOP - 6, right, bottom + 4), outline=_FAINT)
+            places = _place(values, low, high, left + 7, right - 7)
+            radius = min(5.0, self._row / 2 - 1)
+            for action, x in enumerate(places.tolist()):
+                y = self._middle(action)
+                colour = _CHOSEN if action == step.action else _QUIET
+                draw.line((left + 1, y, right - 1, y), "#EEF0F2")
+                draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
+
+    def _middle(self, action: float) -> float:
+        return _ROWS_TOP + (action + 0.5) * self._row
+
+    def _draw_strips(self, draw: ImageDraw.ImageDraw) -> None:
+        """The series of all actions over the last steps, and how far Q is from its mean."""
+        numbers = self._numbers(self._history)
+        q = numbers[-1]
+        rows = [*self._series, _Series("Q \u2212 mean", False)]
+        values = [*numbers, q - q.mean(axis=-1, keepdims=True)]
+        first = self._middle(len(self._actions) - 0.5) + 18
+        height = (_BOTTOM - first + 6) / len(rows)
+        for number, (series, of_row) in enumerate(zip(rows, values, strict=True)):
+            top = first + number * height
+            self._draw_strip(draw, series, of_row, top, top + height - 6)
+
+    def _draw_strip(
+        self,
+        draw: ImageDraw.ImageDraw,
+        series: _Series,
+        values: np.ndarray,
+        top: float,
+        bottom: float,
+    ) -> None:
+        """One series over time, the chosen action's in colour; shape [num_steps, num_actions]."""
+        low, high = float(values.min()), float(values.max())
+        low_text, high_text = series.bounds(low, high)
+        draw.rectangle((_AXES_X, top, _PANEL_RIGHT, bottom), outline=_FAINT)
+        middle = (top + bottom) / 2
+        two_lines = series.name.replace(" mean", "\nmean")
+        draw.text((_PANEL_X, middle), two_lines, _INK, self._small, anchor="lm")
+        draw.text((_AXES_X - 6, top), high_text, _QUIET, self._tiny, anchor="ra")
+        if low_text != high_text:
+            draw.text((_AXES_X - 6, bottom), low_text, _QUIET, self._tiny, anchor="rd")
+        if len(values) < 2:
+            return
+        x = _AXES_X + (_PANEL_RIGHT - _AXES_X) * np.arange(len(values)) / (_HISTORY - 1)
+        y = _place(values, low, high, bottom - 4, top + 4)
+        for action in range(values.shape[1]):
+            draw.line(list(zip(x.tolist(), y[:, action].tolist(), strict=True)), _FAINT, 1)
+        chosen = [float(y[i, step.action]) for i, step in enumerate(self._history)]
+        draw.line(list(zip(x.tolist(), chosen, strict=True)), _CHOSEN, 2)
+
+
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    return ImageFont.truetype(matplotlib.font_manager.findfont("DejaVu Sans"), size)
+
+
+def _place(values: np.ndarray, low: float, high: float, start: float, end: float) -> np.ndarray:
+    """Returns where on an axis numbers lie; in the middle, where all are equal."""
+    if high - low <= _LEAST_SPAN * max(abs(low), abs(high)):
+        return np.full(values.shape, (start + end) / 2)
+    return start + (end - start) * (values - low) / (high - low)
+
+
+def film(
+    players: Sequence[Player], titles: Sequence[str], max_steps: int, seed: int
+) -> Iterator[tuple[Image.Image, list[Step]]]:
+    """Plays an episode of each player, and draws them side by side.
+
+    Where an episode ends before another, the picture of the last step stays.
+
+    Args:
+        players: the players.
+        titles: what is written above each.
+        max_steps: agent steps after which an episode is left, if training didn't before.
+        seed: seed of random actions.
+
+    Yields:
+        A frame, and the last step of each episode so far.
+    """
+    painters = [
+        Painter(title, player.agent.gamma, player.game.action_names)
+        for player, title in zip(players, titles, strict=True)
+    ]
+    episodes = [
+        play(player.agent, player.game, min(max_steps, player.max_steps), seed)
+        for player in players
+    ]
+    last: list[Step | None] = [None] * len(players)
+    for steps in itertools.zip_longest(*episodes):
+        last = [step or before for step, before in zip(steps, last, strict=True)]
+        shown = [step for step in last if step is not None]
+        frame = Image.new("RGB", (WIDTH * len(players), HEIGHT))
+        for number, (painter, step) in enumerate(zip(painters, shown, strict=True)):
+            frame.paste(painter.frame(step, steps[number] is None), (number * WIDTH, 0))
+        yield frame, shown

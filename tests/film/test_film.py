@@ -1,0 +1,545 @@
+"""Filming runs of every kind: the weights, the values, the picture and the film."""
+
+import json
+import math
+import pathlib
+import runpy
+import shutil
+import sys
+
+import gin
+import imageio.v2 as imageio
+import numpy as np
+import pytest
+import tensorflow as tf
+from PIL import Image
+
+from log_dqn import train_vectorized
+from log_dqn.film import game, loading, painter
+from log_dqn.film.episode import Step, Values, play, values_of, values_of_heads
+from log_dqn.log_space import LogUpdate
+from log_dqn.run_folder import data, layout
+from log_dqn.single import runner, start
+from log_dqn.vectorized import learner, networks, timeline
+from tests.programs import NEEDS_MINATAR, tiny
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "play.py"
+SIZE = painter.WIDTH, painter.HEIGHT
+
+
+def clear():
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    clear()
+    with tf.Graph().as_default():
+        yield
+    clear()
+
+
+def main(*arguments):
+    """Runs the program; returns the exit status."""
+    return runpy.run_path(str(SCRIPT))["main"]([str(argument) for argument in arguments])
+
+
+def write_run(run_dir, gin_files=(), **settings):
+    """Writes a run whose agent has not been trained. Returns the agent."""
+    clear()
+    start.configure(gin_files, [], seed=5, **settings)
+    for memory in loading._MEMORIES:
+        gin.parse_config(f"{memory} = 200", skip_unknown=True)
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with tf.Graph().as_default():
+        experiment = runner.create_runner(str(run_dir))
+        experiment._checkpoint_experiment(0)
+    clear()
+    return experiment._agent
+
+
+def train_many(results_dir, agent, game_name):
+    """Trains a vectorized agent for some steps; returns the run's folder."""
+    clear()
+    settings = {
+        "num_iterations": 2, "training_steps": 60, "evaluation_steps": 0, "batch_size": 8,
+        "max_steps_per_episode": 20, "replay_capacity": 200,
+    }  # fmt: skip
+    kind = {"log_dqn": "LogDQN", "dqn": "DQN"}[agent]
+    arguments = [
+        f"--results_dir={results_dir}", f"--games={game_name}", f"--agent={agent}",
+        f"--gin_bindings=Vectorized{kind}Agent.min_replay_history=20",
+        *[f"--gin_bindings=VectorizedRunner.{name}={value}" for name, value in settings.items()],
+    ]  # fmt: skip
+    assert train_vectorized.main(arguments) == 0
+    clear()
+    return layout.run_dir(pathlib.Path(results_dir), agent, "", game_name, 1)
+
+
+UNTRAINED = {
+    "dqn": {"agent": "dqn", "game": "Breakout"},
+    "c51": {"agent": "c51", "game": "Breakout"},
+    "rainbow": {"agent": "rainbow", "game": "Breakout"},
+    "implicit_quantile": {"agent": "implicit_quantile", "game": "Breakout"},
+    "log_dqn cartpole": {"gin_files": ["log_dqn_cartpole.gin"]},
+    "jax_log_dqn cartpole": {"gin_files": ["jax_log_dqn_cartpole.gin"]},
+    "jax_log_dqn": {"agent": "jax_log_dqn", "game": "Breakout"},
+    "jax_dqn": {"agent": "jax_dqn", "game": "Breakout"},
+    "jax_rainbow": {"agent": "jax_rainbow", "game": "Breakout"},
+    "jax_implicit_quantile": {"agent": "jax_implicit_quantile", "game": "Breakout"},
+    "full_rainbow": {"agent": "full_rainbow", "game": "Breakout"},
+    "log_dqn minatar": {"agent": "log_dqn", "game": "MinAtar/Breakout"},
+    "jax_dqn minatar": {"agent": "jax_dqn", "game": "MinAtar/Breakout"},
+}
+VECTORIZED = {
+    "vectorized log_dqn": ("log_dqn", "Centipede"),
+    "vectorized log_dqn minatar": ("log_dqn", "MinAtar/Breakout"),
+    "vectorized dqn catch": ("dqn", "bsuite/Catch"),
+}
+NEEDING_MINATAR = [
+    kind for kind in (*UNTRAINED, *VECTORIZED) if kind.endswith(("minatar", "catch"))
+]
+# Their likes in the other framework stay; each takes seconds to build.
+SLOW = (
+    "c51", "rainbow", "implicit_quantile", "jax_log_dqn", "jax_dqn", "jax_rainbow",
+    "jax_implicit_quantile", "full_rainbow", "log_dqn minatar", "vectorized log_dqn minatar",
+)  # fmt: skip
+KINDS = [
+    pytest.param(
+        kind,
+        marks=[*([NEEDS_MINATAR] if kind in NEEDING_MINATAR else []),
+               *([pytest.mark.slow] if kind in SLOW else [])],
+    )
+    for kind in ("log_dqn", *UNTRAINED, *VECTORIZED)
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def a_run(trained, tmp_path_factory):
+    """Gives the folder of a run of some kind, made once."""
+    folders = {}
+
+    def make(kind):
+        if kind not in folders:
+            folder = tmp_path_factory.mktemp("run")
+            if kind == "log_dqn":  # As the tests of checkpoints train it.
+                iterations = "--gin_bindings=Runner.num_iterations=1"
+                trained(folder, *tiny(), "--seed=9", iterations)
+            elif kind in VECTORIZED:
+                folder = train_many(folder, *VECTORIZED[kind])
+            else:
+                write_run(folder, **UNTRAINED[kind])
+            folders[kind] = folder
+        return folders[kind]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def log_dqn(tmp_path_factory):
+    """A run of LogDQN on Breakout, and its agent."""
+    run_dir = tmp_path_factory.mktemp("run")
+    return run_dir, write_run(run_dir, agent="log_dqn", game="Breakout")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
+    out = tmp_path / "film.gif"
+    run_dir = a_run(kind)
+    capsys.readouterr()
+    assert main(f"--run={run_dir}", f"--out={out}", "--max_steps=4") == 0
+    printed, errors = capsys.readouterr()
+    assert printed.startswith(f"{out}: 4 agent steps, return ") and errors == ""
+    with Image.open(out) as film:
+        assert (film.n_frames, film.size) == (4, SIZE)
+
+
+def test_newest_weights_of_either_layout(tmp_path):
+    for name in ("tf_ckpt-2", "tf_ckpt-10", "9/weights"):
+        path = tmp_path / "checkpoints" / f"{name}.index"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    prefix = str(tmp_path / "checkpoints" / "tf_ckpt-10")
+    assert loading.newest_weights(tmp_path) == (prefix, 10)
+    (tmp_path / "checkpoints/11").mkdir()
+    (tmp_path / "checkpoints/11/weights.index").touch()
+    (tmp_path / "checkpoints/.writing-12").mkdir()
+    (tmp_path / "checkpoints/.writing-12/weights.index").touch()
+    assert loading.newest_weights(tmp_path) == (str(tmp_path / "checkpoints/11/weights"), 11)
+
+
+def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
+    run_dir, trained = log_dqn
+    player = loading.load(run_dir, seed=1)
+    agent = player.agent._agent
+    restored = agent._sess.run(agent.online_convnet.trainable_weights)
+    weights = trained._sess.run(trained.online_convnet.trainable_weights)
+    for ours, saved in zip(restored, weights, strict=True):
+        np.testing.assert_array_equal(ours, saved)
+    steps = list(play(player.agent, player.game, max_steps=12, seed=1))
+    assert len(steps) == 12
+    # Independent of the package: tq from the last layer, q = exp((tq - d) / c), equation 13's d.
+    outputs = agent._sess.run(agent._net_outputs, {agent.state_ph: agent.state})
+    c, gamma, k = 0.5, 0.96, 100
+    q_plus = np.exp(outputs[0][0] / c)  # d = 0 for q_init = 1
+    q_minus = np.exp(outputs[1][0] / c + k * np.log(gamma))  # d = -c k ln(gamma) for q_init = 0
+    values = steps[-1].values
+    # play() leaves the agent in the state of its last step.
+    np.testing.assert_allclose(
+        [*np.exp(values.heads), values.q], [q_plus, q_minus, q_plus - q_minus], rtol=1e-5
+    )
+    greedy = [step.action == step.values.q.argmax() for step in steps]
+    assert np.mean(greedy) > 0.9  # epsilon is 0.001.
+    assert player.agent.epsilon == 0.001 and player.agent.gamma == 0.96
+    assert steps[0].screen.shape == (210, 160, 3)
+    assert any(not np.array_equal(steps[0].screen, step.screen) for step in steps)
+
+
+@pytest.mark.parametrize(
+    "kind", ["log_dqn", "dqn", pytest.param("rainbow", marks=pytest.mark.slow)]
+)
+def test_a_tensorflow_agent_plays_as_it_does_itself(a_run, kind):
+    player = loading.load(a_run(kind), seed=1)
+    agent = player.agent._agent
+    for step in play(player.agent, player.game, max_steps=5, seed=0):
+        own = agent._sess.run(agent._q_argmax, {agent.state_ph: agent.state})
+        assert (step.values.heads is None) == (kind != "log_dqn")
+        assert step.values.q.shape == (agent.num_actions,)
+        assert step.action == own == step.values.q.argmax()
+
+
+def wander(player, steps):
+    """Returns some observations of an episode, and the keys of each as the film has them."""
+    observations, keys = [player.game.reset()], []
+    for number in range(steps):
+        values = player.agent.see(observations[-1], begins=number == 0)
+        keys.append(values.keys)
+        observation, _, over = player.game.step(number % len(values.q))
+        assert not over
+        observations.append(observation)
+    return observations[:steps], np.array(keys)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "jax_log_dqn cartpole",
+        "jax_dqn minatar",
+        pytest.param("full_rainbow", marks=pytest.mark.slow),
+        pytest.param("jax_rainbow", marks=pytest.mark.slow),
+    ],
+)
+@NEEDS_MINATAR
+def test_a_jax_agent_plays_as_it_does_itself(a_run, kind):
+    player = loading.load(a_run(kind), seed=1)
+    (first, *others), keys = wander(player, 5)
+    agent = player.agent._agent
+    agent.epsilon_eval = 0.0
+    own = [agent.begin_episode(first), *(agent.step(0.0, other) for other in others)]
+    assert own == keys.argmax(axis=1).tolist()
+
+
+@NEEDS_MINATAR
+@pytest.mark.parametrize("kind", ["vectorized log_dqn", "vectorized dqn catch"])
+def test_a_vectorized_agent_plays_as_in_training(a_run, kind):
+    player = loading.load(a_run(kind), seed=3)
+    of_player, shape = player.agent, player.agent._state_shape
+    network = networks.NETWORKS["nature" if kind == "vectorized log_dqn" else "revisiting_rainbow"]
+    observations, keys = wander(player, 6)
+    dtype = np.asarray(observations[0]).dtype
+    problem = learner.Problem(network, shape[:-1], dtype, shape[-1], 8, 50)
+    training = learner.Learner([of_player._agent], problem, [keys.shape[1]], [1])
+    folder, _ = layout.newest_checkpoint(a_run(kind), print, "")
+    training.set_run_weights(0, data.load(folder / "weights"))
+    none, nothing = np.zeros(1, np.float32), training.slots
+    own = []
+    for number, observation in enumerate(observations):
+        numbers = (number, number == 0, nothing, 0, nothing, False)
+        steps = timeline.Steps(*(np.array([value]) for value in numbers))
+        frames = np.reshape(observation, (1, *shape[:-1]))
+        own.append(int(training.act(frames, none, none - 1, steps)))
+    assert own == keys.argmax(axis=1).tolist()
+
+
+def test_a_film_ends_where_training_leaves_an_episode(a_run):
+    player = loading.load(a_run("log_dqn"), seed=0)
+    assert player.max_steps == 20 and player.iterations == 1 and player.game_name == "Centipede"
+    assert len(list(painter.film([player], ["run"], 50, 0))) == 20
+
+
+class Fake:
+    """A game of three steps with rewards 1, 2 and 4, and an agent that takes action 1 first."""
+
+    action_names = ("stay", "go")
+    rewards = (1.0, 2.0, 4.0)
+    gamma, epsilon = 0.5, 0.0
+
+    def __init__(self, length=3):
+        self.actions, self.length = [], length
+
+    def reset(self):
+        return "first"
+
+    def step(self, action):
+        self.actions.append(action)
+        return "next", self.rewards[len(self.actions) - 1], len(self.actions) == self.length
+
+    def screen(self):
+        return np.full((30, 40, 3), 10 * len(self.actions) % 256, np.uint8)
+
+    def see(self, observation, begins):
+        assert begins == (observation == "first")
+        return values_of(np.array([0.0, 1.0 if begins else -1.0]))
+
+
+def test_the_score_holds_the_last_reward():
+    game = Fake()
+    steps = list(play(game, game, max_steps=10, seed=0))
+    assert [(step.screen[0, 0, 0], step.action, step.score) for step in steps] == [
+        (0, 1, 1.0), (10, 0, 3.0), (20, 0, 7.0),
+    ]  # fmt: skip
+    assert game.actions == [1, 0, 0]
+    game = Fake()
+    assert [step.score for step in play(game, game, max_steps=2, seed=0)] == [1.0, 3.0]
+
+
+def test_random_actions_are_epsilons_and_the_seeds():
+    def actions(seed):
+        game = Fake(length=300)
+        game.epsilon, game.rewards = 0.5, [0.0] * 300
+        return [step.action for step in play(game, game, 300, seed)][1:]
+
+    assert actions(1) == actions(1) != actions(2)
+    assert 0.18 < np.mean(actions(1)) < 0.32  # Half of them are random, and half of those are 1.
+
+
+def test_log_dqns_values_are_kept_where_floats_end():
+    # At gamma 0.1 and k 1000 the floor is 1e-1000, and Q is 0 in floats: the heads still differ.
+    rule = LogUpdate(gamma=0.1, k=1000, q_init_plus=0.0, q_init_minus=0.0).rule
+    values = values_of_heads(rule, [[0.5, 0.0]], [[0.0, 0.25]])
+    np.testing.assert_allclose(values.heads, np.log(0.1) * 1000 + np.array([[1, 0], [0, 0.5]]))
+    assert values.q.tolist() == [0, 0] and values.keys.argmax() == 0
+    series = painter._Series("q+", True)
+    assert series.bounds(*values.heads[0][::-1]) == ("1.00e\u22121000", "2.72e\u22121000")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.1, 0.2, ("0.1", "0.2")),
+        (0.01691, 0.01693, ("0.01691", "0.01693")),
+        (1.00001, 1.00002, ("1.00001", "1.00002")),
+        (2.0, 2.0, ("2", "2")),
+        (-0.5, 0.25, ("\u22120.5", "0.25")),
+    ],
+)
+def test_bounds_of_an_axis_differ(low, high, texts):
+    assert painter._Series("Q", False).bounds(low, high) == texts
+    if low > 0:
+        assert painter._Series("q+", True).bounds(math.log(low), math.log(high)) == texts
+
+
+def test_an_axis_shows_differences_wherever_they_lie():
+    axis = painter._Axis()
+    assert axis.limits(np.array([5.0, 5.5])) == (5.0, 5.5)
+    # It widens at once, and shrinks slowly.
+    assert axis.limits(np.array([100.0, 102.0])) == (100.0, 102.0)
+    low, high = axis.limits(np.array([7.001, 7.002]))
+    assert low == pytest.approx(7.0015 - 0.97) and high == pytest.approx(7.0015 + 0.97)
+    for _ in range(400):
+        low, high = axis.limits(np.array([7.001, 7.002]))
+    assert (low, high) == pytest.approx((7.001, 7.002))
+
+
+def drawn(values, chosen=1, steps=3):
+    screen = np.full((210, 160, 3), 77, np.uint8)
+    shown = painter.Painter("run", 0.96, ["NOOP", "FIRE"])
+    for _ in range(steps):
+        frame = np.asarray(shown.frame(Step(screen, values, chosen, 4.0)))
+    return frame
+
+
+def columns_of_dots(frame, top, bottom, colour):
+    """The middles of the dots of a colour in some rows, from the left."""
+    is_dot = (frame[top:bottom, painter._AXES_X :] == colour).all(axis=2).any(axis=0)
+    at = np.flatnonzero(is_dot)
+    return [group.mean() for group in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
+
+
+def test_the_painter_marks_the_chosen_action():
+    heads = np.log([[0.5, 1.0], [0.1, 0.2]])
+    frame = drawn(Values(np.array([0.4, 0.8]), heads, np.array([0.4, 0.8])))
+    assert frame.shape == (468, 800, 3)
+    assert (frame[40:460, 8:328] == 77).all()
+    chosen = np.argwhere((frame == (0xD5, 0x5E, 0)).all(axis=2))
+    table = chosen[chosen[:, 0] < 140]
+    assert table[:, 0].min() >= 84 + 24 and table[:, 0].max() <= 84 + 48  # The second row.
+    assert len(chosen) > len(table)  # The strips below hold the chosen action's line.
+
+
+def test_small_differences_on_a_large_value_are_drawn_as_large_ones():
+    """Of the values 10 and 10.001 the dots are as far apart as of 1 and 2; the heads in the log."""
+    places = []
+    for q, ratio in (([1.0, 2.0], 2.0), ([10.0, 10.001], 1.0001)):
+        heads = np.array([[0.0, math.log(ratio)], [-500.0, -500.0 + math.log(ratio)]])
+        frame = drawn(Values(np.array(q), heads, np.array(q)))
+        rows = [(84, 108, (0x57, 0x60, 0x6A)), (108, 132, (0xD5, 0x5E, 0))]
+        places.append([columns_of_dots(frame, *row) for row in rows])
+        assert [len(of_row) for of_row in places[-1]] == [3, 3]
+    np.testing.assert_array_equal(*places)
+    low, high = places[0]
+    assert (np.subtract(high, low) > 80).all()
+
+
+def test_a_long_title_gives_way():
+    screen, values = np.zeros((10, 10, 3), np.uint8), values_of([0.0, 1.0])
+    frames = [
+        np.asarray(painter.Painter(title, 0.96, ["a", "b"]).frame(Step(screen, values, 0, -1.5)))
+        for title in ("run", "run " * 100)
+    ]
+    np.testing.assert_array_equal(frames[0][:38, 640:], frames[1][:38, 640:])
+    assert (frames[0][:38, 640:] < 128).any() and (frames[1][:38, 400:600] < 128).any()
+
+
+def test_a_board_shows_its_last_channel():
+    frame = np.zeros((2, 2, 3), bool)
+    frame[0, 1, 0] = frame[1, 1, 0] = frame[1, 1, 2] = frame[1, 0, 2] = True
+    picture = game.board(frame)
+    assert picture.shape == (2, 2, 3) and picture.dtype == np.uint8
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) == 3
+    np.testing.assert_array_equal(picture[1, 0], picture[1, 1])
+
+
+def test_two_agents_side_by_side():
+    players = [loading.Player(Fake(length), Fake(length), "game", 1, 100) for length in (3, 2)]
+    players = [player._replace(game=player.agent) for player in players]
+    frames = [(np.asarray(frame), last) for frame, last in painter.film(players, "ab", 10, 0)]
+    assert [[step.score for step in last] for _, last in frames] == [[1, 1], [3, 3], [7, 3]]
+    assert all(frame.shape == (468, 1600, 3) for frame, _ in frames)
+    screens = [(frame[100, 60, 0], frame[100, 860, 0]) for frame, _ in frames]
+    assert screens == [(0, 0), (10, 10), (20, 10)]  # The picture of the shorter one's end stays.
+
+
+def test_a_film_of_two_runs(a_run, tmp_path, capsys):
+    out = tmp_path / "film.mp4"
+    run_dir, other = a_run("log_dqn"), a_run("vectorized log_dqn")
+    assert main(f"--run={run_dir}", f"--compare={other}", f"--out={out}", "--max_steps=6") == 0
+    assert "film.mp4: 6 agent steps, return 0 and 0" in capsys.readouterr().out
+    with imageio.get_reader(out) as film:
+        assert film.count_frames() == 6
+        assert film.get_meta_data()["size"] == (2 * SIZE[0], SIZE[1])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [out.name]
+    out.unlink()
+    other = a_run("log_dqn cartpole")
+    assert main(f"--run={run_dir}", f"--compare={other}", f"--out={out}", "--max_steps=6") == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"play: --compare is {other}, a run on CartPole; it must be one on Centipede, as --run is\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def altered(run_dir, folder, **changes):
+    """Copies a run with other parameters in its config.json."""
+    shutil.copytree(run_dir, folder)
+    path = folder / layout.CONFIG
+    changes = {name.replace("__", "."): value for name, value in changes.items()}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return folder
+
+
+def test_nothing_that_a_run_names_is_imported(a_run, tmp_path, monkeypatch, capsys):
+    (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    evil = tmp_path / "evil"
+    shutil.copytree(a_run("log_dqn cartpole"), evil)
+    config = evil / layout.GIN_CONFIG
+    config.write_text(f"import evil_module\n{config.read_text()}\ninclude 'evil_module.gin'\n")
+    out = tmp_path / "film.gif"
+    assert main(f"--run={evil}", f"--out={out}", "--max_steps=2") == 0
+    assert capsys.readouterr().err == "" and "evil_module" not in sys.modules
+    config.unlink()
+    assert main(f"--run={evil}", f"--out={out}", "--max_steps=2") == 0
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("LogDQNAgent.network", "@evil_module.Network"),
+        ("LogDQNAgent.network", "@evil_module/network"),
+        ("LogDQNAgent.optimizer", "@Runner()"),
+        ("LogDQNAgent.optimizer", "@tf.train.AdamOptimizer()\nimport evil_module"),
+        ("LogDQNAgent.epsilon_fn", "%evil\nimport evil_module"),
+        ("LogDQNAgent.gamma", "0.5\nimport evil_module"),
+        ("LogDQNAgent.c = 1\nimport evil_module #", 1),
+        ("Runner.create_environment_fn", "@evil_module.create_environment"),
+        ("create_gym_environment.environment_name", "evil_module:CartPole"),
+        ("create_agent.agent_name", "evil_module"),
+    ],
+)
+def test_a_configuration_that_names_other_code_is_refused(
+    a_run, tmp_path, monkeypatch, parameter, value
+):
+    (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    run_dir = altered(a_run("log_dqn cartpole"), tmp_path / "run", **{parameter: value})
+    with pytest.raises(ValueError, match="it must be"):
+        loading.load(run_dir, seed=0)
+    assert "evil_module" not in sys.modules
+
+
+def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
+    changes = {"my_logger.name": "x", "my_logger.sink": "@my_sink()"}
+    run_dir = altered(a_run("log_dqn cartpole"), tmp_path / "run", **changes)
+    assert loading.load(run_dir, seed=0).game_name == "CartPole"
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage", "message"),
+    [
+        ("log_dqn", "no run", "is not a run; it has no config.json that names an agent"),
+        ("log_dqn", "no checkpoint", "no checkpoint of a TensorFlow agent in"),
+        ("log_dqn", "truncated", "cannot be read"),
+        ("log_dqn", "no folder", "cannot be written"),
+        ("jax_log_dqn cartpole", "no checkpoint", "has no checkpoint of this package"),
+        ("jax_log_dqn cartpole", "truncated", "none of the checkpoints in"),
+        ("vectorized log_dqn", "no checkpoint", "has no checkpoint of this package"),
+        ("vectorized log_dqn", "truncated", "none of the checkpoints in"),
+        ("vectorized log_dqn", "another game", "it is of another network"),
+        ("vectorized log_dqn", "old", "config.json is not this version's: "),
+    ],
+)
+def test_bad_input(a_run, tmp_path, capsys, kind, damage, message):
+    run, out = tmp_path / "run", tmp_path / "film.gif"
+    if damage == "no run":
+        run.mkdir()
+    else:
+        shutil.copytree(a_run(kind), run)
+    if damage == "no checkpoint":
+        shutil.rmtree(run / "checkpoints")
+        shutil.rmtree(run / "logs", ignore_errors=True)
+    if damage == "truncated":
+        for path in [*run.glob("checkpoints/*/weights.*"), *run.glob("checkpoints/*/agent.npz")]:
+            path.write_bytes(path.read_bytes()[:1000])
+    if damage == "no folder":
+        out = tmp_path / "absent" / "film.gif"
+    if damage == "another game":
+        for path in run.glob("checkpoints/*/manifest.json"):
+            path.write_text(path.read_text().replace("Centipede", "Pong"))
+    if damage == "old":
+        path = run / layout.CONFIG
+        path.write_text(
+            path.read_text().replace("VectorizedLogDQNAgent.k", "VectorizedLogDQNAgent.x")
+        )
+    assert main(f"--run={run}", f"--out={out}") == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_other_suffixes_are_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(f"--run={tmp_path}", "--out=film.avi")
+    assert exit_.value.code == 2
+    assert "'film.avi' does not end in .mp4 or .gif" in capsys.readouterr().err
