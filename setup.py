@@ -55,6 +55,7 @@ setuptools.setup(
     # The gin files live in configs/ and travel as log_dqn/configs/.
     packages=[
         "log_dqn",
+        "log_dqn.commands",
         "log_dqn.configs",
         "log_dqn.jax",
         "log_dqn.linear",
@@ -66,6 +67,7 @@ setuptools.setup(
         "log_dqn.tf",
         "log_dqn.vectorized",
     ],
+    entry_points={"console_scripts": ["log-dqn = log_dqn.commands.main:main"]},
     package_dir={"log_dqn.configs": "configs"},
     package_data={
         "log_dqn": ["py.typed"],
@@ -96,6 +98,8 @@ setuptools.setup(
         # 2.1 is the oldest for Python 3.13; numba 0.68 takes none from 2.5 on.
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",
+        # Completes the command line in the shell.
+        "shtab>=1.7,<2",
         "zstandard>=0.23,<0.26",
         # Results: statistics, figures, downloading, the page.
         "rliable>=1.2,<1.3",

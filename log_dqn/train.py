@@ -6,15 +6,15 @@ import logging
 import sys
 from collections.abc import Sequence
 
-import absl.logging
-
 from log_dqn import compat
-from log_dqn.program import shell
+from log_dqn.program import gin_files, shell
+from log_dqn.single import request
 
 
-def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="python -m log_dqn.train",
+        prog="log-dqn train",
         description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
@@ -30,8 +30,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add(
         "--agent",
-        help="log_dqn, dqn, c51, rainbow, implicit_quantile (TensorFlow), jax_log_dqn, jax_dqn, "
-        "jax_rainbow, jax_implicit_quantile or full_rainbow (JAX); "
+        help=f"one of {', '.join(request.AGENTS)}; "
         "short for --gin_bindings=\"create_agent.agent_name='X'\"",
     )
     add(
@@ -40,11 +39,16 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
     add("--restart", action="store_true", help="remove the run in base_dir and start over")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    request.check(args.gin_files, args.game, args.agent, args.seed)
+    request.check_folder(args.base_dir, args.restart)
+    what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
+    shell.print_start(f"{what}{f' on {args.game}' if args.game else ''} in {args.base_dir}")
     with compat.quiet():
+        import absl.logging
         import tensorflow as tf
 
         from log_dqn.single import agents, start
@@ -66,7 +70,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = _parse_args(argv)
+    args = create_parser().parse_args(argv)
     return shell.run("log_dqn.train", lambda stack: _prepare(args, stack))
 
 

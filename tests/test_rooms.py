@@ -29,6 +29,7 @@ ROOMS = {
     "vectorized": BOTTOM | {"log_space", "run_folder", "program", "jax"},
     "results": BOTTOM | {"atari", "run_folder", "program", "tf", "single"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
+    "commands": BOTTOM | {"program", "single"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
@@ -86,7 +87,7 @@ def test_arrows_go_down_only():
 
 def test_entry_points_are_imported_by_nothing():
     for may_import in ROOMS.values():
-        assert not may_import & {"train", "train_vectorized", "sweep"}
+        assert not may_import & {"train", "train_vectorized", "sweep", "commands"}
 
 
 def test_the_root_is_small():

@@ -117,6 +117,11 @@ def check_writable(option: str, folder: str) -> None:
                 made.rmdir()
 
 
+def print_start(what: str) -> None:
+    """Prints the first line of a program, before what takes seconds to import."""
+    print(f"Starting {what}", flush=True)
+
+
 def print_error(program: str, error: Exception) -> None:
     """Prints why a program can't start."""
     print(f"{program}: error: {explain(error)}", file=sys.stderr)

@@ -1,42 +1,30 @@
-"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
+"""The agents as classes: what each reads of gin, and making the configured one."""
 
 import contextlib
 import inspect
 import math
+import pkgutil
 from typing import Any
 
 import jax
 import tensorflow as tf
 from dopamine.jax.agents.dqn.dqn_agent import JaxDQNAgent
-from dopamine.jax.agents.full_rainbow.full_rainbow_agent import JaxFullRainbowAgent
-from dopamine.jax.agents.implicit_quantile.implicit_quantile_agent import JaxImplicitQuantileAgent
-from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
 from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
-from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
-from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
 from log_dqn.checks import as_number, check, check_count
-from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
-from log_dqn.tf import graph_hooks, log_dqn_agent
+from log_dqn.single import request
+from log_dqn.tf import graph_hooks
 
 MINATAR_FACTORY = "create_minatar_environment"
 """Name in gin of `minatar.create_environment`."""
 
-AGENTS = {
-    "log_dqn": log_dqn_agent.LogDQNAgent,
-    "dqn": DQNAgent,
-    "c51": RainbowAgent,
-    "rainbow": RainbowAgent,
-    "implicit_quantile": ImplicitQuantileAgent,
-    "jax_log_dqn": jax_log_dqn_agent.JaxLogDQNAgent,
-    "jax_dqn": JaxDQNAgent,
-    "jax_rainbow": JaxRainbowAgent,
-    "jax_implicit_quantile": JaxImplicitQuantileAgent,
-    "full_rainbow": JaxFullRainbowAgent,
+AGENTS: dict[str, Any] = {
+    name: pkgutil.resolve_name(place) for name, place in request.AGENTS.items()
 }
+"""The agents' classes."""
 
 
 def agent_name() -> str:

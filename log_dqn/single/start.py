@@ -12,7 +12,7 @@ from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import layout, lock
-from log_dqn.single import agents, runner
+from log_dqn.single import agents, request, runner
 
 # Where the environment factories, ours and Dopamine's, take the game from, and whose games.
 _GAME_PARAMETERS = {
@@ -20,17 +20,6 @@ _GAME_PARAMETERS = {
     "create_environment.game_name": "Atari",
     "atari_lib.create_atari_environment.game_name": "Atari",
 }
-
-
-def _default_file(game: str | None, agent: str) -> str:
-    """Returns the name of an agent's gin file, for MinAtar if the game is one of MinAtar's."""
-    if game not in games.MINATAR5:
-        return f"{agent}.gin"
-    files_of = {name: f"{name}_minatar.gin" for name in agents.AGENTS}
-    having = [name for name, file in files_of.items() if (files.config_dir() / file).is_file()]
-    allowed = f"one of {', '.join(having)} on {game}, or have gin files of its own"
-    check("agent", agent, agent in having, allowed)
-    return files_of[agent]
 
 
 def _bind_game(game: str) -> None:
@@ -73,11 +62,8 @@ def configure(
         ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
             isn't gin, or game or agent contradict the files.
     """
-    if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
-    if game is not None:
-        games.check_game(game)
-    files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))
+    request.check(gin_files, game, agent, seed)
+    files.read(gin_files, gin_bindings, default=request.default_file(game, agent))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")
         if configured is None:
@@ -116,11 +102,7 @@ def create_runner(
         lock.claim("base_dir", folder, stack, undo)
         before = layout.files(folder)
         if restart and before:
-            if folder / layout.GIN_CONFIG not in before:
-                raise ValueError(
-                    f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, "
-                    f"which holds {layout.GIN_CONFIG}"
-                )
+            request.check_restart(folder)
             old.mkdir()
             undo.callback(_put_back, old)
             for path in before:

@@ -25,6 +25,7 @@ from log_dqn.vectorized import (
     learner,
     networks,
     placement,
+    request,
     runs,
     training,
 )
@@ -66,10 +67,8 @@ def configure(
     Raises:
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
-    if agent is not None:
-        check("agent", agent, agent in agents.AGENTS, f"one of {', '.join(agents.AGENTS)}")
-    default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
-    files.read(gin_files, gin_bindings, default)
+    request.check(gin_files, agent, small)
+    files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
 
