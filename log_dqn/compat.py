@@ -135,9 +135,9 @@ class _BeforeTensorFlowProbability(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:
         if name == "tensorflow_probability.substrates.jax":
             xla = importlib.import_module("jax.interpreters.xla")
-            if not hasattr(xla, "pytype_aval_mappings"):
-                core = importlib.import_module("jax._src.core")
-                xla.pytype_aval_mappings = core.pytype_aval_mappings  # type: ignore[attr-defined]
+            core = importlib.import_module("jax._src.core")
+            # JAX 0.6 has the name still, and warns of whoever asks.
+            xla.pytype_aval_mappings = core.pytype_aval_mappings  # type: ignore[attr-defined]
 
 
 def give_back_pytype_aval_mappings() -> None:

@@ -23,10 +23,17 @@ def create_parser() -> shell.Parser:
     parser.add_gin_options(
         "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar", "LogDQNAgent"
     )
-    add(
+    game = parser.add_mutually_exclusive_group()
+    game.add_argument(
         "--game",
         help="game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
         "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
+    )
+    game.add_argument(
+        "--env",
+        help="an environment of gymnasium with discrete actions, such as LunarLander-v3, or "
+        "MODULE:ID for one of your own; short for "
+        "--gin_bindings=\"create_gymnasium_environment.environment_id='X'\"",
     )
     add(
         "--agent",
@@ -43,10 +50,11 @@ def create_parser() -> shell.Parser:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
-    request.check(args.gin_files, args.game, args.agent, args.seed)
+    request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
     request.check_folder(args.base_dir, args.restart)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
-    shell.print_start(f"{what}{f' on {args.game}' if args.game else ''} in {args.base_dir}")
+    where = args.game or args.env
+    shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}")
     with compat.quiet():
         import absl.logging
         import tensorflow as tf
@@ -55,7 +63,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
-    start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
+    start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
     device = "a GPU" if agents.has_gpu() else "the CPU"
     runner = start.create_runner(args.base_dir, args.restart, stack)
 

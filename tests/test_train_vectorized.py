@@ -184,7 +184,7 @@ WRONG = [
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
     (["--scan=nonsense"], "scan is 'nonsense'; it must be PARAMETER=VALUE,VALUE"),
     (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
-    (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere/"),
+    (["--results_dir=/proc/nowhere"], "results_dir is '/proc/nowhere'; it must be a folder that"),
 ]
 
 

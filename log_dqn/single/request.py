@@ -1,5 +1,6 @@
 """What is asked of one run, and what can be checked of it before the agents are imported."""
 
+import importlib.util
 import pathlib
 from collections.abc import Sequence
 
@@ -25,12 +26,18 @@ AGENTS = {
 """The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX, each with where its class is."""
 
 
-def check(gin_files: Sequence[str], game: str | None, agent: str | None, seed: int | None) -> None:
+def check(
+    gin_files: Sequence[str],
+    game: str | None,
+    agent: str | None,
+    seed: int | None,
+    env: str | None = None,
+) -> None:
     """Checks names, files and seed; see `start.configure` for what they are.
 
     Raises:
-        ValueError: if the agent, the game or a file doesn't exist, the game isn't installed, or
-            the seed is outside its range.
+        ValueError: if the agent, the game, the environment or a file doesn't exist, the game isn't
+            installed, both a game and an environment are given, or the seed is outside its range.
     """
     if agent is not None:
         checks.check("agent", agent, agent in AGENTS, f"one of {', '.join(AGENTS)}")
@@ -38,10 +45,43 @@ def check(gin_files: Sequence[str], game: str | None, agent: str | None, seed: i
         games.check_game(game)
         if game in games.MINATAR5:
             games.check_installed(game, "minatar")
-    for name in gin_files or [default_file(game, agent)]:
+    if env is not None:
+        checks.check("env", env, game is None, f"left out beside the game {game}")
+        check_environment(env)
+    for name in gin_files or [default_file(game, agent, env)]:
         files.find_gin_file(name)
     if seed is not None:
         check_seed(seed)
+
+
+def check_environment(environment_id: str | None) -> None:
+    """Checks the id of an environment, as far as that needs no import of its module.
+
+    Raises:
+        ValueError: if gymnasium has no such environment, or there is no such module.
+    """
+    import gymnasium
+
+    module, _, own_id = str(environment_id).rpartition(":")
+    if module:
+        try:
+            is_there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            is_there = False
+        checks.check("env", environment_id, is_there, "an id, or MODULE:ID of a module that exists")
+        return
+    try:
+        gymnasium.spec(own_id)
+    except gymnasium.error.Error as error:
+        raise refused_environment(environment_id, error) from error
+
+
+def refused_environment(environment_id: str | None, error: Exception) -> ValueError:
+    """Returns the error of one line that an environment can't be made."""
+    return ValueError(
+        f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
+        f"{shell.explain(error)}"
+    )
 
 
 def check_seed(seed: int) -> None:
@@ -49,20 +89,18 @@ def check_seed(seed: int) -> None:
     checks.check_count("seed", seed, 0, 2**32 - 1)
 
 
-def default_file(game: str | None, agent: str | None) -> str:
-    """Returns the name of an agent's gin file, for MinAtar if the game is one of MinAtar's.
+def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:
+    """Returns the name of an agent's gin file, for Atari, MinAtar or an environment of gymnasium.
 
     Raises:
-        ValueError: if the agent has none for MinAtar.
+        ValueError: if the agent has none for these.
     """
     agent = agent or files.DEFAULT_AGENT
-    if game not in games.MINATAR5:
-        return f"{agent}.gin"
-    files_of = {name: f"{name}_minatar.gin" for name in AGENTS}
-    having = [name for name, file in files_of.items() if (files.config_dir() / file).is_file()]
-    allowed = f"one of {', '.join(having)} on {game}, or have gin files of its own"
+    suffix = "_minatar" if game in games.MINATAR5 else "_gym" * (env is not None)
+    having = [name for name in AGENTS if (files.config_dir() / f"{name}{suffix}.gin").is_file()]
+    allowed = f"one of {', '.join(having)} on {game or env}, or have gin files of its own"
     checks.check("agent", agent, agent in having, allowed)
-    return files_of[agent]
+    return f"{agent}{suffix}.gin"
 
 
 def check_folder(base_dir: str, restart: bool) -> None:

@@ -19,8 +19,8 @@ from log_dqn.program import progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import checkpoints, configuration, layout
-from log_dqn.single import agents, saved_run, seeding
-from log_dqn.tf import graph_hooks
+from log_dqn.single import agents, gymnasium_game, saved_run, seeding
+from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -175,6 +175,16 @@ class ResumableRunner(run_experiment.Runner):
         metrics = saved_run.metrics_of(self._collector_dispatcher)
         state = saved_run.State(iteration, self._logger.data, metrics)
         saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
+
+    def _end_episode(self, reward: float, terminal: bool = True) -> None:
+        """Tells the agent of the end of an episode, and how it ended as far as that counts."""
+        game = self._environment
+        if isinstance(game, gymnasium_game.GymnasiumGame):
+            terminal = terminal or not game.bootstraps
+            if not terminal and not agents.uses_jax():
+                time_limit.end_episode(self._agent, reward)
+                return
+        super()._end_episode(reward, terminal)
 
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:

@@ -22,15 +22,18 @@ _GAME_PARAMETERS = {
 }
 
 
+def _environment_factory() -> str:
+    """Returns the configured factory of environments, as gin writes it."""
+    return str(files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment"))
+
+
 def _bind_game(game: str) -> None:
     """Binds the game in gin, where the configured environment takes it from.
 
     Raises:
         ValueError: if the environment has no such games.
     """
-    factory = str(
-        files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
-    )
+    factory = _environment_factory()
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, its_kind in _GAME_PARAMETERS.items():
         if factory.endswith(parameter.split(".")[-2]):
@@ -47,6 +50,7 @@ def configure(
     game: str | None = None,
     agent: str | None = None,
     seed: int | None = None,
+    env: str | None = None,
 ) -> None:
     """Reads gin files, then bindings, then the short forms.
 
@@ -57,13 +61,14 @@ def configure(
         game: game of Atari or MinAtar, or None to leave the configuration's.
         agent: agent, or None likewise.
         seed: seed, or None likewise.
+        env: id of an environment of gymnasium, or None likewise.
 
     Raises:
-        ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
-            isn't gin, or game or agent contradict the files.
+        ValueError: if a file, a gin name, the agent, the game or the environment doesn't exist, a
+            file or binding isn't gin, or game, environment or agent contradict the files.
     """
-    request.check(gin_files, game, agent, seed)
-    files.read(gin_files, gin_bindings, default=request.default_file(game, agent))
+    request.check(gin_files, game, agent, seed, env)
+    files.read(gin_files, gin_bindings, default=request.default_file(game, agent, env))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")
         if configured is None:
@@ -74,6 +79,11 @@ def configure(
         )  # fmt: skip
     if game is not None:
         _bind_game(game)
+    if env is not None:
+        factory = _environment_factory()
+        allowed = f"left out, since the environment is {factory}"
+        check("env", env, factory.endswith(agents.GYMNASIUM_FACTORY), allowed)
+        gin.parse_config(f"{agents.GYMNASIUM_FACTORY}.environment_id = {env!r}")
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
     agents.agent_name()
