@@ -12,7 +12,6 @@ cap of Dopamine's Atari factory is dealt with in `log_dqn.atari`.
 import contextlib
 import functools
 import importlib
-import importlib.abc
 import importlib.util
 import inspect
 import os
@@ -129,7 +128,7 @@ def silence_gym_notice() -> None:
     notices.notices.clear()
 
 
-class _BeforeTensorFlowProbability(importlib.abc.MetaPathFinder):
+class _BeforeTensorFlowProbability:
     """Gives a name back to JAX when tensorflow-probability's JAX half is about to be imported."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:

@@ -21,7 +21,7 @@ def run(code, env=None):
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout.strip(), process.stderr

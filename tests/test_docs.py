@@ -100,9 +100,7 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         command
         for text in TEXTS.values()
         for part in code(text)
-        for command in re.findall(
-            rf"{re.escape(program)}(?![\w.-])(.*)", part.replace("\\\n", "")
-        )
+        for command in re.findall(rf"{re.escape(program)}(?![\w.-])(.*)", part.replace("\\\n", ""))
     ]
     assert commands
     used = {flag for command in commands for flag in re.findall(r"(?<!\S)--[a-z_-]+", command)}

@@ -17,7 +17,7 @@ from log_dqn.commands.main import COMMANDS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-HEAVY = ("tensorflow", "jax", "dopamine", "flax", "ray", "pandas", "matplotlib", "gymnasium")
+HEAVY = ("tensorflow", "jax", "dopamine", "numpy", "ray", "pandas", "matplotlib", "gymnasium")
 
 
 def run(*arguments, before=""):
