@@ -13,10 +13,12 @@ PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14"]
 # MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
 MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
+WANDB = ["wandb>=0.19,<1"]
 TEST = [
     *MINATAR,
     *PLAY,
     *SWEEP,
+    *WANDB,
     "pytest>=8,<10",
     "hypothesis>=6.100,<7",
     "mpmath>=1.3,<2",
@@ -116,6 +118,7 @@ setuptools.setup(
     extras_require={
         # Both with CUDA 12, which TensorFlow is built for; JAX has a cuda13 as well.
         "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.11"],
+        "wandb": WANDB,
         "minatar": MINATAR,
         "play": PLAY,
         "sweep": SWEEP,

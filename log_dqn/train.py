@@ -2,11 +2,12 @@
 
 import argparse
 import contextlib
+import importlib.util
 import logging
 import sys
 from collections.abc import Sequence
 
-from log_dqn import compat
+from log_dqn import checks, compat
 from log_dqn.program import gin_files, shell
 from log_dqn.single import request
 
@@ -45,16 +46,25 @@ def create_parser() -> shell.Parser:
         type=int,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
+    add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
+    add("--track", action="store_true", help="log to Weights & Biases as well as to TensorBoard")
     add("--restart", action="store_true", help="remove the run in base_dir and start over")
     return parser
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
+    can_track = importlib.util.find_spec("wandb") is not None
+    checks.check(
+        "track", args.track, can_track or not args.track,
+        "left out where the package wandb isn't installed: pip install 'log_dqn[wandb]', or "
+        "pip install '.[wandb]' in the source",
+    )  # fmt: skip
     request.check_folder(args.base_dir, args.restart)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     where = args.game or args.env
-    shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}")
+    spoken = sys.stderr if args.json else sys.stdout
+    shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}", spoken)
     with compat.quiet():
         import absl.logging
         import tensorflow as tf
@@ -65,11 +75,12 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
     device = "a GPU" if agents.has_gpu() else "the CPU"
-    runner = start.create_runner(args.base_dir, args.restart, stack)
+    runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 
     def train() -> int:
         name = agents.agent_name()
-        print(f"Training {name} on {device}; results go to {args.base_dir}", flush=True)
+        line = f"Training {name} on {device}; results go to {args.base_dir}"
+        print(line, file=spoken, flush=True)
         runner.run_experiment()
         return 0
 

@@ -12,6 +12,9 @@ import tensorflow as tf
 
 from log_dqn import train
 
+# Before any run, which would record what gin notes while they are imported.
+from log_dqn.single import agents  # noqa: F401
+
 # Some hundred frames of a game in which even 20 steps of random play score: 2 iterations of 60
 # training and 20 evaluation agent steps.
 TINY = [

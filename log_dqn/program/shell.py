@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from log_dqn import __version__
 from log_dqn.program.stopping import RunStopped
@@ -117,9 +117,9 @@ def check_writable(option: str, folder: str) -> None:
                 made.rmdir()
 
 
-def print_start(what: str) -> None:
+def print_start(what: str, file: TextIO | None = None) -> None:
     """Prints the first line of a program, before what takes seconds to import."""
-    print(f"Starting {what}", flush=True)
+    print(f"Starting {what}", file=file, flush=True)
 
 
 def print_error(program: str, error: Exception) -> None:

@@ -19,6 +19,9 @@ CONFIG = "config.json"
 LOGS_KEPT = 4
 """Dopamine keeps as many logs; each holds the statistics of all iterations so far."""
 
+# Of Weights & Biases, whose own name for it this is.
+_TRACKING = "wandb"
+
 _LOG = re.compile(r"log_(\d+)")
 
 Log = dict[str, dict[str, list[Any]]]
@@ -48,9 +51,14 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
 
 def files(folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns what a run writes into its folder, as far as it is there."""
-    names = ("checkpoints", "logs", "metrics", GIN_CONFIG, CONFIG)
+    names = ("checkpoints", "logs", "metrics", _TRACKING, GIN_CONFIG, CONFIG)
     present = [folder / name for name in names if os.path.lexists(folder / name)]
     return [*present, *folder.glob("events.out.tfevents.*")]
+
+
+def tracking_id(folder: pathlib.Path) -> pathlib.Path:
+    """Returns the file with the name by which Weights & Biases knows a run."""
+    return folder / _TRACKING / "run_id"
 
 
 def checkpoints_dir(folder: pathlib.Path) -> pathlib.Path:

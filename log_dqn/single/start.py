@@ -90,7 +90,11 @@ def configure(
 
 
 def create_runner(
-    base_dir: str, restart: bool, stack: contextlib.ExitStack
+    base_dir: str,
+    restart: bool,
+    stack: contextlib.ExitStack,
+    as_json: bool = False,
+    track: bool = False,
 ) -> runner.ResumableRunner:
     """Makes a run's folder, takes its lock, and creates the runner.
 
@@ -100,6 +104,8 @@ def create_runner(
         base_dir: folder of the run.
         restart: whether to remove the run that is there.
         stack: holds the lock.
+        as_json: see `runner.ResumableRunner`.
+        track: likewise.
 
     Raises:
         ValueError: if the folder can't be written or is in use, or restart is asked for in a
@@ -118,7 +124,7 @@ def create_runner(
             for path in before:
                 path.rename(old / path.name)
         undo.callback(_remove_files, folder, but=layout.files(folder))
-        experiment = runner.create_runner(base_dir)
+        experiment = runner.create_runner(base_dir, as_json, track)
         undo.pop_all()
     if old.exists():
         shutil.rmtree(old)
