@@ -135,7 +135,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
         f"log_dqn.train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is "
         "skipped: weights.index is missing\n"
     )
-    assert [line.split(":")[0] for line in out.splitlines()[1:]] == [
+    assert [line.split(":")[0] for line in out.splitlines()[2:]] == [
         "iteration 2/3",
         "iteration 3/3",
     ]
