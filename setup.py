@@ -13,10 +13,12 @@ PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14", "pygame>
 # MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
 MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
+WANDB = ["wandb>=0.19,<1"]
 TEST = [
     *MINATAR,
     *PLAY,
     *SWEEP,
+    *WANDB,
     "pytest>=8,<10",
     "pytest-xdist>=3.8,<4",
     "hypothesis>=6.100,<7",
@@ -47,13 +49,16 @@ setuptools.setup(
         "Programming Language :: Python :: 3.10",
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
-    python_requires=">=3.10,<3.13",
+    # TensorFlow 2.20 and 2.21 have wheels for these.
+    python_requires=">=3.10,<3.14",
     # The gin files live in configs/ and travel as log_dqn/configs/.
     packages=[
         "log_dqn",
+        "log_dqn.commands",
         "log_dqn.configs",
         "log_dqn.film",
         "log_dqn.jax",
@@ -66,29 +71,39 @@ setuptools.setup(
         "log_dqn.tf",
         "log_dqn.vectorized",
     ],
+    entry_points={"console_scripts": ["log-dqn = log_dqn.commands.main:main"]},
     package_dir={"log_dqn.configs": "configs"},
     package_data={
         "log_dqn": ["py.typed"],
         "log_dqn.configs": ["*.gin"],
         "log_dqn.results": ["data/*.csv", "templates/*.html"],
     },
+    # A lower bound is the oldest release that scripts/check_versions.py tests, an upper bound the
+    # first that isn't out yet and may break by the library's own way of numbering. Other reasons
+    # stand beside their bound.
     install_requires=[
+        # Every workaround in log_dqn.compat is for this one, Dopamine's newest.
         "dopamine-rl==4.1.2",
-        # Dopamine's TensorFlow agents.
+        # Dopamine's TensorFlow agents, in Keras 2, each part of the same release.
         "tensorflow>=2.20,<2.22",
         "tf-keras>=2.20,<2.22",
         "tensorboard>=2.20,<2.22",
+        # The last release; log_dqn.compat lets it import with JAX 0.7 and newer.
         "tensorflow-probability>=0.25,<0.26",
-        # tensorflow-probability 0.25 does not import with jax 0.7.
-        "jax>=0.6,<0.7",
-        "flax>=0.10.6,<0.12",
+        # JAX 0.6.2 is the last for Python 3.10, with flax 0.10. Minor releases remove names.
+        "jax>=0.6,<0.11",
+        "flax>=0.10.6,<0.13",
         "optax>=0.2.8,<0.3",
         "gin-config>=0.5,<0.6",
         "ale-py>=0.12,<0.13",
+        # Dopamine imports it; 0.26 has another interface.
         "gym>=0.25.2,<0.26",
         "gymnasium>=1.2,<1.5",
+        # 2.1 is the oldest for Python 3.13; numba 0.68 takes none from 2.5 on.
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",
+        # Completes the command line in the shell.
+        "shtab>=1.7,<2",
         "zstandard>=0.23,<0.26",
         # Results: statistics, figures, downloading, the page.
         "rliable>=1.2,<1.3",
@@ -103,7 +118,9 @@ setuptools.setup(
         "scipy>=1.15,<1.18",
     ],
     extras_require={
-        "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.7"],
+        # Both with CUDA 12, which TensorFlow is built for; JAX has a cuda13 as well.
+        "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.11"],
+        "wandb": WANDB,
         "minatar": MINATAR,
         "play": PLAY,
         "sweep": SWEEP,

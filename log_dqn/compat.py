@@ -4,14 +4,14 @@ Each function mends one fault of the host, says why it is there and when it can 
 nothing where the host is healthy. `apply` is called when `log_dqn` is imported and covers what
 has to happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
 
-Three faults are mended elsewhere: tensorflow-probability 0.25 does not import with JAX 0.7 or
-newer (bounded in setup.py), flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
+Two faults are mended elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
 (required in setup.py), and Dopamine's wheel ships no gin files (see `configs/`). The episode
 cap of Dopamine's Atari factory is dealt with in `log_dqn.atari`.
 """
 
 import contextlib
 import functools
+import importlib
 import importlib.util
 import inspect
 import os
@@ -29,6 +29,7 @@ def apply() -> None:
     use_legacy_keras()
     provide_baselines()
     silence_gym_notice()
+    give_back_pytype_aval_mappings()
 
 
 @contextlib.contextmanager
@@ -125,6 +126,28 @@ def silence_gym_notice() -> None:
     from gym_notices import notices
 
     notices.notices.clear()
+
+
+class _BeforeTensorFlowProbability:
+    """Gives a name back to JAX when tensorflow-probability's JAX half is about to be imported."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        if name == "tensorflow_probability.substrates.jax":
+            xla = importlib.import_module("jax.interpreters.xla")
+            core = importlib.import_module("jax._src.core")
+            # JAX 0.6 has the name still, and warns of whoever asks.
+            xla.pytype_aval_mappings = core.pytype_aval_mappings  # type: ignore[attr-defined]
+
+
+def give_back_pytype_aval_mappings() -> None:
+    """Lets tensorflow-probability 0.25, which Dopamine's JAX networks import, import with JAX.
+
+    Reason: it reads `jax.interpreters.xla.pytype_aval_mappings`, which JAX 0.7 removed; the table
+    itself is still there, under another name. JAX is imported no earlier than by it.
+    Can go: when tensorflow-probability has a release that imports with JAX 0.7.
+    """
+    if not any(isinstance(finder, _BeforeTensorFlowProbability) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _BeforeTensorFlowProbability())
 
 
 def register_optimizers() -> None:

@@ -37,9 +37,10 @@ def _names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="python -m log_dqn.sweep",
+        prog="log-dqn sweep",
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
         allow_abbrev=False,
@@ -92,7 +93,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         default=3,
         help="how often a run that dies is started again (default: %(default)s)",
     )
-    return parser.parse_args(argv)
+    return parser
 
 
 @contextlib.contextmanager
@@ -150,6 +151,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             "pip install '.[sweep]' in the source"
         )
     checks.check("agents", args.agents, bool(args.agents), "one agent or more")
+    check.check_names(args.agents, args.vectorized)
     chosen = games.select_to_train(args.games)
     for game in chosen:
         if not args.vectorized:
@@ -163,6 +165,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     shell.check_writable("results_dir", str(results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     request = check.Request(*options, chosen[0], args.vectorized)
+    shell.print_start(
+        f"a sweep of {games.listing(args.agents)} on {games.listing(chosen)} in {results_dir}"
+    )
     checked = stack.enter_context(_checking(request))
     from log_dqn.sweeps import board, cluster, tuning
 
@@ -206,7 +211,7 @@ def _absolute(name: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status, which is 1 if a run failed."""
-    args = _parse_args(argv)
+    args = create_parser().parse_args(argv)
     return shell.run("log_dqn.sweep", lambda stack: _prepare(args, stack))
 
 

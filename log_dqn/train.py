@@ -2,19 +2,20 @@
 
 import argparse
 import contextlib
+import importlib.util
 import logging
 import sys
 from collections.abc import Sequence
 
-import absl.logging
+from log_dqn import checks, compat, games
+from log_dqn.program import gin_files, shell
+from log_dqn.single import request
 
-from log_dqn import compat
-from log_dqn.program import shell
 
-
-def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="python -m log_dqn.train",
+        prog="log-dqn train",
         description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
@@ -23,15 +24,21 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_gin_options(
         "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar", "LogDQNAgent"
     )
-    add(
+    game = parser.add_mutually_exclusive_group()
+    game.add_argument(
         "--game",
         help="game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
         "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
     )
+    game.add_argument(
+        "--env",
+        help="an environment of gymnasium with discrete actions, such as LunarLander-v3, or "
+        "MODULE:ID for one of your own; short for "
+        "--gin_bindings=\"create_gymnasium_environment.environment_id='X'\"",
+    )
     add(
         "--agent",
-        help="log_dqn, dqn, c51, rainbow, implicit_quantile (TensorFlow), jax_log_dqn, jax_dqn, "
-        "jax_rainbow, jax_implicit_quantile or full_rainbow (JAX); "
+        help=f"one of {', '.join(request.AGENTS)}; "
         "short for --gin_bindings=\"create_agent.agent_name='X'\"",
     )
     add(
@@ -39,27 +46,45 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         type=int,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
+    add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
+    add("--track", action="store_true", help="log to Weights & Biases as well as to TensorBoard")
     add("--restart", action="store_true", help="remove the run in base_dir and start over")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    if args.game is not None:
+        args.game = games.canonical(args.game) or args.game
+    request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
+    can_track = importlib.util.find_spec("wandb") is not None
+    checks.check(
+        "track", args.track, can_track or not args.track,
+        "left out where the package wandb isn't installed: pip install 'log_dqn[wandb]', or "
+        "pip install '.[wandb]' in the source",
+    )  # fmt: skip
+    request.check_folder(args.base_dir, args.restart)
+    what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
+    where = args.game or args.env
+    spoken = sys.stderr if args.json else sys.stdout
+    shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}", spoken)
     with compat.quiet():
+        import absl.logging
         import tensorflow as tf
 
         from log_dqn.single import agents, start
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
-    start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed)
+    start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
     device = "a GPU" if agents.has_gpu() else "the CPU"
-    runner = start.create_runner(args.base_dir, args.restart, stack)
+    runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 
     def train() -> int:
         name = agents.agent_name()
         finished = runner.finished_iterations
         resumed = f"; resumed from iteration {finished}" if finished else ""
-        print(f"Training {name} on {device}; results go to {args.base_dir}{resumed}", flush=True)
+        line = f"Training {name} on {device}; results go to {args.base_dir}{resumed}"
+        print(line, file=spoken, flush=True)
         runner.run_experiment()
         return 0
 
@@ -68,7 +93,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = _parse_args(argv)
+    args = create_parser().parse_args(argv)
     return shell.run("log_dqn.train", lambda stack: _prepare(args, stack))
 
 

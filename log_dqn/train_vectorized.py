@@ -9,17 +9,19 @@ import re
 import sys
 from collections.abc import Sequence
 
-from log_dqn import compat, games
+from log_dqn import compat, games, scan
 from log_dqn.checks import check
-from log_dqn.program import shell
+from log_dqn.program import gin_files, shell
+from log_dqn.vectorized import request
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
 _MAX_SEEDS = 1000
 
 
-def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="python -m log_dqn.train_vectorized",
+        prog="log-dqn train-vectorized",
         description="Trains all runs of a study at once on one device, or goes on with them.",
         allow_abbrev=False,
     )
@@ -54,7 +56,7 @@ def _parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         help="save the replay memories too, so that runs go on exactly (without, a run that goes "
         "on fills its memory anew before it learns again)",
     )
-    return parser.parse_args(argv)
+    return parser
 
 
 def _read_seeds(text: str) -> range:
@@ -79,6 +81,13 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
         check("games", game, game not in chosen, allowed)
     small = games.are_small(chosen)
+    if small:
+        games.check_installed(chosen[0], "gymnax")
+    request.check(args.gin_files, args.agent, small)
+    scan.parse(args.scan)
+    shell.check_writable("results_dir", args.results_dir)
+    what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
+    shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
     # JAX takes three quarters of a GPU's memory by default; replay memories want more.
     os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
     with compat.quiet():
@@ -107,7 +116,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = _parse_args(argv)
+    args = create_parser().parse_args(argv)
     return shell.run("log_dqn.train_vectorized", lambda stack: _prepare(args, stack))
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import pathlib
 import pickle
+import re
 import signal
 
 import gin
@@ -85,6 +86,11 @@ def fresh():
     clear()
     for number, handler in handlers.items():
         signal.signal(number, handler)
+
+
+def no_more_than_the_start(out):
+    """Whether a program has printed nothing, or its first line alone."""
+    return re.fullmatch(r"(Starting .*\n)?", out) is not None
 
 
 def read_log(base_dir, number):

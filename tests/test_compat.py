@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import gin
+import jax
 import pytest
 
 from log_dqn import compat
@@ -20,7 +21,7 @@ def run(code, env=None):
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout.strip(), process.stderr
@@ -105,6 +106,33 @@ def test_a_user_s_choice_of_keras_and_log_level_is_kept():
         env={"TF_USE_LEGACY_KERAS": "0", "TF_CPP_MIN_LOG_LEVEL": "1"},
     )
     assert out == "0 1"
+
+
+TFP = "import tensorflow_probability.substrates.jax as tfp"
+
+
+def test_tensorflow_probability_imports_with_jax_with_the_table_that_it_reads():
+    out, _ = run(
+        f"""
+        import sys, log_dqn
+        print("jax" in sys.modules)
+        {TFP}
+        import jax.interpreters.xla
+        from jax._src import core
+        print(jax.interpreters.xla.pytype_aval_mappings is core.pytype_aval_mappings)
+        """,
+    )
+    assert out.split() == ["False", "True"]
+
+
+@pytest.mark.skipif(
+    tuple(map(int, jax.__version__.split(".")[:2])) < (0, 7), reason="JAX still has the name"
+)
+def test_without_the_mend_it_does_not():
+    process = subprocess.run([sys.executable, "-c", TFP], capture_output=True, text=True)
+    assert process.stderr.splitlines()[-1] == (
+        "AttributeError: module 'jax.interpreters.xla' has no attribute 'pytype_aval_mappings'"
+    )
 
 
 def test_gin_knows_the_optimizers():

@@ -333,6 +333,56 @@ EXPECTED["paper_scan.gin"] = {
     **optimizer("RMSPropOptimizer", 0.00025),
 }
 
+# Environments of gymnasium: Dopamine's settings for LunarLander, with epsilon that decays.
+GYM_LOG_DQN = {"gamma": 0.96, "k": 100, "c": 1.0, "beta_reg": 0.1}
+
+
+def gym(agent_name, agent, own):
+    of_agent = {
+        **own,
+        "update_horizon": 1,
+        "min_replay_history": 500,
+        "update_period": 4,
+        "target_update_period": 100,
+        "epsilon_train": 0.01,
+        "epsilon_eval": 0.001,
+        "epsilon_decay_period": 10_000,
+    }
+    framework = {
+        f"{agent}.tf_device": "/gpu:0",
+        **optimizer("AdamOptimizer", 0.001, epsilon=0.0003125),
+        "WrappedReplayBuffer.replay_capacity": 50_000,
+        "WrappedReplayBuffer.batch_size": 128,
+    }
+    if agent_name.startswith("jax"):
+        framework = {
+            **adam(agent, 0.001, 0.0003125),
+            "ReplayBuffer.max_capacity": 50_000,
+            "ReplayBuffer.batch_size": 128,
+        }
+    return {
+        "create_agent.agent_name": agent_name,
+        **{f"{agent}.{name}": value for name, value in of_agent.items()},
+        **framework,
+        "create_gymnasium_environment.environment_id": "CartPole-v1",
+        "create_gymnasium_environment.bootstrap_at_time_limit": True,
+        "create_runner.schedule": "continuous_train_and_eval",
+        "Runner.num_iterations": 100,
+        "Runner.training_steps": 4000,
+        "Runner.evaluation_steps": 1000,
+        "Runner.max_steps_per_episode": 10_000,
+        "Runner.clip_rewards": True,
+        "CollectorDispatcher.collectors": ("pickle",),
+    }
+
+
+EXPECTED |= {
+    "log_dqn_gym.gin": gym("log_dqn", "LogDQNAgent", GYM_LOG_DQN),
+    "dqn_gym.gin": gym("dqn", "DQNAgent", {"gamma": 0.99}),
+    "jax_log_dqn_gym.gin": gym("jax_log_dqn", "JaxLogDQNAgent", GYM_LOG_DQN),
+    "jax_dqn_gym.gin": gym("jax_dqn", "JaxDQNAgent", {"gamma": 0.99, "loss_type": "huber"}),
+}
+
 # Bindings to other configurables, by their gin names.
 REFERENCES = {
     "JaxLogDQNAgent.optimizer",
@@ -453,8 +503,15 @@ def test_every_hyperparameter(name):
         *[
             (name, "Runner.create_environment_fn", "@atari.create_environment")
             for name in EXPECTED
-            if "cartpole" not in name and "minatar" not in name
+            if not any(kind in name for kind in ("cartpole", "minatar", "gym"))
         ],
+        *[
+            (name, "Runner.create_environment_fn", "@create_gymnasium_environment")
+            for name in EXPECTED
+            if "gym" in name
+        ],
+        ("log_dqn_gym.gin", "LogDQNAgent.optimizer", "@tf.train.AdamOptimizer()"),
+        ("dqn_gym.gin", "DQNAgent.optimizer", "@tf.train.AdamOptimizer()"),
         *[
             (f"{name}_minatar.gin", parameter, reference)
             for name, agent, network, optimizer in (

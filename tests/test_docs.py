@@ -45,10 +45,11 @@ def script(name):
 
 
 PROGRAMS = {
-    "-m log_dqn.train": lambda: train.main,
-    "-m log_dqn.train_vectorized": lambda: train_vectorized.main,
-    "-m log_dqn.sweep": lambda: sweep.main,
+    "log-dqn train": lambda: train.main,
+    "log-dqn train-vectorized": lambda: train_vectorized.main,
+    "log-dqn sweep": lambda: sweep.main,
     "scripts/benchmark.py": lambda: script("benchmark.py"),
+    "scripts/check_versions.py": lambda: script("check_versions.py"),
     "scripts/compare.py": lambda: script("compare.py"),
     "scripts/discount_study.py": lambda: script("discount_study.py"),
     "scripts/linear_figures.py": lambda: script("linear_figures.py"),
@@ -99,9 +100,7 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         command
         for text in TEXTS.values()
         for part in code(text)
-        for command in re.findall(
-            rf"python {re.escape(program)}(?![\w.])(.*)", part.replace("\\\n", "")
-        )
+        for command in re.findall(rf"{re.escape(program)}(?![\w.-])(.*)", part.replace("\\\n", ""))
     ]
     assert commands
     used = {flag for command in commands for flag in re.findall(r"(?<!\S)--[a-z_-]+", command)}
@@ -111,9 +110,9 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("page", "program"),
     [
-        ("docs/training.md", "-m log_dqn.train"),
-        ("docs/vectorized.md", "-m log_dqn.train_vectorized"),
-        ("docs/sweeps.md", "-m log_dqn.sweep"),
+        ("docs/training.md", "log-dqn train"),
+        ("docs/vectorized.md", "log-dqn train-vectorized"),
+        ("docs/sweeps.md", "log-dqn sweep"),
         ("docs/results.md", "scripts/compare.py"),
         ("docs/results.md", "scripts/play.py"),
     ],

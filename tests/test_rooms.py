@@ -41,6 +41,7 @@ ROOMS = {
     },
     "results": BOTTOM | {"run_folder", "program"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
+    "commands": BOTTOM | {"program", "single"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
@@ -98,7 +99,7 @@ def test_arrows_go_down_only():
 
 def test_entry_points_are_imported_by_nothing():
     for may_import in ROOMS.values():
-        assert not may_import & {"train", "train_vectorized", "sweep"}
+        assert not may_import & {"train", "train_vectorized", "sweep", "commands"}
 
 
 def test_the_root_is_small():

@@ -3,6 +3,7 @@
 Beside `log_dqn.compat`, apart from it because these import Dopamine.
 """
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import optax
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.agents.full_rainbow import full_rainbow_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
-from dopamine.jax.replay_memory import accumulator, elements
+from dopamine.jax.replay_memory import accumulator, elements, replay_buffer
 
 from log_dqn.checks import check
 
@@ -111,6 +112,18 @@ class FirstValue:
         instance.__dict__.setdefault(self._name, value)
 
 
+def give_replay_memory_defaults() -> None:
+    """Lets a JAX agent be made without gin, as a TensorFlow agent can.
+
+    Reason: Dopamine's JAX agents give their replay memory neither capacity nor batch size, and it
+    has no defaults. These are its TensorFlow replay memory's, and the published baselines'.
+    Can go: when it has.
+    """
+    init = inspect.unwrap(replay_buffer.ReplayBuffer.__init__)  # Beneath gin's.
+    init.__kwdefaults__ |= {"max_capacity": 1_000_000, "batch_size": 32}
+
+
+give_replay_memory_defaults()
 for rainbow in (rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent):
     rainbow._replay_scheme = FirstValue("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer

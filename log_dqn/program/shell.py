@@ -8,7 +8,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from log_dqn import __version__
 from log_dqn.program.stopping import RunStopped
@@ -115,6 +115,11 @@ def check_writable(option: str, folder: str) -> None:
         for made in missing:
             with contextlib.suppress(OSError):
                 made.rmdir()
+
+
+def print_start(what: str, file: TextIO | None = None) -> None:
+    """Prints the first line of a program, before what takes seconds to import."""
+    print(f"Starting {what}", file=file, flush=True)
 
 
 def print_error(program: str, error: Exception) -> None:

@@ -20,6 +20,9 @@ CONFIG = "config.json"
 LOGS_KEPT = 4
 """Dopamine keeps as many logs; each holds the statistics of all iterations so far."""
 
+# Of Weights & Biases, whose own name for it this is.
+_TRACKING = "wandb"
+
 _LOG = re.compile(r"log_(\d+)")
 
 # What a run writes, by folder.
@@ -32,6 +35,7 @@ _WRITTEN = {
         "logs": _LOG.pattern,
         "metrics": "console|tensorboard",
         "metrics/pickle": r"pickle_\d+\.pkl",
+        _TRACKING: ".*",
     }.items()
 }
 
@@ -88,6 +92,11 @@ def remove_empty(folder: pathlib.Path) -> None:
         if name and not (folder / name).is_symlink():
             with contextlib.suppress(OSError):
                 (folder / name).rmdir()
+
+
+def tracking_id(folder: pathlib.Path) -> pathlib.Path:
+    """Returns the file with the name by which Weights & Biases knows a run."""
+    return folder / _TRACKING / "run_id"
 
 
 def checkpoints_dir(folder: pathlib.Path) -> pathlib.Path:

@@ -1,42 +1,35 @@
-"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX."""
+"""The agents as classes: what each reads of gin, and making the configured one."""
 
 import contextlib
 import inspect
 import math
+import pkgutil
 from typing import Any
 
+import gin
 import jax
 import tensorflow as tf
 from dopamine.jax.agents.dqn.dqn_agent import JaxDQNAgent
-from dopamine.jax.agents.full_rainbow.full_rainbow_agent import JaxFullRainbowAgent
-from dopamine.jax.agents.implicit_quantile.implicit_quantile_agent import JaxImplicitQuantileAgent
-from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
 from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
-from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
 from log_dqn.checks import as_number, check, check_count, check_one_of
-from log_dqn.jax import log_dqn_agent as jax_log_dqn_agent
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
-from log_dqn.tf import graph_hooks, log_dqn_agent
+from log_dqn.single import gymnasium_game, request
+from log_dqn.tf import graph_hooks
 
 MINATAR_FACTORY = "create_minatar_environment"
 """Name in gin of `minatar.create_environment`."""
 
-AGENTS = {
-    "log_dqn": log_dqn_agent.LogDQNAgent,
-    "dqn": DQNAgent,
-    "c51": RainbowAgent,
-    "rainbow": RainbowAgent,
-    "implicit_quantile": ImplicitQuantileAgent,
-    "jax_log_dqn": jax_log_dqn_agent.JaxLogDQNAgent,
-    "jax_dqn": JaxDQNAgent,
-    "jax_rainbow": JaxRainbowAgent,
-    "jax_implicit_quantile": JaxImplicitQuantileAgent,
-    "full_rainbow": JaxFullRainbowAgent,
+GYMNASIUM_FACTORY = "create_gymnasium_environment"
+"""Name in gin of `gymnasium_game.create_environment`."""
+
+AGENTS: dict[str, Any] = {
+    name: pkgutil.resolve_name(place) for name, place in request.AGENTS.items()
 }
+"""The agents' classes."""
 
 
 def agent_name() -> str:
@@ -146,6 +139,27 @@ def check_settings(agent: str) -> None:
     _check_network_fits(agent)
 
 
+def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
+    """Binds network and stack size in gin to what suits a game of vectors, where nothing does yet.
+
+    Raises:
+        ValueError: if the agent can't learn from the game.
+    """
+    on_jax = uses_jax()
+    has_plain_memory = on_jax or not issubclass(AGENTS[agent], RainbowAgent)
+    allowed = f"False for {agent}, whose replay memory takes every end of an episode for terminal"
+    check(
+        "bootstrap_at_time_limit", game.bootstraps, has_plain_memory or not game.bootstraps, allowed
+    )
+    if len(game.observation_space.shape) > 1:
+        return
+    network = "@jax.networks.ClassicControlDQNNetwork" if on_jax else "@LunarLanderDQNNetwork"
+    for parameter, value in {"network": network, "stack_size": "1"}.items():
+        name = parameters_read(agent)[parameter]
+        if bound(name) is None:
+            gin.parse_config(f"{name} = {value}")
+
+
 def uses_jax() -> bool:
     """Returns whether the configured agent is one of Dopamine's JAX agents."""
     return issubclass(AGENTS[agent_name()], JaxDQNAgent)
@@ -188,10 +202,16 @@ def create_agent(
         ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
+    if isinstance(environment, gymnasium_game.GymnasiumGame):
+        _fit_to(environment, name)
     check_settings(name)
     settings = {"num_actions": int(environment.action_space.n), "summary_writer": summary_writer}
     if isinstance(environment.environment.unwrapped, minatar.Game):
         settings["observation_shape"] = environment.observation_space.shape
+    if isinstance(environment, gymnasium_game.GymnasiumGame):
+        space = environment.observation_space
+        settings["observation_shape"] = space.shape
+        settings["observation_dtype"] = space.dtype if uses_jax() else tf.as_dtype(space.dtype)
     if uses_jax():
         return AGENTS[name](seed=seed, **settings)
     draws_in_graph = name == "implicit_quantile"

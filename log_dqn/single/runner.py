@@ -3,10 +3,12 @@
 import contextlib
 import errno
 import functools
+import json
 import os
 import pathlib
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,8 +21,8 @@ from log_dqn.program import progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import checkpoints, configuration, layout
-from log_dqn.single import agents, saved_run, seeding
-from log_dqn.tf import graph_hooks
+from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding
+from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -48,8 +50,13 @@ class ResumableRunner(run_experiment.Runner):
 
     _has_evaluation = True
 
-    def __init__(self, base_dir: str) -> None:
+    def __init__(self, base_dir: str, as_json: bool = False, track: bool = False) -> None:
         """Builds environment and agent, and loads the newest checkpoint if there is one.
+
+        Args:
+            base_dir: folder of the run.
+            as_json: whether finished iterations are printed as JSON, and not in words.
+            track: whether they are logged to Weights & Biases.
 
         Raises:
             ValueError: if a setting is outside its range.
@@ -70,6 +77,8 @@ class ResumableRunner(run_experiment.Runner):
         self._fine_grained_print_to_console_enabled = False
         saved_run.restore_metrics(self._collector_dispatcher, self._metrics)
         configuration.write(self._folder, self._config)
+        self._as_json = as_json
+        self._tracker = reports.Tracker(self._folder, self._config.parameters) if track else None
 
     def _create_directories(self) -> None:
         # Called once Dopamine's Runner knows its settings, before anything is written.
@@ -100,7 +109,8 @@ class ResumableRunner(run_experiment.Runner):
                 called. The checkpoint of the last finished iteration is intact.
         """
         if self._start_iteration >= self._num_iterations:
-            print(f"This run has finished its {self._num_iterations} iterations.", flush=True)
+            end = f"This run has finished its {self._num_iterations} iterations."
+            print(end, file=sys.stderr if self._as_json else sys.stdout, flush=True)
         steps = self._training_steps + self._has_evaluation * self._evaluation_steps
         with progress.Progress(
             [self._start_iteration], self._num_iterations, steps
@@ -120,6 +130,8 @@ class ResumableRunner(run_experiment.Runner):
                 self._progress.report(iteration + 1, 0)
                 self._report(iteration, statistics)
         self._collector_dispatcher.close()
+        if self._tracker is not None:
+            self._tracker.close()
 
     @contextlib.contextmanager
     def _stopping_cleanly(self, iteration: int) -> Iterator[None]:
@@ -181,6 +193,16 @@ class ResumableRunner(run_experiment.Runner):
         state = saved_run.State(iteration, self._logger.data, metrics)
         saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
 
+    def _end_episode(self, reward: float, terminal: bool = True) -> None:
+        """Tells the agent of the end of an episode, and how it ended as far as that counts."""
+        game = self._environment
+        if isinstance(game, gymnasium_game.GymnasiumGame):
+            terminal = terminal or not game.bootstraps
+            if not terminal and not agents.uses_jax():
+                time_limit.end_episode(self._agent, reward)
+                return
+        super()._end_episode(reward, terminal)
+
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:
             raise self._stopped(
@@ -196,11 +218,15 @@ class ResumableRunner(run_experiment.Runner):
         """Prints a finished iteration's line, and shows its return in the progress line."""
         results = layout.results(statistics)
         self._progress.set_postfix_str(results[0], refresh=False)
-        self._progress.print_line(
+        line = (
             f"iteration {iteration + 1}/{self._num_iterations}: {', '.join(results)}, "
             f"{statistics['train_average_steps_per_second'][0]:.0f} training steps/s, "
             f"{self._progress.time_left} left"
         )
+        numbers = reports.record(iteration, self._num_iterations, statistics)
+        self._progress.print_line(json.dumps(numbers) if self._as_json else line)
+        if self._tracker is not None:
+            self._tracker.log(numbers)
 
 
 class ResumableTrainRunner(ResumableRunner):
@@ -215,8 +241,10 @@ class ResumableTrainRunner(ResumableRunner):
     _save_tensorboard_summaries = run_experiment.TrainRunner._save_tensorboard_summaries
 
 
-def create_runner(base_dir: str) -> ResumableRunner:
+def create_runner(base_dir: str, as_json: bool = False, track: bool = False) -> ResumableRunner:
     """Creates the runner of the configured schedule (`create_runner.schedule`).
+
+    Takes what `ResumableRunner` takes.
 
     Raises:
         ValueError: if the schedule is unknown, or a setting is outside its range.
@@ -227,4 +255,4 @@ def create_runner(base_dir: str) -> ResumableRunner:
     }
     name = schedule()
     check_one_of("schedule", name, runners)
-    return runners[name](base_dir)
+    return runners[name](base_dir, as_json, track)

@@ -8,7 +8,7 @@ import gin
 import numpy as np
 import tensorflow as tf
 
-from log_dqn.checks import check_count
+from log_dqn.single.request import check_seed
 
 
 def draw_seed() -> int:
@@ -34,7 +34,7 @@ def seed_everything(seed: int | None = None) -> int:
     """
     if seed is None:
         seed = draw_seed()
-    check_count("seed", seed, 0, 2**32 - 1)
+    check_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
     tf.compat.v1.set_random_seed(seed)

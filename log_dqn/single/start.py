@@ -5,15 +5,16 @@ import contextlib
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Sequence
 
 import gin
 
 from log_dqn import games
-from log_dqn.checks import check, check_one_of
+from log_dqn.checks import check
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import layout, lock
-from log_dqn.single import agents, runner
+from log_dqn.single import agents, request, runner
 
 # Where the environment factories, ours and Dopamine's, take the game from, and whose games.
 _GAME_PARAMETERS = {
@@ -23,15 +24,9 @@ _GAME_PARAMETERS = {
 }
 
 
-def _default_file(game: str | None, agent: str) -> str:
-    """Returns the name of an agent's gin file, for MinAtar if the game is one of MinAtar's."""
-    if game not in games.MINATAR5:
-        return f"{agent}.gin"
-    files_of = {name: f"{name}_minatar.gin" for name in agents.AGENTS}
-    having = [name for name, file in files_of.items() if (files.config_dir() / file).is_file()]
-    allowed = f"one of {', '.join(having)} on {game}, or have gin files of its own"
-    check("agent", agent, agent in having, allowed)
-    return files_of[agent]
+def _environment_factory() -> str:
+    """Returns the configured factory of environments, as gin writes it."""
+    return str(files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment"))
 
 
 def _bind_game(game: str) -> None:
@@ -40,9 +35,7 @@ def _bind_game(game: str) -> None:
     Raises:
         ValueError: if the environment has no such games.
     """
-    factory = str(
-        files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment")
-    )
+    factory = _environment_factory()
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, known_kind in _GAME_PARAMETERS.items():
         if factory.endswith(parameter.split(".")[-2]):
@@ -59,6 +52,7 @@ def configure(
     game: str | None = None,
     agent: str | None = None,
     seed: int | None = None,
+    env: str | None = None,
 ) -> None:
     """Reads gin files, then bindings, then the short forms.
 
@@ -69,17 +63,16 @@ def configure(
         game: game of Atari or MinAtar, or None to leave the configuration's.
         agent: agent, or None likewise.
         seed: seed, or None likewise.
+        env: id of an environment of gymnasium, or None likewise.
 
     Raises:
-        ValueError: if a file, a gin name, the agent or the game doesn't exist, a file or binding
-            isn't gin, or game or agent contradict the files.
+        ValueError: if a file, a gin name, the agent, the game or the environment doesn't exist, a
+            file or binding isn't gin, or game, environment or agent contradict the files.
     """
-    if agent is not None:
-        check_one_of("agent", agent, agents.AGENTS)
     if game is not None:
         game = games.canonical(game) or game
-        games.check_game(game)
-    files.read(gin_files, gin_bindings, default=_default_file(game, agent or files.DEFAULT_AGENT))
+    request.check(gin_files, game, agent, seed, env)
+    files.read(gin_files, gin_bindings, default=request.default_file(game, agent, env))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")
         if configured is None:
@@ -90,13 +83,22 @@ def configure(
         )  # fmt: skip
     if game is not None:
         _bind_game(game)
+    if env is not None:
+        factory = _environment_factory()
+        allowed = f"left out, since the environment is {factory}"
+        check("env", env, factory.endswith(agents.GYMNASIUM_FACTORY), allowed)
+        gin.parse_config(f"{agents.GYMNASIUM_FACTORY}.environment_id = {env!r}")
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
     agents.agent_name()
 
 
 def create_runner(
-    base_dir: str, restart: bool, stack: contextlib.ExitStack
+    base_dir: str,
+    restart: bool,
+    stack: contextlib.ExitStack,
+    as_json: bool = False,
+    track: bool = False,
 ) -> runner.ResumableRunner:
     """Makes a run's folder, takes its lock, and creates the runner.
 
@@ -106,6 +108,8 @@ def create_runner(
         base_dir: folder of the run.
         restart: whether to remove the run that is there.
         stack: holds the lock.
+        as_json: see `runner.ResumableRunner`.
+        track: likewise.
 
     Raises:
         ValueError: if the folder can't be written or is in use, or restart is asked for in a
@@ -117,21 +121,19 @@ def create_runner(
     with contextlib.ExitStack() as undo:
         lock.claim("base_dir", folder, stack, undo)
         before = layout.files(folder)
-        if restart and (before or layout.has_folders(folder)):
-            if folder / layout.GIN_CONFIG not in before:
-                raise ValueError(
-                    f"base_dir is {base_dir!r}; with --restart it must be the folder of a run, "
-                    f"which holds {layout.GIN_CONFIG}"
-                )
+        if restart:
+            request.check_restart(folder)
+        if restart and before:
             undo.callback(_put_back, old, folder)
             for path in before:
                 _move(path, folder, old)
         undo.callback(_remove_files, folder, but=layout.files(folder))
-        experiment = runner.create_runner(base_dir)
+        experiment = runner.create_runner(base_dir, as_json, track)
         undo.pop_all()
     if old.exists():
         shutil.rmtree(old)
-        print(f"--restart removed the run in {base_dir}: {_summary(before, folder)}", flush=True)
+        line = f"--restart removed the run in {base_dir}: {_summary(before, folder)}"
+        print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
     return experiment
 
 

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import gin
 
-from log_dqn import compat, games, scan
-from log_dqn.checks import check_count
+from log_dqn import checks, compat, games, scan
 from log_dqn.program import gin_files
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
+from log_dqn.single import request as single_request
 from log_dqn.sweeps.plan import AgentPlan
+from log_dqn.vectorized import request as vectorized_request
 
 
 class Request(NamedTuple):
@@ -27,6 +28,13 @@ class Request(NamedTuple):
     gin_bindings: list[str]
     game: str
     vectorized: bool
+
+
+def check_names(agents: Sequence[str], vectorized: bool) -> None:
+    """Checks the names of agents without importing these; raises ValueError if one is unknown."""
+    known = vectorized_request.AGENTS if vectorized else single_request.AGENTS
+    for agent in agents:
+        checks.check("agent", agent, agent in known, f"one of {', '.join(known)}")
 
 
 def _check_update(agent_class: type) -> None:
@@ -52,7 +60,7 @@ def _length() -> tuple[int, int]:
     counts = {}
     for name in ("num_iterations", "training_steps", "evaluation_steps"):
         counts[name] = bindings.get(name, parameters[name].default)
-        check_count(name, counts[name])
+        checks.check_count(name, counts[name])
     evaluates = runner.schedule() == "continuous_train_and_eval"
     steps = counts["training_steps"] + evaluates * counts["evaluation_steps"]
     return counts["num_iterations"], steps

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from log_dqn import scan
 from log_dqn.games import folder_name
-from log_dqn.run_folder import layout, safe_pickle
+from log_dqn.run_folder import layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,6 +154,8 @@ def progress(folder: pathlib.Path) -> RunProgress:
 
     Iterations count from the first up to the first gap.
     """
+    from log_dqn.run_folder import safe_pickle  # It imports NumPy.
+
     try:
         logs = layout.logs(folder)
     except OSError:

@@ -16,7 +16,7 @@ from log_dqn import log_space
 from log_dqn.checks import as_number, check, check_count, check_one_of
 from log_dqn.jax import update
 from log_dqn.jax.optimizers import OPTIMIZERS
-from log_dqn.vectorized import networks
+from log_dqn.vectorized import networks, request
 
 OUTPUT = "Output"
 """Name of the output layer."""
@@ -261,7 +261,6 @@ def _check_step_size(name: str, value: Any) -> None:
     check(name, value, 0 < as_number(value) < math.inf, "a positive number")
 
 
-AGENTS: dict[str, Callable[[], Agent]] = {
-    "log_dqn": VectorizedLogDQNAgent,
-    "dqn": VectorizedDQNAgent,
-}
+AGENTS: dict[str, Callable[[], Agent]] = dict(
+    zip(request.AGENTS, (VectorizedLogDQNAgent, VectorizedDQNAgent), strict=True)
+)

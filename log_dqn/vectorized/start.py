@@ -13,7 +13,7 @@ import gin
 import jax
 
 from log_dqn import games, scan
-from log_dqn.checks import check, check_one_of
+from log_dqn.checks import check
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress
@@ -26,6 +26,7 @@ from log_dqn.vectorized import (
     learner,
     networks,
     placement,
+    request,
     runs,
     training,
 )
@@ -67,10 +68,8 @@ def configure(
     Raises:
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
-    if agent is not None:
-        check_one_of("agent", agent, agents.AGENTS)
-    default = f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
-    files.read(gin_files, gin_bindings, default)
+    request.check(gin_files, agent, small)
+    files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
 

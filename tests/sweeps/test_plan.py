@@ -42,7 +42,7 @@ def test_a_run_is_the_training_program():
     )
     (run,) = jobs[1].runs
     assert run == plan.PlannedRun("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
-    assert train._parse_args(jobs[1].arguments[2:]).seed == 1
+    assert train.create_parser().parse_args(jobs[1].arguments[2:]).seed == 1
 
 
 def test_progress_is_the_newest_readable_log_s(tmp_path):

@@ -1,0 +1,1 @@
+"""The command `log-dqn`, and its programs that have no module of their own in the root."""

@@ -1,0 +1,43 @@
+"""Lists the sets of games, or the games of some sets: `log-dqn games`."""
+
+import textwrap
+from collections.abc import Sequence
+
+from log_dqn import games
+from log_dqn.program import shell
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    parser = shell.Parser(
+        prog="log-dqn games",
+        description="Lists all sets of games; or the games of those that are named, one a line.",
+    )
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"one of {', '.join(games.SETS)}")
+    return parser
+
+
+def _listing() -> str:
+    """Returns all sets with their games."""
+    sets = {
+        **games.SETS,
+        "without baselines": games.WITHOUT_BASELINES,
+        "small, vectorized only": tuple(set(games.SMALL_GAMES) - set(games.MINATAR5)),
+    }
+    return "\n".join(
+        textwrap.fill(
+            f"{name} ({len(members)}): {', '.join(members)}", width=100, subsequent_indent="  "
+        )
+        for name, members in sets.items()
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the list; returns the exit status."""
+    parser = create_parser()
+    chosen = parser.parse_args(arguments).sets
+    for name in chosen:
+        if name not in games.SETS:
+            parser.error(f"SET is {name!r}; it must be one of {', '.join(games.SETS)}")
+    print("\n".join(games.select(chosen)) if chosen else _listing())
+    return 0

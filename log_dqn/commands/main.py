@@ -1,0 +1,114 @@
+"""The command `log-dqn`: one word for each program, which alone is imported."""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from log_dqn import games
+from log_dqn.program import shell
+from log_dqn.single import request
+
+
+class Command(NamedTuple):
+    """A program.
+
+    Attributes:
+        module: where it is: a module with `create_parser` and `main`.
+        summary: what it does.
+        example: arguments that it may be given.
+    """
+
+    module: str
+    summary: str
+    example: str
+
+
+COMMANDS = {
+    "train": Command(
+        "log_dqn.train",
+        "train one agent on one game",
+        "--agent=log_dqn --game=Pong --seed=1 --base_dir=results/log_dqn/Pong/1",
+    ),
+    "train-vectorized": Command(
+        "log_dqn.train_vectorized",
+        "train many runs at once on one device",
+        "--games=minatar5 --seeds=5 --results_dir=results",
+    ),
+    "sweep": Command(
+        "log_dqn.sweep",
+        "train many agents, games and seeds, on one machine or several",
+        "--agents=log_dqn,dqn --games=Pong,Asterix --seeds=5 --results_dir=results",
+    ),
+    "games": Command("log_dqn.commands.list_games", "list the sets of games", "paper6"),
+    "version": Command("log_dqn.commands.versions", "say what is installed", ""),
+}
+
+# What the shell completes an option with, by the option's name.
+_FOLDERS = ("base_dir", "results_dir", "out", "run")
+_FILES = ("gin_files",)
+_CHOICES = {"game": games.KNOWN, "agent": tuple(request.AGENTS)}
+
+
+def overview() -> str:
+    """Returns what there is, with an example of each."""
+    width = max(map(len, COMMANDS))
+    lines = ["usage: log-dqn COMMAND [options]", ""]
+    for name, command in COMMANDS.items():
+        lines += [
+            f"  {name:<{width}}  {command.summary}",
+            f"  {'':<{width}}  log-dqn {name} {command.example}".rstrip(),
+        ]
+    lines += [
+        "",
+        "log-dqn COMMAND --help lists the options of a command.",
+        'eval "$(log-dqn --print-completion bash)" completes them with TAB; or zsh, tcsh.',
+    ]
+    return "\n".join(lines)
+
+
+def _completion(of_shell: str) -> str:
+    """Returns the script that completes the command and its options in a shell."""
+    import shtab
+
+    parser = argparse.ArgumentParser(prog="log-dqn")
+    commands = parser.add_subparsers()
+    for name, command in COMMANDS.items():
+        own = importlib.import_module(command.module).create_parser()
+        for action in own._actions:
+            if action.dest in _CHOICES:
+                action.choices = _CHOICES[action.dest]
+            elif action.dest in _FOLDERS:
+                action.complete = shtab.DIRECTORY
+            elif action.dest in _FILES:
+                action.complete = shtab.FILE
+        commands.add_parser(name, help=command.summary, parents=[own], add_help=False)
+    return shtab.complete(parser, of_shell)
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """Reads a command line that names no command."""
+    parser = shell.Parser(prog="log-dqn", usage=overview(), allow_abbrev=False, add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--print-completion", choices=("bash", "zsh", "tcsh"))
+    parser.add_argument("command", nargs="?", choices=COMMANDS)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    # For modules of the user's own, as with `python -m`: environments, and what gin files import.
+    sys.path.append(os.getcwd())
+    if arguments and arguments[0] in COMMANDS:
+        program = importlib.import_module(COMMANDS[arguments[0]].module)
+        return program.main(arguments[1:])
+    flags = _parse(arguments)
+    print(_completion(flags.print_completion) if flags.print_completion else overview())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""Says which versions are installed, for a report of a fault: `log-dqn version`."""
+
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+
+from log_dqn import __version__
+from log_dqn.program import shell
+
+_SHOWN = ("dopamine-rl", "tensorflow", "jax", "flax", "numpy", "gymnasium", "ale-py", "ray")
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    return shell.Parser(
+        prog="log-dqn version",
+        description="Prints the versions of log_dqn, Python and the libraries it runs on.",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the versions; returns the exit status."""
+    create_parser().parse_args(arguments)
+    print(f"log_dqn {__version__}\nPython {platform.python_version()}")
+    for name in _SHOWN:
+        try:
+            print(name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            print(name, "is not installed")
+    return 0

@@ -1,0 +1,129 @@
+"""Any environment of gymnasium with discrete actions, for Dopamine's agents."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gin
+import gymnasium
+import numpy as np
+from dopamine.discrete_domains import gym_lib
+from gymnasium import spaces, wrappers
+
+from log_dqn.checks import check
+from log_dqn.single import request
+
+# Sides of a picture: what DQN's network is made for, and the least that it can take.
+_SIDE, _LEAST_SIDE = 84, 36
+
+# A component of a vector whose bounds lie beyond has none: some write so large a number for it.
+_UNBOUNDED = 1e6
+
+
+class GymnasiumGame(gym_lib.GymPreprocessing):
+    """An environment with the interface of Dopamine's wrappers.
+
+    Attributes:
+        bootstraps: whether the value of what follows is learned from at a time limit. If not, an
+            episode that is cut off counts as ended.
+    """
+
+    def __init__(self, environment: gymnasium.Env, bootstraps: bool) -> None:
+        """Takes an environment, and whether to bootstrap at its time limit."""
+        super().__init__(environment)
+        self.bootstraps = bootstraps
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
+        """Takes a step.
+
+        Returns:
+            The observation, the reward, whether the step ended the episode for learning, and the
+            environment's own information. `game_over` says whether the episode is over.
+        """
+        observation, reward, terminated, truncated, info = self.environment.step(action)
+        self.game_over = terminated or truncated
+        return observation, float(reward), terminated or (truncated and not self.bootstraps), info
+
+
+def is_picture(space: spaces.Space) -> bool:
+    """Returns whether observations are pictures: bytes, grey or of three colours, large enough."""
+    shape = space.shape or ()
+    return (
+        isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)))
+        and min(shape[:2]) >= _LEAST_SIDE
+    )
+
+
+def _as_picture(environment: gymnasium.Env) -> gymnasium.Env:
+    """Makes pictures grey, and of 84 x 84."""
+    shape = environment.observation_space.shape
+    if shape is not None and len(shape) == 3 and shape[2] == 3:
+        environment = wrappers.GrayscaleObservation(environment)
+    return wrappers.ReshapeObservation(
+        wrappers.ResizeObservation(environment, (_SIDE, _SIDE)), (_SIDE, _SIDE)
+    )
+
+
+def _as_vector(environment: gymnasium.Env) -> gymnasium.Env:
+    """Makes a vector of any observation, with bounded components scaled to [-1, 1]."""
+    environment = wrappers.FlattenObservation(environment)
+    space = environment.observation_space
+    assert isinstance(space, spaces.Box)
+    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+    bounded = (low > -_UNBOUNDED) & (high < _UNBOUNDED) & (low < high)
+    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
+    center, half = (low + high) / 2, (high - low) / 2
+    return wrappers.TransformObservation(
+        environment,
+        lambda observation: ((observation - center) / half).astype(np.float32),
+        spaces.Box(-np.inf, np.inf, space.shape, np.float32),
+    )
+
+
+# A name of its own in gin, where `create_environment` is Atari's.
+@gin.configurable("create_gymnasium_environment")
+def create_environment(
+    environment_id: str | None = None,
+    bootstrap_at_time_limit: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> GymnasiumGame:
+    """Creates an environment with Dopamine's interface.
+
+    Pictures become grey and 84 x 84. All else becomes a vector, of which bounded components are
+    scaled to [-1, 1]: dictionaries and boards are flattened, numbers of states one-hot.
+
+    Args:
+        environment_id: id of gymnasium, such as 'LunarLander-v3', or 'module:Id-v0' for one that a
+            module registers when it is imported.
+        bootstrap_at_time_limit: whether an episode that a time limit cuts off is learned from as
+            one that would go on (Pardo et al., 2018, "Time limits in reinforcement learning"), or
+            as one that ended.
+        settings: arguments for the environment, such as {'max_episode_steps': 500}.
+        seed: seed of the environment's random numbers; None draws one.
+
+    Raises:
+        ValueError: if there is no such environment, it can't be made, or its actions aren't
+            discrete.
+    """
+    name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
+    check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
+    request.check_environment(environment_id)
+    try:
+        environment = gymnasium.make(str(environment_id), **(settings or {}))
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        raise request.refused_environment(environment_id, error) from error
+    actions = environment.action_space
+    allowed = f"discrete, numbered from 0, in {environment_id}"
+    check(
+        "action_space", actions, isinstance(actions, spaces.Discrete) and not actions.start, allowed
+    )
+    picture = is_picture(environment.observation_space)
+    try:
+        environment = (_as_picture if picture else _as_vector)(environment)
+    except ValueError as error:
+        raise request.refused_environment(environment_id, error) from error
+    if seed is not None:
+        environment.reset(seed=seed)
+    return GymnasiumGame(environment, bootstraps)

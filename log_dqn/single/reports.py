@@ -1,0 +1,80 @@
+"""What a run tells other programs of each iteration: its numbers, and Weights & Biases."""
+
+import os
+import pathlib
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from log_dqn.program import shell
+from log_dqn.run_folder import layout
+
+Record = dict[str, float]
+"""Numbers of a finished iteration, by name."""
+
+_PROJECT = "log_dqn"
+
+
+def record(iteration: int, num_iterations: int, statistics: Mapping[str, list[Any]]) -> Record:
+    """Returns the numbers of an iteration.
+
+    Args:
+        iteration: the iteration, from 0.
+        num_iterations: how many the run has.
+        statistics: its entry in Dopamine's log.
+
+    Returns:
+        The iteration, from 1, how many there are, and Dopamine's means by its names, with the
+        number of episodes of each phase.
+    """
+    numbers: Record = {"iteration": iteration + 1, "num_iterations": num_iterations}
+    for name, values in statistics.items():
+        if "_average_" in name:
+            numbers[name] = float(values[-1])
+        elif name.endswith("_episode_returns"):
+            numbers[name.replace("_episode_returns", "_episodes")] = len(values)
+    return numbers
+
+
+class Tracker:
+    """Logs iterations to Weights & Biases, as one run there however often this one resumes."""
+
+    def __init__(self, folder: pathlib.Path, parameters: Mapping[str, Any]) -> None:
+        """Starts the run there, or goes on with it.
+
+        Args:
+            folder: folder of the run.
+            parameters: its configuration.
+
+        Raises:
+            ValueError: if Weights & Biases refuses, such as where nobody is logged in.
+        """
+        import wandb
+
+        path = layout.tracking_id(folder)
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            path.write_text(secrets.token_hex(4), encoding="utf-8")
+        try:
+            self._run = wandb.init(
+                project=os.environ.get("WANDB_PROJECT", _PROJECT),
+                name="/".join(folder.resolve().parts[-3:]),
+                id=path.read_text(encoding="utf-8"),
+                resume="allow",
+                dir=folder,
+                config=dict(parameters),
+                settings=wandb.Settings(silent=True, console="off"),
+            )
+        except wandb.errors.Error as error:
+            raise ValueError(
+                f"track is True; it must be left out, or WANDB_MODE be offline, where Weights & "
+                f"Biases refuses: {shell.explain(error)}"
+            ) from error
+
+    def log(self, numbers: Record) -> None:
+        """Logs an iteration."""
+        self._run.log(numbers, step=int(numbers["iteration"]))
+
+    def close(self) -> None:
+        """Waits until all is sent, or in offline mode written."""
+        self._run.finish()

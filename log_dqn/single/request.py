@@ -1,0 +1,135 @@
+"""What is asked of one run, and what can be checked of it before the agents are imported."""
+
+import importlib.util
+import pathlib
+from collections.abc import Sequence
+
+from log_dqn import checks, games
+from log_dqn.program import gin_files as files
+from log_dqn.program import shell
+from log_dqn.run_folder import layout, lock
+
+AGENTS = {
+    "log_dqn": "log_dqn.tf.log_dqn_agent:LogDQNAgent",
+    "dqn": "dopamine.tf.agents.dqn.dqn_agent:DQNAgent",
+    "c51": "dopamine.tf.agents.rainbow.rainbow_agent:RainbowAgent",
+    "rainbow": "dopamine.tf.agents.rainbow.rainbow_agent:RainbowAgent",
+    "implicit_quantile": "dopamine.tf.agents.implicit_quantile.implicit_quantile_agent:"
+    "ImplicitQuantileAgent",
+    "jax_log_dqn": "log_dqn.jax.log_dqn_agent:JaxLogDQNAgent",
+    "jax_dqn": "dopamine.jax.agents.dqn.dqn_agent:JaxDQNAgent",
+    "jax_rainbow": "dopamine.jax.agents.rainbow.rainbow_agent:JaxRainbowAgent",
+    "jax_implicit_quantile": "dopamine.jax.agents.implicit_quantile.implicit_quantile_agent:"
+    "JaxImplicitQuantileAgent",
+    "full_rainbow": "dopamine.jax.agents.full_rainbow.full_rainbow_agent:JaxFullRainbowAgent",
+}
+"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX, each with where its class is."""
+
+
+def check(
+    gin_files: Sequence[str],
+    game: str | None,
+    agent: str | None,
+    seed: int | None,
+    env: str | None = None,
+) -> None:
+    """Checks names, files and seed; see `start.configure` for what they are.
+
+    Raises:
+        ValueError: if the agent, the game, the environment or a file doesn't exist, the game isn't
+            installed, both a game and an environment are given, or the seed is outside its range.
+    """
+    if agent is not None:
+        checks.check_one_of("agent", agent, AGENTS)
+    if game is not None:
+        games.check_game(game)
+        if game in games.MINATAR5:
+            games.check_installed(game, "minatar")
+    if env is not None:
+        checks.check("env", env, game is None, f"left out beside the game {game}")
+        check_environment(env)
+    for name in gin_files or [default_file(game, agent, env)]:
+        files.find_gin_file(name)
+    if seed is not None:
+        check_seed(seed)
+
+
+def check_environment(environment_id: str | None) -> None:
+    """Checks the id of an environment, as far as that needs no import of its module.
+
+    Raises:
+        ValueError: if gymnasium has no such environment, or there is no such module.
+    """
+    import gymnasium
+
+    module, _, own_id = str(environment_id).rpartition(":")
+    if module:
+        try:
+            is_there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            is_there = False
+        checks.check("env", environment_id, is_there, "an id, or MODULE:ID of a module that exists")
+        return
+    try:
+        gymnasium.spec(own_id)
+    except gymnasium.error.Error as error:
+        raise refused_environment(environment_id, error) from error
+
+
+def refused_environment(environment_id: str | None, error: Exception) -> ValueError:
+    """Returns the error of one line that an environment can't be made."""
+    return ValueError(
+        f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
+        f"{shell.explain(error)}"
+    )
+
+
+def check_seed(seed: int) -> None:
+    """Checks a seed; raises ValueError if it is outside what NumPy takes."""
+    checks.check_count("seed", seed, 0, 2**32 - 1)
+
+
+def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:
+    """Returns the name of an agent's gin file, for Atari, MinAtar or an environment of gymnasium.
+
+    Raises:
+        ValueError: if the agent has none for these.
+    """
+    agent = agent or files.DEFAULT_AGENT
+    suffix = "_minatar" if game in games.MINATAR5 else "_gym" * (env is not None)
+    having = [name for name in AGENTS if (files.config_dir() / f"{name}{suffix}.gin").is_file()]
+    allowed = f"one of {', '.join(having)} on {game or env}, or have gin files of its own"
+    checks.check("agent", agent, agent in having, allowed)
+    return f"{agent}{suffix}.gin"
+
+
+def check_folder(base_dir: str, restart: bool) -> None:
+    """Checks that a run's folder can be trained in, and leaves nothing there.
+
+    Args:
+        base_dir: folder of the run.
+        restart: whether to remove the run that is there.
+
+    Raises:
+        ValueError: if it can't be written or is in use, or restart is asked for in a folder that
+            holds no run.
+    """
+    checks.check("base_dir", base_dir, base_dir != "", "the name of a folder")
+    folder = pathlib.Path(base_dir)
+    shell.check_writable("base_dir", base_dir)
+    if (folder / lock.NAME).exists():
+        with lock.hold(folder):
+            pass
+    if restart:
+        check_restart(folder)
+
+
+def check_restart(folder: pathlib.Path) -> None:
+    """Checks that what a folder holds is a run, if it holds anything; raises ValueError else."""
+    present = layout.files(folder)
+    holds_something = present or layout.has_folders(folder)
+    if holds_something and folder / layout.GIN_CONFIG not in present:
+        raise ValueError(
+            f"base_dir is {str(folder)!r}; with --restart it must be the folder of a run, "
+            f"which holds {layout.GIN_CONFIG}"
+        )

@@ -1,0 +1,188 @@
+"""The command `log-dqn`: what it lists and starts, and how little it imports before."""
+
+import argparse
+import importlib
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import log_dqn
+from log_dqn import games
+from log_dqn.commands import main as command
+from log_dqn.commands.main import COMMANDS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+HEAVY = ("tensorflow", "jax", "dopamine", "numpy", "ray", "pandas", "matplotlib", "gymnasium")
+
+
+def run(*arguments, before=""):
+    """Runs the command in a new interpreter, after some code."""
+    code = (
+        f"{before}\n"
+        "import sys\n"
+        "from log_dqn.commands import main\n"
+        "try:\n"
+        "    status = main.main(sys.argv[1:])\n"
+        "except SystemExit as stop:\n"
+        "    status = stop.code\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])\n"
+        "sys.exit(status)\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+TRAIN = ["train", "--base_dir=/proc/nowhere"]
+VECTORIZED = ["train-vectorized", "--games=Pong", "--results_dir=/proc/nowhere"]
+SWEEP = ["sweep", "--games=Pong", "--agents=dqn", "--results_dir=/proc/nowhere"]
+
+REFUSED = [
+    (["tran"], "argument command: invalid choice: 'tran'"),
+    (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    (["--print-completion=fish"], "invalid choice: 'fish'"),
+    (["games", "atari6"], "SET is 'atari6'; it must be one of paper55, paper6"),
+    (["version", "x"], "unrecognized arguments: x"),
+    ([*TRAIN, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    ([*TRAIN, "--game=Pongg"], "game is 'Pongg'; it must be"),
+    ([*TRAIN, "--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
+    ([*TRAIN, "--seed=-1"], "seed is -1; it must be a whole number from 0"),
+    ([*TRAIN, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    (TRAIN, "base_dir is '/proc/nowhere'; it must be a folder that can be written"),
+    ([*VECTORIZED, "--games=Pongg"], "unknown game 'Pongg'"),
+    ([*VECTORIZED, "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, dqn"),
+    ([*VECTORIZED, "--seeds=0"], "seeds is '0'; it must be N or A-B"),
+    ([*VECTORIZED, "--scan=x"], "scan is 'x'; it must be PARAMETER=VALUE"),
+    ([*VECTORIZED, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    (VECTORIZED, "results_dir is '/proc/nowhere'; it must be a folder that can be written"),
+    ([*SWEEP, "--games=Pongg"], "unknown game 'Pongg'"),
+    ([*SWEEP, "--agents=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
+    ([*SWEEP, "--seeds=0"], "'0' is not a whole number, at least 1"),
+    ([*SWEEP, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    (SWEEP, "results_dir is '/proc/nowhere'; it must be a folder that can be written"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments, message):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == "[]\n"
+    (line,) = done.stderr.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--game=Pong"],
+        ["train-vectorized", "--games=Pong"],
+        ["sweep", "--games=Pong", "--agents=dqn"],
+    ],
+)
+def test_the_first_line_comes_before_anything_heavy_is_imported(tmp_path, arguments):
+    folder = "base_dir" if arguments[0] == "train" else "results_dir"
+    # Whatever heavy is imported ends the program.
+    before = f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))"
+    if arguments[0] == "sweep":  # It asks whether Ray is there.
+        before += "; del sys.modules['ray']"
+    done = run(*arguments, f"--{folder}={tmp_path / 'run'}", before=before)
+    assert done.returncode != 0
+    (line,) = done.stdout.splitlines()[:1]
+    assert line.startswith("Starting ") and line.endswith(f" on Pong in {tmp_path / 'run'}")
+
+
+def test_a_folder_in_use_and_one_of_no_run_are_refused_early(tmp_path):
+    from log_dqn.run_folder import lock
+
+    (tmp_path / "logs").mkdir()
+    done = run("train", f"--base_dir={tmp_path}", "--restart")
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert "with --restart it must be the folder of a run" in done.stderr
+    with lock.hold(tmp_path):
+        done = run("train", f"--base_dir={tmp_path}")
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert "it must not be in use" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_alone_it_shows_what_there_is(arguments, capsys):
+    assert command.main(arguments) == 0
+    out = capsys.readouterr().out
+    for name, known in COMMANDS.items():
+        assert f"  log-dqn {name} {known.example}".rstrip() in out
+        assert known.summary in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_read_by_the_commands_own_parsers(name):
+    program = importlib.import_module(COMMANDS[name].module)
+    parser = program.create_parser()
+    assert isinstance(parser, argparse.ArgumentParser)
+    assert parser.prog == f"log-dqn {name}"
+    parser.parse_args(COMMANDS[name].example.split())
+    assert callable(program.main)
+
+
+def test_the_version_with_what_it_runs_on(capsys):
+    assert command.main(["version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"log_dqn {log_dqn.__version__}"
+    assert "dopamine-rl 4.1.2" in lines
+    with pytest.raises(SystemExit) as stop:
+        command.main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"log_dqn {log_dqn.__version__}\n"
+
+
+def test_games(capsys):
+    assert command.main(["games", "paper6"]) == 0
+    assert tuple(capsys.readouterr().out.split()) == games.PAPER6
+    assert command.main(["games"]) == 0
+    out = capsys.readouterr().out
+    assert "atari5 (5): BattleZone, DoubleDunk, NameThisGame, Phoenix, Qbert\n" in out
+    listed = out.replace("(", ",").replace(":", ",").replace("\n", " ").split(",")
+    assert set(games.KNOWN) <= {part.strip().split(" ")[0] for part in listed}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["tra"], {"train", "train-vectorized"}),
+        (["train", "--ga"], {"--game"}),
+        (["train", "--game", "Spa"], {"SpaceInvaders"}),
+        (["train", "--agent", "jax_l"], {"jax_log_dqn"}),
+        (["sweep", "--max"], {"--max_failures"}),
+    ],
+)
+def test_bash_completes(words, completed):
+    script = f"""
+        eval "$({sys.executable} -m log_dqn.commands.main --print-completion bash)"
+        COMP_WORDS=(log-dqn {" ".join(words)}) COMP_CWORD={len(words)}
+        $(complete -p log-dqn | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert {line.strip() for line in done.stdout.split()} == completed
+
+
+def test_the_modules_can_be_run_as_well():
+    for name in ("train", "train_vectorized", "sweep"):
+        done = subprocess.run(
+            [sys.executable, "-m", f"log_dqn.{name}", "--version"],
+            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")

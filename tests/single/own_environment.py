@@ -1,0 +1,44 @@
+"""Environments that a user might register: `--env=tests.single.own_environment:Own/Vector-v0`."""
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+TIME_LIMIT = 5
+
+OBSERVATIONS = {
+    "Vector": spaces.Box(np.array([0, -np.inf], np.float32), np.array([8, np.inf], np.float32)),
+    "Picture": spaces.Box(0, 255, (48, 40, 3), np.uint8),
+    "Board": spaces.MultiBinary((4, 4, 2)),
+    "Number": spaces.Discrete(16),
+    "Dictionary": spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-2, 2, (2,), np.float32)),
+}
+
+
+class Own(gymnasium.Env):
+    """An environment that never ends by itself, with a reward of 1 a step."""
+
+    def __init__(self, observation, ends_after=None):
+        self.observation_space = OBSERVATIONS[observation]
+        self.action_space = spaces.Discrete(2)
+        self._ends_after = ends_after
+
+    def _observation(self):
+        self.observation_space.seed(int(self.np_random.integers(1000)))
+        return self.observation_space.sample()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._steps = 0
+        return self._observation(), {}
+
+    def step(self, action):
+        self._steps += 1
+        return self._observation(), 1.0, self._steps == self._ends_after, False, {}
+
+
+for name in OBSERVATIONS:
+    gymnasium.register(
+        f"Own/{name}-v0", Own, max_episode_steps=TIME_LIMIT, kwargs={"observation": name}
+    )
+gymnasium.register("Own/Continuous-v0", lambda: gymnasium.make("Pendulum-v1"))

@@ -1,0 +1,265 @@
+"""Environments of gymnasium: observations, time limits, and training on them."""
+
+import collections
+import re
+
+import gymnasium
+import numpy as np
+import pytest
+
+from log_dqn import train
+from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
+from log_dqn.single import gymnasium_game, start
+from log_dqn.tf import time_limit
+from log_dqn.tf.log_dqn_agent import LogDQNAgent
+from tests.programs import fresh, no_more_than_the_start, read_log, run  # noqa: F401
+from tests.single.own_environment import TIME_LIMIT
+
+OWN = "tests.single.own_environment:Own/"
+
+
+def create(environment_id, **settings):
+    return gymnasium_game.create_environment(environment_id, seed=0, **settings)
+
+
+def test_bounded_components_of_a_vector_are_scaled():
+    game = create("MountainCar-v0")
+    # Position from -1.2 to 0.6, speed from -0.07 to 0.07.
+    position, speed = game.environment.unwrapped.state
+    observation = game.environment.observation(np.array([position, speed]))
+    np.testing.assert_allclose(observation, [(position + 0.3) / 0.9, speed / 0.07], rtol=1e-6)
+    assert (observation.dtype, game.observation_space.dtype) == (np.float32, np.float32)
+    # Of CartPole's four, two have no bounds.
+    game = create("CartPole-v1")
+    state = np.array([2.4, 3.0, 0.1, -7.0], np.float32)
+    scaled = game.environment.observation(state)
+    high = gymnasium.make("CartPole-v1").observation_space.high
+    np.testing.assert_allclose(scaled, [2.4 / high[0], 3.0, 0.1 / high[2], -7.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "dtype"),
+    [
+        ("Vector", (2,), np.float32),
+        ("Picture", (84, 84), np.uint8),
+        ("Board", (32,), np.float32),
+        ("Number", (16,), np.float32),
+        ("Dictionary", (5,), np.float32),
+    ],
+)
+def test_observations(name, shape, dtype):
+    game = create(f"{OWN}{name}-v0")
+    for observation in (game.reset(), game.step(0)[0]):
+        assert (observation.shape, observation.dtype) == (shape, dtype)
+    assert (game.observation_space.shape, game.observation_space.dtype) == (shape, dtype)
+
+
+def test_a_number_becomes_one_of_many():
+    observation = create(f"{OWN}Number-v0").reset()
+    assert sorted(observation) == [-1] * 15 + [1]
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "ends_after", "last"),
+    [(True, None, False), (False, None, True), (True, TIME_LIMIT, True), (True, 3, True)],
+)
+def test_the_last_step_of_an_episode(bootstrap, ends_after, last):
+    game = create(
+        f"{OWN}Vector-v0", bootstrap_at_time_limit=bootstrap, settings={"ends_after": ends_after}
+    )
+    game.reset()
+    steps = 0
+    while not game.game_over:
+        _, reward, is_terminal, _ = game.step(1)
+        steps += 1
+        assert (reward, is_terminal) == (1.0, game.game_over and last)
+    assert steps == (ends_after or TIME_LIMIT)
+    game.reset()
+    game.step(0)
+    assert not game.game_over
+
+
+def test_the_seed_decides_what_happens():
+    first, again, other = (
+        gymnasium_game.create_environment("CartPole-v1", seed=seed).step(0)[0] for seed in (1, 1, 2)
+    )
+    assert (first == again).all() and (first != other).any()
+
+
+@pytest.mark.parametrize("horizon", [1, 3])
+def test_no_transition_of_tensorflow_needs_what_a_time_limit_cut_off(fresh, horizon):  # noqa: F811
+    agent = LogDQNAgent(None, num_actions=2, update_horizon=horizon)
+    memory = agent._replay.memory
+    lengths = (4, 6, 5)
+    for length, cut_off in zip(lengths, (True, False, True), strict=True):
+        agent.begin_episode(np.full((84, 84), 1, np.uint8))
+        for step in range(2, length + 1):
+            agent.step(1, np.full((84, 84), step, np.uint8))
+        if cut_off:
+            time_limit.end_episode(agent, 1)
+        else:
+            agent.end_episode(1)
+    agent.begin_episode(np.zeros((84, 84), np.uint8))
+    for _ in range(horizon + 1):
+        agent.step(0, np.zeros((84, 84), np.uint8))
+    valid = [i for i in range(int(memory.add_count)) if memory.is_valid_transition(i)]
+    # Three zeros before each episode, as a state has four frames.
+    starts = np.cumsum([3, lengths[0] + 3, lengths[1] + 3, lengths[2] + 3])
+    expected = [
+        *range(starts[0], starts[0] + lengths[0] - horizon),
+        *range(starts[1], starts[1] + lengths[1]),
+        *range(starts[2], starts[2] + lengths[2] - horizon),
+        starts[3],
+    ]
+    assert [i for i in valid if i <= starts[3]] == expected
+    indices = [starts[0], starts[1] + lengths[1] - 1]
+    batch = memory.sample_transition_batch(2, indices)
+    assert batch[6].tolist() == [False, True]
+    # An episode's first state has no frame of the one before.
+    np.testing.assert_array_equal(batch[0][1][0, 0], [3, 4, 5, 6])
+    state = memory.sample_transition_batch(1, [starts[2]])[0][0]
+    np.testing.assert_array_equal(state[0, 0], [0, 0, 0, 1])
+
+
+def test_evaluation_stores_nothing(fresh):  # noqa: F811
+    agent = LogDQNAgent(None, num_actions=2)
+    agent.eval_mode = True
+    agent.begin_episode(np.zeros((84, 84), np.uint8))
+    time_limit.end_episode(agent, 1)
+    assert agent._replay.memory.add_count == 0
+
+
+def tiny(agent):
+    """Some steps, with an update and a sync among them."""
+    agent_class = "Jax" * agent.startswith("jax") + "LogDQNAgent".replace(
+        "Log", "Log" * ("log" in agent)
+    )
+    memory = "ReplayBuffer" if "jax" in agent else "WrappedReplayBuffer"
+    bindings = {
+        "Runner.num_iterations": 2,
+        "Runner.training_steps": 40,
+        "Runner.evaluation_steps": 10,
+        f"{agent_class}.min_replay_history": 20,
+        f"{agent_class}.target_update_period": 16,
+        f"{memory}.batch_size": 4,
+    }
+    return ["--seed=1", *(f"--gin_bindings={name}={value}" for name, value in bindings.items())]
+
+
+AGENTS = ("log_dqn", "dqn", "jax_log_dqn", "jax_dqn")
+
+
+def terminals(agent):
+    """How many of the transitions that an agent has stored are terminal, and how many are not."""
+    memory = agent._replay
+    if hasattr(memory, "memory"):
+        stored = memory.memory._store["terminal"][: int(memory.memory.add_count)]
+    else:
+        stored = [element.is_terminal for element in memory._memory.values()]
+    return collections.Counter(map(bool, stored))
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, bootstrap):
+    runners = []
+    create_runner = start.create_runner
+    monkeypatch.setattr(
+        start, "create_runner", lambda *a: runners.append(create_runner(*a)) or runners[0]
+    )
+    limit = f"--gin_bindings=create_gymnasium_environment.bootstrap_at_time_limit={bootstrap}"
+    assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent), limit) == 0
+    for statistics in read_log(tmp_path, 1).values():
+        assert statistics["train_episode_lengths"] == [TIME_LIMIT] * 8
+        assert statistics["train_episode_returns"] == [TIME_LIMIT] * 8
+    # 16 episodes of 5 steps. JAX's memory has no transition for the step that is cut off.
+    episodes, steps = 16, 80
+    ended = 0 if bootstrap else episodes
+    kept = steps - episodes if bootstrap and "jax" in agent else steps
+    assert terminals(runners[0]._agent) == collections.Counter({True: ended, False: kept - ended})
+    recorded = (tmp_path / "operative_config.gin").read_text()
+    assert f"create_gymnasium_environment.environment_id = '{OWN}Vector-v0'" in recorded
+    assert f"create_gymnasium_environment.bootstrap_at_time_limit = {bootstrap}" in recorded
+    network = "ClassicControlDQNNetwork" if "jax" in agent else "LunarLanderDQNNetwork"
+    assert re.search(rf"Agent\.network = @.*{network}\n", recorded)
+    assert "Agent.stack_size = 1\n" in recorded
+
+
+@pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
+def test_agents_train_on_pictures(tmp_path, agent):
+    assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Picture-v0", *tiny(agent)) == 0
+    assert read_log(tmp_path, 1)["iteration_1"]["train_episode_lengths"] == [TIME_LIMIT] * 8
+    recorded = (tmp_path / "operative_config.gin").read_text()
+    assert "stack_size = 1\n" not in recorded and "LunarLander" not in recorded
+    assert "ClassicControl" not in recorded
+
+
+def test_the_same_command_and_the_recorded_configuration_go_on(tmp_path):
+    command = ["--env=CartPole-v1", *tiny("log_dqn")]
+    more = "--gin_bindings=Runner.num_iterations=3"
+    assert run(tmp_path / "pieces", *command) == 0
+    assert run(tmp_path / "pieces", *command, more) == 0
+    assert run(tmp_path / "whole", *command, more) == 0
+    recorded = tmp_path / "whole" / "operative_config.gin"
+    assert run(tmp_path / "recorded", f"--gin_files={recorded}") == 0
+    logs = [read_log(tmp_path / name, 2) for name in ("pieces", "whole", "recorded")]
+    for log in logs[1:]:
+        for iteration in ("iteration_1", "iteration_2"):
+            for name in ("train_episode_returns", "eval_episode_returns"):
+                assert log[iteration][name] == logs[0][iteration][name]
+
+
+BAD = [
+    (["--env=CartPol-v1"], "env is 'CartPol-v1'; .*Did you mean: `CartPole`?"),
+    (["--env=LunarLander-v2"], "env is 'LunarLander-v2'; it must be an environment of gymnasium"),
+    (["--env="], "env is ''; it must be an environment of gymnasium"),
+    (["--env=no.such.module:X-v0"], "env is 'no.such.module:X-v0'; it must be an id, or MODULE:ID"),
+    ([f"--env={OWN}Wector-v0"], "it must be an environment of gymnasium that can be made: "),
+    ([f"--env={OWN}Continuous-v0"], "action_space is Box(.*; it must be discrete"),
+    (["--env=CartPole-v1", "--game=Pong"], "argument --game: not allowed with argument --env"),
+    (["--env=CartPole-v1", "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, dqn, jax"),
+    (
+        ["--env=CartPole-v1", "--gin_files=log_dqn.gin"],
+        "env is 'CartPole-v1'; it must be left out, since the environment is @atari.create_env",
+    ),
+    (
+        ["--gin_files=log_dqn_gym.gin", "--game=Pong"],
+        "game is 'Pong'; it must be left out, since the environment is @create_gymnasium_env",
+    ),
+    (
+        [
+            "--env=CartPole-v1",
+            "--gin_bindings=create_gymnasium_environment.bootstrap_at_time_limit=1",
+        ],
+        "bootstrap_at_time_limit is 1; it must be True or False",
+    ),
+    (
+        [
+            "--env=CartPole-v1",
+            "--gin_bindings=create_gymnasium_environment.settings={'no_such': 1}",
+        ],
+        "env is 'CartPole-v1'; it must be an environment of gymnasium that can be made: ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
+    base_dir = tmp_path / "new" / "run"
+    try:
+        status = train.main([f"--base_dir={base_dir}", *arguments])
+    except SystemExit as stop:  # argparse
+        status = stop.code
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert no_more_than_the_start(out)
+    assert err.endswith("\n") and err.count("\n") == 1
+    for part in message.split(".*"):
+        assert part in err
+    assert not base_dir.parent.exists()
+
+
+def test_a_jax_agent_can_be_made_without_gin(fresh):  # noqa: F811
+    agent = JaxLogDQNAgent(num_actions=6)
+    assert (agent._replay._max_capacity, agent._replay._batch_size) == (1_000_000, 32)
+    assert 0 <= agent.begin_episode(np.zeros((84, 84), np.uint8)) < 6

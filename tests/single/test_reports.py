@@ -1,0 +1,104 @@
+"""What a run tells other programs of its iterations."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from log_dqn.single import reports
+from tests.programs import fresh, run, tiny  # noqa: F401
+
+NEEDS_WANDB = pytest.mark.skipif(
+    importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
+)
+
+
+def test_the_numbers_of_an_iteration():
+    statistics = {
+        "train_episode_lengths": [3, 4],
+        "train_episode_returns": [1.0, 2.0],
+        "train_average_return": [1.5],
+        "eval_episode_returns": [7.0],
+        "eval_average_return": [7.0],
+        "train_average_steps_per_second": [20],
+    }
+    assert reports.record(1, 3, statistics) == {
+        "iteration": 2,
+        "num_iterations": 3,
+        "train_episodes": 2,
+        "train_average_return": 1.5,
+        "eval_episodes": 1,
+        "eval_average_return": 7.0,
+        "train_average_steps_per_second": 20.0,
+    }
+
+
+def test_json_alone_on_standard_output(tmp_path, capsys):
+    assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
+    out, err = capsys.readouterr()
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["iteration"] for line in lines] == [1, 2]
+    assert all(line["train_episodes"] == 3 and line["num_iterations"] == 2 for line in lines)
+    assert [line.split()[0] for line in err.splitlines()] == ["Starting", "Training"]
+    assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
+    out, err = capsys.readouterr()
+    assert out == "" and "This run has finished its 2 iterations." in err
+
+
+@NEEDS_WANDB
+def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    command = ["--track", "--seed=1", *tiny()]
+    name = tmp_path / "wandb" / "run_id"
+
+    def written():
+        return sorted(tmp_path.glob(f"wandb/offline-run-*-{name.read_text()}/*.wandb"))
+
+    assert run(tmp_path, *command, "--gin_bindings=Runner.num_iterations=1") == 0
+    assert capsys.readouterr().err == ""
+    (first,) = written()
+    logged = first.read_bytes()
+    for part in (b"train_average_return", b"eval_episodes", b"LogDQNAgent.gamma"):
+        assert part in logged
+    assert run(tmp_path, *command) == 0
+    assert len(written()) == 2
+    before = name.read_text()
+    assert run(tmp_path, *command, "--restart") == 0
+    assert name.read_text() != before and len(written()) == 1
+
+
+@NEEDS_WANDB
+def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path):
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
+    }
+    environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none")}
+    command = [sys.executable, "-m", "log_dqn.train", f"--base_dir={tmp_path / 'run'}"]
+    done = subprocess.run(
+        [*command, "--track", *tiny()],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert "track is True; it must be left out, or WANDB_MODE be offline" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_tracking_that_is_not_installed(tmp_path, capsys, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "wandb" else find(name)
+    )
+    assert run(tmp_path / "run", "--track", *tiny()) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    assert "track is True; it must be left out where the package wandb isn't installed" in err
+    assert not (tmp_path / "run").exists()
