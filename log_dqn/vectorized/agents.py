@@ -137,8 +137,10 @@ class Agent:
     def outputs(
         self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
     ) -> tuple[jax.Array, ...]:
-        """Returns each head's outputs, shape [batch_size, columns]; see `init`."""
-        outputs = networks.dense(params[OUTPUT], network.apply(params, states))
+        """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
+        features = network.apply(params, states)
+        with jax.default_matmul_precision("highest"):
+            outputs = networks.dense(params[OUTPUT], features)
         heads = jnp.split(outputs, self.num_heads, axis=-1)
         exists = jnp.arange(heads[0].shape[-1]) < num_actions
         # The first head adds to an action's value, the second takes from it.

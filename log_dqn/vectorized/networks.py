@@ -5,6 +5,7 @@ kernel of the first, which is stored transposed: on a CPU its backward pass then
 copy of 16 MB.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -109,7 +110,7 @@ def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str
 
 
 def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
-    x = states.astype(jnp.float32) / 255
+    x = states.astype(params["Conv_0"]["kernel"].dtype) / 255
     for i, (_, _, stride) in enumerate(_CONVOLUTIONS):
         x = jax.nn.relu(convolution(params[f"Conv_{i}"], x, stride, in_blocks=batched))
     x, kernel = x.reshape(len(x), -1), params["Dense_0"]["kernel"]
@@ -158,7 +159,7 @@ def _minatar_network(padding: int, hidden_units: int) -> Network:
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
         del batched
-        x = states[..., 0].astype(jnp.float32)
+        x = states[..., 0].astype(params["Conv_0"]["kernel"].dtype)
         x = jax.nn.relu(_small_convolution(params["Conv_0"], x, padding)).reshape(len(x), -1)
         return jax.nn.relu(dense(params["Dense_0"], x)) if hidden_units else x
 
@@ -174,3 +175,26 @@ minatar = _minatar_network(padding=0, hidden_units=_MINATAR_HIDDEN_UNITS)
 
 NETWORKS = {"nature": nature, "revisiting_rainbow": revisiting_rainbow, "minatar": minatar}
 """Networks by their names in gin."""
+
+PRECISIONS = ("float32", "tf32", "bfloat16")
+
+
+@functools.cache
+def create(name: str, precision: str) -> Network:
+    """Returns a network that computes in a precision; its inputs and outputs stay as they are.
+
+    Args:
+        name: one of `NETWORKS`.
+        precision: 'float32'; 'tf32', in which Nvidia's GPUs from 2020 on round the factors of a
+            float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', which
+            rounds parameters and activations to 8 bits. Parameters are kept in float32.
+    """
+    network = NETWORKS[name]
+
+    def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+        if precision == "bfloat16":
+            params = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
+        with jax.default_matmul_precision("tensorfloat32" if precision == "tf32" else "highest"):
+            return network.apply(params, states, batched).astype(jnp.float32)
+
+    return network._replace(apply=apply)

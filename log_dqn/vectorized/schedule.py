@@ -27,6 +27,7 @@ class Protocol:
         batch_size: transitions of an update.
         stack_size: observations in a state.
         network: name of the network, as in `networks.NETWORKS`.
+        precision: of the network's torso, see `networks.create`; heads and update are float32.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -41,9 +42,14 @@ class Protocol:
     batch_size: int = 32
     stack_size: int = 4
     network: str = "nature"
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
-        for name, known in (("agent", agents.AGENTS), ("network", networks.NETWORKS)):
+        for name, known in (
+            ("agent", agents.AGENTS),
+            ("network", networks.NETWORKS),
+            ("precision", networks.PRECISIONS),
+        ):
             check_one_of(name, getattr(self, name), known)
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):

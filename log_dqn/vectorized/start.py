@@ -305,8 +305,8 @@ def _fit(
     """Returns what the runs of a plan learn from, and where so many replay memories fit."""
     protocol = plan.protocol
     problem = learner.Problem(
-        networks.NETWORKS[protocol.network], frame_shape, frame_dtype, protocol.stack_size,
-        protocol.batch_size, protocol.replay_capacity,
+        networks.create(protocol.network, protocol.precision), frame_shape, frame_dtype,
+        protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
     )  # fmt: skip
     return problem, placement.place(
         plan.runs[0].agent, problem, num_actions, num_runs, placement.free(),

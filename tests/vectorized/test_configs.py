@@ -17,7 +17,7 @@ RUNNER = {
     "batch_size": 32,
 }
 # What the Atari files leave at its default.
-ATARI = {"stack_size": 4, "network": "nature"}
+ATARI = {"stack_size": 4, "network": "nature", "precision": "float32"}
 SCHEDULE = {
     "loss_type": "huber",
     "update_horizon": 1,

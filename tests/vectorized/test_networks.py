@@ -47,3 +47,45 @@ def test_nature_equals_dopamines():
         hidden = networks.nature.apply(params, state[None], batched=batched)
         ours = networks.dense(params["Dense_1"], hidden)[0]
         np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "most"),
+    [("nature", (84, 84, 4), 255), ("revisiting_rainbow", (10, 10, 7, 1), 1)],
+)
+def test_precision(name, shape, most):
+    rng = np.random.default_rng(3)
+    states = jnp.asarray(rng.integers(0, most, (8, *shape), endpoint=True, dtype=np.uint8))
+    params, _ = networks.NETWORKS[name].init(jax.random.key(4), shape)
+    exact = networks.NETWORKS[name].apply(params, states)
+    features, gradients = {}, {}
+    for precision in networks.PRECISIONS:
+        network = networks.create(name, precision)
+
+        def mean(params, network=network):
+            return network.apply(params, states).mean()
+
+        features[precision] = network.apply(params, states)
+        gradients[precision] = jax.grad(mean)(params)["Conv_0"]["kernel"]
+        assert features[precision].dtype == gradients[precision].dtype == jnp.float32
+    # A CPU has float32 alone.
+    np.testing.assert_array_equal(features["float32"], exact)
+    np.testing.assert_array_equal(features["tf32"], exact)
+    # 8 bits are two to three decimal digits.
+    size = float(exact.max())
+    error = np.abs(np.asarray(features["bfloat16"] - exact)).max() / size
+    assert 1e-4 < error < 2e-2
+    wanted = np.asarray(gradients["float32"])
+    error = np.abs(np.asarray(gradients["bfloat16"]) - wanted).max() / np.abs(wanted).max()
+    assert 1e-4 < error < 5e-2
+    assert networks.create(name, "float32") is networks.create(name, "float32")
+
+
+@pytest.mark.parametrize(("precision", "jaxs"), [("float32", "HIGHEST"), ("tf32", "HIGH")])
+def test_precision_of_the_products(precision, jaxs):
+    network = networks.create("nature", precision)
+    params, _ = network.init(jax.random.key(5), (84, 84, 4))
+    states = jnp.zeros((2, 84, 84, 4), jnp.uint8)
+    program = str(jax.make_jaxpr(jax.grad(lambda p: network.apply(p, states).sum()))(params))
+    # Three convolutions and a dense layer; as many gradients of weights, and three of inputs.
+    assert program.count(f"precision=(Precision.{jaxs}, Precision.{jaxs})") == 4 + 4 + 3
