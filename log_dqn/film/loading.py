@@ -1,8 +1,8 @@
 """From a run's folder to its agent and game, without running code that the folder names.
 
 A run's configuration is taken from `config.json`, which is data. What it refers to must be
-Dopamine's or this package's. `operative_config.gin`, from which gin
-imports what it names, is not read.
+Dopamine's or this package's. `operative_config.gin`, from which gin imports what it names, is not
+read.
 """
 
 import pathlib
@@ -17,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
-from dopamine.discrete_domains import run_experiment as _run_experiment  # noqa: F401  For gin, as
-from dopamine.jax import networks as _jax_networks  # noqa: F401  the next.
+
+# For gin, which these register with.
+from dopamine.discrete_domains import run_experiment as _run_experiment  # noqa: F401
+from dopamine.jax import networks as _jax_networks  # noqa: F401
 from dopamine.jax.replay_memory import replay_buffer as _replay_buffer  # noqa: F401
 
 from log_dqn import atari, games, minatar
@@ -27,7 +29,7 @@ from log_dqn.film import game as film_game
 from log_dqn.film import players
 from log_dqn.film.episode import Agent, Game
 from log_dqn.jax import networks as _our_jax_networks  # noqa: F401
-from log_dqn.program.gin_files import explained
+from log_dqn.program.gin_files import bound, explained
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration, data, layout
 from log_dqn.single import agents, seeding
@@ -188,13 +190,12 @@ def _environment(parameters: Mapping[str, Any]) -> tuple[str, Any]:
     allowed = f"one of {', '.join(_FACTORIES)} to be played"
     check("Runner.create_environment_fn", factory, name in _FACTORIES, allowed)
     create, parameter = _FACTORIES[name]
-    game = next(
-        (v for n, v in parameters.items() if f".{n}".endswith(f".{name}.{parameter}")), None
-    )
+    game = bound(f"{name}.{parameter}")
     if name == "create_gym_environment":
-        # gymnasium would import the module that a name "module:game" begins with.
-        known = {spec.name for spec in gymnasium.registry.values()}
-        check("game", game, game in known, "one of gymnasium's own")
+        # gymnasium would import the module that an id "module:game" begins with.
+        environment_id = f"{game}-{bound(f'{name}.version', 'v0')}"
+        is_known = environment_id in gymnasium.registry
+        check("game", environment_id, is_known, "one of gymnasium's own")
     else:
         games.check_game(game)
     return str(game), create()

@@ -475,6 +475,8 @@ def test_nothing_that_a_run_names_is_imported(a_run, tmp_path, monkeypatch, caps
         ("LogDQNAgent.c = 1\nimport evil_module #", 1),
         ("Runner.create_environment_fn", "@evil_module.create_environment"),
         ("create_gym_environment.environment_name", "evil_module:CartPole"),
+        ("gym_lib.create_gym_environment.environment_name", "evil_module:CartPole"),
+        ("create_gym_environment.version", "v0:CartPole-v0"),
         ("create_agent.agent_name", "evil_module"),
     ],
 )
