@@ -1,8 +1,8 @@
 """Workarounds that let dopamine-rl 4.1.2, the newest release, run beside current libraries.
 
-Each function mends one fault of the host, says why it is there and when it can go, and does
-nothing where the host is healthy. `apply` is called when `log_dqn` is imported and covers what
-has to happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
+Each function says what it mends or is for, why it is there and when it can go; a mend does nothing
+where the host is healthy. `apply` is called when `log_dqn` is imported and covers what has to
+happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
 
 Two faults are mended elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
 (required in setup.py), and Dopamine's wheel ships no gin files (see `configs/`). The episode

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from log_dqn import compat
 from log_dqn.program import shell
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data"
@@ -43,7 +42,8 @@ def _bound(*bindings: str) -> list[str]:
 _PAPERS = _bound(
     "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1", "AGENT.c=0.5"
 )
-_SHORT = _bound("VectorizedRunner.num_iterations=8")
+_SHORT_ITERATIONS = 8
+_SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
 STAGES = {
     # Seeds that are not reported, 400,000 steps.
     "tuning": [
@@ -117,7 +117,7 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
     def notify(line: str) -> None:
         print(f"discount_study: {line}", file=sys.stderr)
 
-    iterations = 8 if stage in ("tuning", "epsilon") else ITERATIONS
+    iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon") else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, notify)
     DATA.mkdir(parents=True, exist_ok=True)
     for name, table in zip(("scores", "curves"), tables, strict=True):
@@ -178,5 +178,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    compat.apply()
     sys.exit(main())

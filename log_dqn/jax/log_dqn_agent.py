@@ -48,8 +48,9 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         """Initializes the agent.
 
         Args:
-            dopamine: JaxDQNAgent's parameters, of which `network` gets twice the outputs.
-            log_update: `log_space.LogUpdate`'s parameters.
+            dopamine: collected by the decorator: JaxDQNAgent's parameters, given by name or place,
+                of which `network` gets twice the outputs.
+            log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
             optimizer: an optax optimizer, or a name that Dopamine's `create_optimizer` knows; its
                 learning rate is beta_log, the step-size in the log space.
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.

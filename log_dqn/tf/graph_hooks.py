@@ -1,6 +1,6 @@
 """What a training run needs of an agent's graph and Dopamine's agents don't offer.
 
-Both hooks act while an agent is built, and leave its arithmetic as it is.
+They leave an agent's arithmetic as it is.
 """
 
 import contextlib

@@ -37,8 +37,9 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         """Initializes the agent and builds its graph.
 
         Args:
-            dopamine: DQNAgent's parameters, of which `network` gets twice the outputs.
-            log_update: `log_space.LogUpdate`'s parameters.
+            dopamine: collected by the decorator: DQNAgent's parameters, given by name or place, of
+                which `network` gets twice the outputs.
+            log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
             optimizer: its learning rate is beta_log, the step-size in the log space.
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
