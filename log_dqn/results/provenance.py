@@ -62,7 +62,7 @@ def collect(comparison: Comparison, command: str) -> Provenance:
     return Provenance(
         version=__version__,
         commit=_commit(pathlib.Path(__file__).resolve().parents[2]),
-        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         command=command,
         settings={agent: settings(comparison, agent) for agent in comparison.own_agents},
     )

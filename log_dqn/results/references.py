@@ -17,7 +17,8 @@ class Reference(NamedTuple):
 
 def read_table(name: str) -> list[dict[str, str]]:
     """Reads one of the package's own CSV files."""
-    text = importlib.resources.files("log_dqn.results").joinpath("data", name).read_text("utf-8")
+    path = importlib.resources.files("log_dqn.results") / "data" / name
+    text = path.read_text("utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 

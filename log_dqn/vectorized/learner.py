@@ -277,7 +277,8 @@ class Learner:
         if self._on_host:
             slots = np.asarray(self.programs.draw(*source))
             runs = (np.arange(self.num_runs)[:, None, None],) if self._several else ()
-            steps = replay.Memory(*(values[(*runs, slots)] for values in self.memory))
+            index = (*runs, slots)
+            steps = replay.Memory(*(values[index] for values in self.memory))
             source = (steps, source[1])
         else:
             source = (self.memory, *source)
