@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import pathlib
 import sys
@@ -147,6 +148,10 @@ def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
         is_rate = configurable in OPTIMIZERS and parameter == "learning_rate"
         allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
         is_read = configurable in read and not is_rate
+        if configurable in OPTIMIZERS and not is_read:
+            # A gin file states its optimizer's settings; another one may be chosen beside it.
+            default = inspect.signature(OPTIMIZERS[configurable]).parameters[parameter].default
+            is_read = value == default and not is_rate
         check(f"{configurable}.{parameter}", value, is_read, allowed)
 
 

@@ -6,7 +6,7 @@ import gin
 import pytest
 
 from log_dqn.program import gin_files
-from log_dqn.vectorized import agents, schedule
+from log_dqn.vectorized import agents, schedule, start
 
 RUNNER = {
     "num_iterations": 200,
@@ -134,3 +134,16 @@ def test_the_files_are_the_defaults():
     assert default == {"optimizer": "rmsprop_tf", **LOG_DQN}
     assert dataclasses.asdict(schedule.Protocol()) == {"agent": "log_dqn", **RUNNER, **ATARI}
     assert agents.VectorizedDQNAgent().learning_rate == 0.00025
+
+
+def test_another_optimizer_may_be_chosen_beside_a_file():
+    start.configure([], ["VectorizedLogDQNAgent.optimizer = 'rmsprop_tf'"], "log_dqn", None, True)
+    (setting,) = start.read_settings([])
+    assert setting.agent.optimizer == "rmsprop_tf"
+    assert "adam.epsilon" not in setting.config.parameters
+    assert setting.config.parameters["rmsprop_tf.epsilon"] == 0.00001
+    gin.parse_config("adam.epsilon = 0.1")
+    with pytest.raises(
+        ValueError, match=r"adam.epsilon is 0.1; it must be left out"
+    ):
+        start.read_settings([])
