@@ -5,6 +5,7 @@
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py minatar      the loop as one program on MinAtar
+    python scripts/benchmark.py gpu --minutes=25 --out=DIR   all about a GPU, in one visit
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
@@ -14,6 +15,7 @@ its range. A ratio is LogDQN's over DQN's.
 
 import argparse
 import importlib
+import pathlib
 import sys
 from collections.abc import Sequence
 
@@ -35,7 +37,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("agents", "checkpoint", "vectorized", "minatar", "linear", "sweep"),
+        choices=("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep"),
         default="agents",
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
@@ -52,12 +54,19 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--agent", choices=("log_dqn", "dqn"), default="log_dqn", help="default: log_dqn")
     add("--capacity", type=int, default=10_000, help="transitions of a run (default: 10000)")
     add("--seconds", type=float, default=8.0, help="of each figure, at least (default: 8)")
+    gpu = parser.add_argument_group("of gpu")
+    add = gpu.add_argument
+    add("--out", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder (default: gpu)")
+    add("--minutes", type=float, default=25.0, help="of all steps (default: 25)")
+    add("--resume", action="store_true", help="go on from the results in the folder")
+    add("--dry-run", action="store_true", help="very little of each step, on any device")
+    add("--step", help=argparse.SUPPRESS)
     parser.add_argument("--measure_memory_of", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Runs the measurements."""
+def main(arguments: Sequence[str]) -> int:
+    """Runs the measurements; returns the exit status."""
     args = parse(arguments)
     name = f"agents_{args.framework}" if args.what == "agents" else args.what
     part = importlib.import_module(f"benchmarks.{name}")
@@ -71,11 +80,14 @@ def main(arguments: Sequence[str]) -> None:
         part.run(args.runs, args.agent, args.capacity, args.seconds, args.rounds)
     elif args.what == "minatar":
         part.run("MinAtar/Freeway", args.rounds)
+    elif args.what == "gpu":
+        return part.run(args)
     elif args.what == "sweep":
         part.run(args.rounds)
     else:
         part.run()
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

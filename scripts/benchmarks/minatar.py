@@ -4,7 +4,7 @@ import concurrent.futures
 import importlib.util
 import os
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import gin
 import jax
@@ -23,60 +23,65 @@ from log_dqn.vectorized import (
     timeline,
 )
 
-_STEPS = 10 * device_loop.CHUNK_STEPS
+STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
 
 
 class Player:
-    """Plays one run, which learns, with a full schedule of its own.
+    """Plays a run that learns, or several in one program, with a full schedule.
 
     Attributes:
-        learner: its weights and its memory.
+        learner: weights and memory.
+        returns: of the episodes so far.
     """
 
-    def __init__(self, game: str, agent: str, seed: int, learns: bool = True) -> None:
+    def __init__(self, game: str, agent: str, seeds: Sequence[int], learns: bool = True) -> None:
         """Plays until updates have begun.
 
         Args:
             game: the game.
             agent: a key of `agents.AGENTS`.
-            seed: seed.
-            learns: whether it learns at all.
+            seeds: a seed for each run.
+            learns: whether they learn at all.
         """
         gin.clear_config()
         gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
         if not learns:
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.min_replay_history = 1000000000")
         protocol = schedule.Protocol(training_steps=10**9)
-        settings = agents.AGENTS[agent]()
+        self._everyone = np.ones(len(seeds), bool)
+        settings = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_games.create(game)
         problem = learner.Problem(
-            networks.NETWORKS[protocol.network], jax_game.frame_shape, "bool",
+            networks.create(protocol.network, protocol.precision), jax_game.frame_shape, "bool",
             protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
         )  # fmt: skip
-        self.learner = learner.Learner([settings], problem, [jax_game.num_actions], [seed])
-        self._schedule = schedule.Schedule([settings], protocol, self.learner.slots)
+        num_actions = [jax_game.num_actions] * len(seeds)
+        self.learner = learner.Learner(settings, problem, num_actions, seeds)
+        self._schedule = schedule.Schedule(settings, protocol, self.learner.slots)
         self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
-        self._loop.reset(np.ones(1, bool), np.array([seed]))
+        self._loop.reset(self._everyone, np.array(seeds))
+        self.returns: list[float] = []
         self.play()
 
     def play(self) -> None:
-        """Plays `_STEPS` agent steps."""
-        for _ in range(_STEPS // device_loop.CHUNK_STEPS):
-            chunk = self._loop.advance(self._schedule.place, np.ones(1, bool))
+        """Plays `STEPS` agent steps of each run."""
+        for _ in range(STEPS // device_loop.CHUNK_STEPS):
+            chunk = self._loop.advance(self._schedule.place, self._everyone)
             self._schedule.place = chunk.place
+            self.returns += chunk.episodes.value[chunk.episodes.ended].tolist()
 
     def update(self) -> None:
         """Runs as many updates as `play` does."""
         one = np.ones(1, np.int32)
         draws = timeline.Draws(one, 0 * one, 5000 * one, one > 0)
-        for _ in range(_STEPS // 4):
+        for _ in range(STEPS // 4):
             self.learner.learn(draws)
         jax.block_until_ready(self.learner.weights)
 
 
 def _environment(game: str) -> Callable[[], None]:
-    """Returns what plays a game at random for `_STEPS` steps."""
+    """Returns what plays a game at random for `STEPS` steps."""
     jax_game = jax_games.create(game)
 
     def step(state: jax_games.State, key: jax.Array) -> tuple[jax_games.State, jax.Array]:
@@ -89,7 +94,7 @@ def _environment(game: str) -> Callable[[], None]:
         compiler_options=learner.compiler_options(),
     )
     state, _ = jax_game.reset(jax.random.key(0))
-    keys = jax.random.split(jax.random.key(1), _STEPS)
+    keys = jax.random.split(jax.random.key(1), STEPS)
     return lambda: jax.block_until_ready(play(state, keys))
 
 
@@ -121,11 +126,11 @@ def run(game: str, rounds: int) -> None:
     """
     device_trainer.keep_to_cores()
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
-    players = {agent: Player(game, agent, 1) for agent in agents.AGENTS}
+    players = {agent: Player(game, agent, [1]) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    idle = Player(game, "log_dqn", 1, learns=False)
+    idle = Player(game, "log_dqn", [1], learns=False)
     cores = len(os.sched_getaffinity(0))
-    side_by_side = [Player(game, "log_dqn", seed) for seed in range(1, cores + 1)]
+    side_by_side = [Player(game, "log_dqn", [seed]) for seed in range(1, cores + 1)]
     executor = concurrent.futures.ThreadPoolExecutor(cores)
     blocks: dict[str, Callable[[], object]] = {
         **{agent: of_agent.play for agent, of_agent in players.items()},
@@ -134,7 +139,7 @@ def run(game: str, rounds: int) -> None:
         "game": _environment(game),
         "updates": players["log_dqn"].update,
     }
-    steps = dict.fromkeys(blocks, _STEPS) | {"cores": cores * _STEPS}
+    steps = dict.fromkeys(blocks, STEPS) | {"cores": cores * STEPS}
     if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):
         blocks["Dopamine's JaxDQNAgent"] = _dopamine(game)
         steps["Dopamine's JaxDQNAgent"] = _DOPAMINE_STEPS

@@ -15,7 +15,7 @@ import pathlib
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gin
 import jax
@@ -150,6 +150,31 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
     measuring.print_ratio("whole loop", steps / times["ours"], steps / times["dopamine"], "steps/s")
 
 
+class Figures(NamedTuple):
+    """Speeds of a trainer, in agent steps per second of all its runs together.
+
+    Attributes:
+        steps_per_second: of the whole.
+        shares: the parts of the host's time spent on receiving frames, acting and learning.
+        alone: of the environments, of acting and of updates, each alone.
+        of_ceiling: the share that the whole has of the lower of environments and updates.
+    """
+
+    steps_per_second: float
+    shares: dict[str, float]
+    alone: dict[str, float]
+    of_ceiling: float
+
+
+def measure(trainer: training.HostTrainer, at_least: float) -> Figures:
+    """Measures a trainer; a figure takes `at_least` so many seconds, those alone a third."""
+    num_runs = len(trainer._runs)
+    step, shares = split(trainer, at_least)
+    alone = {name: num_runs / took for name, took in ceilings(trainer, at_least / 3).items()}
+    ceiling = min(alone["environments"], alone["updates"])
+    return Figures(num_runs / step, shares, alone, num_runs / step / ceiling)
+
+
 def run(
     runs_at_once: Sequence[int], agent: str, capacity: int, at_least: float, rounds: int
 ) -> None:
@@ -164,15 +189,12 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         for num_runs in runs_at_once:
             trainer = create_trainer(agent, num_runs, capacity, folder)
-            step, shares = split(trainer, at_least)
-            alone = ceilings(trainer, at_least / 3)
-            speed = num_runs / step
-            lower = num_runs / max(alone["environments"], alone["updates"])
+            speed, shares, alone, of_ceiling = measure(trainer, at_least)
             print(
                 f"{num_runs:5}{speed:9.0f}{speed / num_runs:8.0f}"
-                + "".join(f"{shares[name]:7.0%}" for name in ("receive", "_act", "_learn"))
-                + "".join(f"{num_runs / alone[name]:9.0f}" for name in alone)
-                + f"{speed / lower:8.0%} of it",
+                + "".join(f"{share:7.0%}" for share in shares.values())
+                + "".join(f"{alone_speed:9.0f}" for alone_speed in alone.values())
+                + f"{of_ceiling:8.0%} of it",
                 flush=True,
             )
             del trainer

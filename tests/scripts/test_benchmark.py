@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
-PARTS = ("agents", "checkpoint", "vectorized", "minatar", "linear", "sweep")
+PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep")
 
 
 @pytest.fixture

@@ -1,0 +1,133 @@
+"""Everything about a GPU in one visit: what it refuses, keeps and writes; on a CPU, all of it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPTS)
+    import benchmark
+    from benchmarks import gpu
+
+    gpu.main = benchmark.main
+    yield gpu
+    for name in [n for n in sys.modules if n.split(".")[0] in ("benchmark", "benchmarks")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def steps(gpu, monkeypatch):
+    """The steps that ran; each has a result at once."""
+    ran = []
+
+    def in_process(step, dry_run, **environment):
+        ran.append((step, dry_run, environment))
+        return {"device": "NVIDIA H200", "kind": "gpu"} if step == "device" else {"x": 1.0}
+
+    def learns(size, out, until):
+        ran.append("learns")
+        return {"Pong 1": [-20.5]}
+
+    monkeypatch.setattr(gpu, "in_process", in_process)
+    monkeypatch.setattr(gpu, "learns", learns)
+    return ran
+
+
+def test_every_step_is_written(gpu, steps, tmp_path):
+    assert gpu.main(["gpu", f"--out={tmp_path / 'out'}"]) == 0
+    assert [step[0] for step in steps[:-1]] == ["device", "right", "fast", "trace"]
+    assert steps[-1] == "learns"
+    results = json.loads((tmp_path / "out" / "gpu.json").read_text())
+    assert results["fast"] == {"x": 1.0}
+    assert (tmp_path / "out" / "gpu.md").read_text().splitlines()[:8] == [
+        "# On a GPU", "", "## device", "", "|  |  |", "|---|---|", "| device | NVIDIA H200 |",
+        "| kind | gpu |",
+    ]  # fmt: skip
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["gpu.json", "gpu.md"]
+
+
+def test_numbers_with_names_in_common_share_a_table(gpu):
+    speeds = {"1 run": {"steps/s": 1234.5, "ms": 0.81}, "4 runs": {"steps/s": 4000.0, "ms": 1.0}}
+    assert gpu._page({"fast": speeds}).splitlines()[2:] == [
+        "## fast",
+        "",
+        "| | steps/s | ms |",
+        "|---|---|---|",
+        "| 1 run | 1.23e+03 | 0.81 |",
+        "| 4 runs | 4e+03 | 1 |",
+    ]
+
+
+def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys):
+    (tmp_path / "gpu.json").write_text(json.dumps({"right": {"x": 2.0}, "learns": {}}))
+    assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"benchmark: out is '{tmp_path}'; it must be a new folder, or --resume given\n"
+    assert steps == []
+    assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
+    assert [step[0] for step in steps[:-1]] == ["device", "fast", "trace"]
+    results = json.loads((tmp_path / "gpu.json").read_text())
+    assert results["right"] == {"x": 2.0}
+    assert results["learns"] == {"Pong 1": [-20.5]}
+
+
+def test_a_step_that_fails_leaves_the_others_alone(gpu, steps, monkeypatch, tmp_path):
+    whole = gpu.in_process
+
+    def in_process(step, dry_run):
+        return {"failed": "exit status 1"} if step == "fast" else whole(step, dry_run)
+
+    monkeypatch.setattr(gpu, "in_process", in_process)
+    assert gpu.main(["gpu", f"--out={tmp_path}"]) == 1
+    results = json.loads((tmp_path / "gpu.json").read_text())
+    assert results["fast"] == {"failed": "exit status 1"}
+    assert results["trace"] == {"x": 1.0}
+
+
+def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(gpu, "in_process", lambda *_: {"device": "cpu", "kind": "cpu"})
+    assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
+    error = capsys.readouterr().err
+    assert error == "benchmark: device is 'cpu'; it must be a GPU, or --dry-run given\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_dry_run_of_everything(tmp_path):
+    command = [sys.executable, str(SCRIPTS / "benchmark.py"), "gpu", "--dry-run", "--minutes=3"]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS.parent), "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [*command, f"--out={tmp_path}"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads((tmp_path / "gpu.json").read_text())
+    assert list(results) == ["device", "right", "fast", "trace", "learns"]
+    right = results["right"]
+    assert right["draws and reads equal the CPU's"] is True
+    for agent in ("log_dqn", "dqn"):
+        errors = {
+            precision: right[f"{agent}'s gradients in {precision}, relative error"]
+            for precision in ("float32", "tf32", "bfloat16")
+        }
+        assert 1e-8 < max(errors["float32"].values()) < 1e-3
+        assert errors["tf32"] == errors["float32"]  # On a CPU.
+        assert 1e-3 < max(errors["bfloat16"].values()) < 0.1
+    (twin,) = (value for name, value in right.items() if "twin" in name)
+    assert twin["episodes before the first other return"] == twin["episodes"] > 300
+    assert set(results["fast"]) == {
+        f"{games}, {runs} runs" for games in ("Atari", "MinAtar") for runs in (1, 2)
+    }
+    for name, speed in results["fast"].items():
+        assert speed["agent steps/s"] > 1, name
+    assert len(results["trace"]) == 10
+    learned = {name: value for name, value in results["learns"].items() if "log" in name}
+    assert len(learned) == 10
+    assert results["learns"]["exit status"] == [0, 0]
