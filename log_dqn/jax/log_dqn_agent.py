@@ -1,6 +1,7 @@
 """LogDQN: logarithmic deep Q-learning on Dopamine's JAX DQN (paper, section 5)."""
 
 import functools
+import inspect
 from typing import Any
 
 import gin
@@ -21,6 +22,10 @@ from log_dqn.jax import (
     update,
 )
 
+# Not through gin, which would note its settings in the record of every run that is started in the
+# process, TensorFlow's too.
+_OPTIMIZER = inspect.unwrap(optimizers.rmsprop_tf)(learning_rate=0.0025)
+
 
 @gin.configurable
 class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
@@ -39,9 +44,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         dopamine: dict[str, Any],
         log_update: dict[str, Any],
         *,
-        optimizer: optax.GradientTransformation | str = optimizers.rmsprop_tf(  # noqa: B008
-            learning_rate=0.0025
-        ),
+        optimizer: optax.GradientTransformation | str = _OPTIMIZER,
         head_init: str = "asymmetric",
         loss_type: str = "huber",
     ) -> None:

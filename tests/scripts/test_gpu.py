@@ -48,7 +48,7 @@ def test_every_step_is_written(gpu, steps, tmp_path):
     results = json.loads((tmp_path / "out" / "gpu.json").read_text())
     assert results["fast"] == {"x": 1.0}
     assert (tmp_path / "out" / "gpu.md").read_text().splitlines()[:8] == [
-        "# On a GPU", "", "## device", "", "|  |  |", "|---|---|", "| device | NVIDIA H200 |",
+        "# On a GPU", "", "## device", "", "| |  |", "|---|---|", "| device | NVIDIA H200 |",
         "| kind | gpu |",
     ]  # fmt: skip
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["gpu.json", "gpu.md"]
@@ -70,7 +70,10 @@ def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys
     (tmp_path / "gpu.json").write_text(json.dumps({"right": {"x": 2.0}, "learns": {}}))
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     error = capsys.readouterr().err
-    assert error == f"benchmark: out is '{tmp_path}'; it must be a new folder, or --resume given\n"
+    assert (
+        error
+        == f"benchmark: error: out is '{tmp_path}'; it must be a new folder, or --resume given\n"
+    )
     assert steps == []
     assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
     assert [step[0] for step in steps[:-1]] == ["device", "fast", "trace"]
@@ -96,7 +99,7 @@ def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gpu, "in_process", lambda *_: {"device": "cpu", "kind": "cpu"})
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     error = capsys.readouterr().err
-    assert error == "benchmark: device is 'cpu'; it must be a GPU, or --dry-run given\n"
+    assert error == "benchmark: error: device is 'cpu'; it must be a GPU, or --dry-run given\n"
     assert not list(tmp_path.iterdir())
 
 

@@ -143,7 +143,5 @@ def test_another_optimizer_may_be_chosen_beside_a_file():
     assert "adam.epsilon" not in setting.config.parameters
     assert setting.config.parameters["rmsprop_tf.epsilon"] == 0.00001
     gin.parse_config("adam.epsilon = 0.1")
-    with pytest.raises(
-        ValueError, match=r"adam.epsilon is 0.1; it must be left out"
-    ):
+    with pytest.raises(ValueError, match=r"adam.epsilon is 0.1; it must be left out"):
         start.read_settings([])

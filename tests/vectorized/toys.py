@@ -105,7 +105,7 @@ def _apply(params, states, batched=False):
 small_network = networks.Network(_init, _apply)
 
 
-class Toys(NamedTuple):
+class ToyTrainer(NamedTuple):
     trainer: training.Trainer
     environments: Toys
 
@@ -139,7 +139,7 @@ def make_trainer(
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
     plan = training.Plan(job_runs, protocol, checkpoints, checkpoint_replay)
     trainer = training.HostTrainer(plan, problem_, environments, on_host, group_size)
-    return Toys(trainer, environments)
+    return ToyTrainer(trainer, environments)
 
 
 def make_runs(folder, run_agents, seeds):
