@@ -60,7 +60,7 @@ class Size(NamedTuple):
 
 FULL = Size((1, 4, 16, 64), (1, 25, 125), 100_000, 6.0, 200, ("--capacity=850000",))
 DRY = Size(
-    (1, 2), (1, 2), 300, 0.2, 8,
+    (1, 2), (1,), 300, 0.2, 8,
     (
         "--capacity=1000", "--gin_bindings=VectorizedRunner.training_steps=120",
         "--gin_bindings=VectorizedRunner.max_steps_per_episode=60",

@@ -125,9 +125,7 @@ def test_a_dry_run_of_everything(tmp_path):
         assert 1e-3 < max(errors["bfloat16"].values()) < 0.1
     (twin,) = (value for name, value in right.items() if "twin" in name)
     assert twin["episodes before the first other return"] == twin["episodes"] > 300
-    assert set(results["fast"]) == {
-        f"{games}, {runs} runs" for games in ("Atari", "MinAtar") for runs in (1, 2)
-    }
+    assert list(results["fast"]) == ["Atari, 1 runs", "Atari, 2 runs", "MinAtar, 1 runs"]
     for name, speed in results["fast"].items():
         assert speed["agent steps/s"] > 1, name
     assert len(results["trace"]) == 10
