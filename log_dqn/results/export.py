@@ -33,7 +33,7 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         "repetitions": request.repetitions,
         "video_pinball_random": request.video_pinball_random,
         "reference": request.reference,
-        "protocol_of": comparison.standard,
+        "protocol_of": comparison.standards,
         "common_games": comparison.common_games,
         "agents": {
             agent: {

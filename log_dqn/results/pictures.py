@@ -62,8 +62,9 @@ PICTURES: list[Picture] = []
 
 
 def _picture(name: str, heading: str) -> Callable:
-    def add(draw: Callable[[Comparison, Results], Drawn]) -> None:
+    def add(draw: Callable[[Comparison, Results], Drawn]) -> Callable:
         PICTURES.append(Picture(name, heading, draw))
+        return draw
 
     return add
 
@@ -75,7 +76,7 @@ _BANDS = f"95% intervals, of agents with {statistics.LEAST_SEEDS} seeds or more"
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
     relative = comparison.relative()
-    looks = comparison.looks()
+    looks = comparison.looks(relative, [a for a in (main, reference) if a]) if relative else {}
     if relative and main is not None:
         figure = figures.relative_bars(relative, looks[main], looks[reference], results.relative)
         least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
@@ -116,8 +117,8 @@ def _over_frames(
     if not results.curves:
         return None
     until, cut = _until(comparison)
-    skip, games = comparison.frame_skip, comparison.common_games
-    looks = comparison.looks()
+    games = comparison.common_games
+    skip, looks = comparison.frame_skip_on(games), comparison.looks(games)
     figure = draw(results.curves, looks, len(games), skip, until)
     rows = {"mean": 0, "median": 1, "IQM": 2}
     ends = [
@@ -151,7 +152,8 @@ def _until(comparison: Comparison) -> tuple[float | None, str]:
 def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     if not results.aggregates:
         return None
-    looks, num_games = comparison.looks(), len(comparison.common_games)
+    games = comparison.common_games
+    looks, num_games = comparison.looks(games), len(games)
     figure = figures.aggregate_intervals(results.aggregates, looks, num_games)
     names = statistics.AGGREGATES.values()
     rows = [
@@ -170,7 +172,7 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
 def _profile(comparison: Comparison, results: Results) -> Drawn:
     if not results.profiles:
         return None
-    looks, thresholds = comparison.looks(), results.thresholds
+    looks, thresholds = comparison.looks(comparison.common_games), results.thresholds
     figure = figures.performance_profiles(
         results.profiles, looks, thresholds, len(comparison.common_games)
     )
@@ -192,7 +194,7 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
 def _improvement(comparison: Comparison, results: Results) -> Drawn:
     if not results.improvement or comparison.main is None:
         return None
-    looks = comparison.looks()
+    looks = comparison.looks(comparison.common_games)
     figure = figures.improvement_intervals(
         results.improvement, comparison.main, looks, len(comparison.common_games)
     )

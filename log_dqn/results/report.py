@@ -95,7 +95,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
             if isinstance(drawn, Shown):
                 png = _save(drawn.figure, aside / picture.name)
                 width = 100 * drawn.figure.get_figwidth()
-                shown.append(page.Picture(picture.heading, *drawn[1:], png, width))
+                shown.append(page.Illustration(picture.heading, *drawn[1:], png, width))
             elif drawn is not None:
                 not_made.append(drawn)
         made = provenance.collect(comparison, command)
@@ -128,14 +128,15 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
     ]
     columns = "game agent seed iteration score hns frames protocol"
     _write_csv(folder / "scores.csv", columns, scores)
+    games = comparison.common_games
     aggregates = [
-        (agent, name, *values, comparison.protocol_of(agent))
+        (agent, name, *values, comparison.protocol_of(agent, games))
         for agent, interval in results.aggregates.items()
         for name, *values in zip(statistics.AGGREGATES, *interval, strict=True)
     ] + [
         (
             main, f"improvement_over_{other}", *np.concatenate(chance),
-            comparison.protocol_of(main),
+            comparison.protocol_of(main, games),
         )
         for other, chance in results.improvement.items()
         for main in [str(comparison.main)]
@@ -154,11 +155,12 @@ def _write_take_away(
     """Writes `report.json`, and both tables in LaTeX and Markdown."""
     numbers = json.dumps(export.as_data(comparison, results, made), indent=1, allow_nan=False)
     (folder / "report.json").write_text(numbers + "\n", encoding="utf-8")
-    notes = tables.marked(comparison)
-    for name, table in (
-        ("aggregates", tables.aggregate_table(comparison, results.aggregates)),
-        ("games", tables.game_table(comparison)),
+    common = comparison.common_games
+    for name, table, games in (
+        ("aggregates", tables.aggregate_table(comparison, results.aggregates), common),
+        ("games", tables.game_table(comparison), comparison.games),
     ):
+        notes = [f"Scores: {tables.scored(comparison)}.", *tables.marked(comparison, games)]
         (folder / f"{name}.md").write_text(tables.markdown(table, notes), encoding="utf-8")
         (folder / f"{name}.tex").write_text(tables.latex(table, notes), encoding="utf-8")
 

@@ -19,6 +19,10 @@ def seeds(counts: Sequence[int]) -> str:
     return counted(1, "seed") if max(counts) == 1 else f"{span(counts)} seeds"
 
 
-def frames(number: float) -> str:
-    """A number of emulator frames: 3,600 frames, 12.5M frames."""
-    return f"{number / 1e6:g}M frames" if number >= 1e6 else f"{number:,.0f} frames"
+def frames(number: float, frame_skip: int | None = None) -> str:
+    """A number of emulator frames: 3,600 frames, 12.5M frames; agent steps where they are the same.
+
+    `frame_skip` is how many emulator frames an agent step has.
+    """
+    unit = "agent steps" if frame_skip == 1 else "frames"
+    return f"{number / 1e6:g}M {unit}" if number >= 1e6 else f"{number:,.0f} {unit}"

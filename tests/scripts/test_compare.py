@@ -175,7 +175,7 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
         "Carnival: no human scores",
         "NoSuchGame: no human scores",
         "other: no scores on 1 game (Alien); aggregates use the 1 game that all agents have",
-        "other: a single seed on some games",
+        "other: 1 seed a game; intervals need 3",
     ):
         assert expected in text
     page = (tmp_path / "r/report.html").read_text()
