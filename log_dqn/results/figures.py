@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.looks import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
 from log_dqn.results.words import counted
 
@@ -223,14 +223,16 @@ def learning_curves(
     curves: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
     looks: Mapping[str, Look],
     metric: str,
-    frame_skip: int | None,
-    until: float | None = None,
+    frame_skips: Mapping[str, int | None],
+    until: Mapping[str, float] = types.MappingProxyType({}),
 ) -> Figure:
     """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
 
     `curves` holds, for each game and agent, emulator frames and returns of shape [num_seeds,
-    num_points], NaN where unknown; the legend is in the order of `looks`.
+    num_points], NaN where unknown; the legend is in the order of `looks`. `frame_skips` are the
+    emulator frames of an agent step by game, and `until` those at which a game's axis ends.
     """
+    skips = {skip for skip in frame_skips.values() if skip != 1} or {1}
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
     figure = _figure(max(6, 2.8 * columns), 0.8 + 2.05 * rows + 0.12 * len(looks))
@@ -245,15 +247,18 @@ def learning_curves(
             if len(returns) < LEAST_SEEDS:
                 bounds = (np.full(len(frames), np.nan),) * 2
             series[agent] = frames, Interval(mean_over_seeds(returns), *bounds)
-        _lines(axes, series, looks, until, width=1.2)
+        _lines(axes, series, looks, until.get(game), width=1.2)
         axes.set_title(game, fontsize=9, pad=3)
-        _limit(axes, until)
+        _limit(axes, until.get(game))
+        if frame_skips[game] == 1 and skips != {1}:
+            axes.set_xlabel(_unit(1), fontsize=7)
         axes.tick_params(labelsize=7)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(_short_number))
     for axes in panels[len(curves) :]:
         axes.set_visible(False)
     kind = "training" if metric == "train" else "evaluation (published baselines: training)"
+    frame_skip = skips.pop() if len(skips) == 1 else None
     several = frame_skip not in (None, 1)
     steps = f" (an agent step is {frame_skip} frames)" if several else ""
     figure.supxlabel(_unit(frame_skip) + steps, fontsize=10)
@@ -276,7 +281,9 @@ def _short_number(value: float, _: int) -> str:
 
 
 def gamma_scan(
-    points: Mapping[str, Sequence[tuple[float, float, float, int]]], num_games: int
+    points: Mapping[str, Sequence[tuple[float, float, float, int]]],
+    looks: Mapping[str, Look],
+    num_games: int,
 ) -> Figure:
     """Mean and median human-normalised score against the discount factor (Appendix C).
 
@@ -284,8 +291,9 @@ def gamma_scan(
     """
     figure = _figure(10, 4.2)
     panels = _mean_and_median_panels(figure, num_games)
-    for agent, look in looks({agent: agent for agent in points}).items():
-        gammas, *aggregates, _ = zip(*points[agent], strict=True)
+    for agent, rows in points.items():
+        look = looks[agent]
+        gammas, *aggregates, _ = zip(*rows, strict=True)
         for axes, values in zip(panels, aggregates, strict=True):
             axes.plot(gammas, values, color=look.colour, marker=look.marker, label=look.name)
             axes.set_xlabel("discount factor \u03b3")
