@@ -75,6 +75,31 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
     assert len(data["profiles"]["agents"]["IQN"]["value"]) == len(data["profiles"]["thresholds"])
 
 
+def test_the_json_holds_every_run(made):
+    compared, folder = made
+    data = json.loads((folder / "report.json").read_text())
+    assert data["agents"]["few"]["iteration"] == {"Pong": 29, "Alien": 29}
+    assert data["agents"]["IQN"]["frames"]["Pong"] == 30_000_000
+    rows = {(row["agent"], row["game"], row["seed"]): row for row in data["runs"]}
+    assert len(rows) == len(data["runs"]) == len(compared.scores)
+    row = rows["a_b%|c", "Pong", "2"]
+    returns = synthetic.curve("Pong", 30, 1.0, 2)
+    assert row["returns"] == pytest.approx(returns.tolist())
+    assert row["score"] == pytest.approx(returns[-3:].mean())
+    assert (row["frames_per_iteration"], row["protocol"]) == (
+        1_000_000, "an update every 1 agent steps (baselines: 4)"
+    )  # fmt: skip
+    assert data["gamma"] == {"games": 0, "classes": {}}
+
+
+def test_tables_say_at_which_experience_scores_are(made):
+    _, folder = made
+    line = "Scores: training returns, mean of the last 10% of iterations up to 30M frames"
+    for name in ("aggregates", "games"):
+        assert line in (folder / f"{name}.md").read_text()
+        assert line.replace("%", r"\%") in (folder / f"{name}.tex").read_text()
+
+
 def test_plain_data():
     data = export._plain(
         {"a": np.array([1.0, math.nan]), "b": (np.float64(2), None, "x", math.inf)}
