@@ -33,8 +33,12 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         agent: None if found is None else [setting._asdict() for setting in found]
         for agent, found in made.settings.items()
     }
+    unbound = {
+        agent: {setting.parameter: setting.value for setting in found}
+        for agent, found in made.unbound.items()
+    }
     data = {
-        "made_with": {**made._asdict(), "settings": settings},
+        "made_with": {**made._asdict(), "settings": settings, "unbound": unbound},
         "metric": request.metric,
         "scores": tables.scored(comparison),
         "frames": comparison.frames,

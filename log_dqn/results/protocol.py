@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from log_dqn import games
+from log_dqn.results import words
 from log_dqn.run_folder import configuration
 
 BASELINES = "the published baselines"
@@ -132,7 +133,7 @@ def recorded(
 
     names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
     played = next((name for name in names if isinstance(name, str)), game)
-    played = games.canonical(played) or played
+    played = words.printable(games.canonical(played) or played)
     training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
     if training_steps is None and logged_steps is not None:
         as_published = 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE
@@ -193,17 +194,17 @@ def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[str, ...
     """
     recorded_at_all = any(getattr(own, name) is not None for name in _WORDS if name not in _KNOWN)
     different, missing = [], []
-    for name, words in _WORDS.items():
+    for name, phrase in _WORDS.items():
         value, usual = getattr(own, name), getattr(standard, name)
         if value == usual or usual is None:
             continue
         if value is None:
             missing.append(name)
-        elif isinstance(words, tuple):
-            different.append(words[value])
+        elif isinstance(phrase, tuple):
+            different.append(phrase[value])
         else:
             shown, other = (f"{v:,}" if isinstance(v, int) else v for v in (value, usual))
-            different.append(f"{words.format(shown)} ({whose}: {other})")
+            different.append(f"{phrase.format(shown)} ({whose}: {other})")
     if not recorded_at_all:
         different.append(NOT_RECORDED)
     elif missing:

@@ -14,6 +14,11 @@ def span(values: Sequence[int]) -> str:
     return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
 
 
+def printable(text: str) -> str:
+    """A text that a file holds, as it is or, where a terminal can't show it, in escapes."""
+    return text if text.isprintable() else ascii(text)
+
+
 def seeds(counts: Sequence[int]) -> str:
     """How many seeds an agent has on its games: 1 seed, 2 to 5 seeds."""
     return counted(1, "seed") if max(counts) == 1 else f"{span(counts)} seeds"

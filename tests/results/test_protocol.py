@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from log_dqn import games
-from log_dqn.results import comparison, page, protocol, report
+from log_dqn.results import comparison, page, protocol, provenance, report
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.run_folder import configuration
 from tests.results import synthetic
@@ -117,6 +117,22 @@ def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, ch
     [reason] = compared.deviations("log_dqn")
     played = next(iter(change.values()))
     assert reason == f"plays {played} (baselines: Dopamine's 60 Atari games)"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31mred", "\ud800", "a\u202eb"])
+def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
+    """A configuration is anybody's: what it names reaches terminal, page and figures."""
+    change = {"create_environment.game_name": name, f"{name}Agent.gamma": 0.9}
+    config = {k: v for k, v in synthetic.PROTOCOL.items() if "Agent" not in k}
+    write_run(tmp_path / "log_dqn/Pong/0", config=config | change)
+    compared, lines = compare(published, tmp_path)
+    reason = f"plays {name!a} (baselines: Dopamine's 60 Atari games)"
+    assert compared.deviations("log_dqn")[0] == reason
+    [run] = [run for run in compared.runs if run.agent == "log_dqn"]
+    assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
+    [found] = [s for s in provenance.unbound(compared, "log_dqn") if "gamma" in s.parameter]
+    assert found.parameter == ascii(f"{name}Agent.gamma")
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.parametrize("metric", ["train", "eval"])

@@ -1,6 +1,7 @@
 """What a report is taken away as: numbers as JSON, tables in LaTeX and Markdown, provenance."""
 
 import csv
+import dataclasses
 import json
 import math
 import re
@@ -156,6 +157,24 @@ def test_hyperparameters_that_are_not_the_default(made):
     assert provenance.settings(compared, "few") is None
 
 
+def test_hyperparameters_that_no_gin_file_has(made):
+    """What only code sets, such as an optimizer's learning rate of the user's own."""
+    compared, folder = made
+    config = compared.runs[0].parameters | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
+    own = [run._replace(parameters=config) if run.agent == "log_dqn" else run
+           for run in compared.runs]  # fmt: skip
+    found = provenance.unbound(dataclasses.replace(compared, runs=own), "log_dqn")
+    assert [setting.recorded() for setting in found] == [
+        "Adam.learning_rate = 0.01",
+        "AtariPreprocessing.frame_skip = 4",
+        "AtariPreprocessing.terminal_on_life_loss = False",
+    ]
+    assert provenance.unbound(compared, "few") == []
+    data = json.loads((folder / "report.json").read_text())["made_with"]
+    assert data["unbound"]["log_dqn"]["AtariPreprocessing.frame_skip"] == 4
+    assert "AtariPreprocessing.frame_skip = 4" in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("values", "game", "expected"),
     [
@@ -163,6 +182,16 @@ def test_hyperparameters_that_are_not_the_default(made):
         ({"VectorizedRunner.agent": "dqn"}, "Pong", "vectorized_dqn"),
         ({"create_agent.agent_name": "dqn"}, "MinAtar/Breakout", "dqn_minatar"),
         ({"create_agent.agent_name": "rainbow"}, "Pong", "rainbow"),
+        (
+            {"create_agent.agent_name": "log_dqn", "create_gym_environment.version": "v1"},
+            "CartPole",
+            "log_dqn_cartpole",
+        ),
+        (
+            {"create_agent.agent_name": "dqn", "create_gymnasium_environment.seed": 0},
+            "LunarLander",
+            "dqn_gym",
+        ),
         ({"create_agent.agent_name": "../dqn"}, "Pong", None),
         ({"create_agent.agent_name": ["dqn"]}, "Pong", None),
         ({}, "Pong", None),
