@@ -22,7 +22,10 @@ _ATARI = "Dopamine's 60 Atari games"
 _FRAMES_PER_STEP = 4
 _TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
 # Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
-_EPISODE_LIMITS = {"create_environment": 108_000, "create_atari_environment": 100_000}
+_EPISODE_LIMITS = {
+    "create_environment": _FRAMES_PER_STEP * _LONGEST_EPISODE,
+    "create_atari_environment": 100_000,
+}
 
 
 class Protocol(NamedTuple):
@@ -94,15 +97,41 @@ _WORDS: dict[str, str | tuple[str, str]] = {
 }
 """How each field is put in words; those of false and true."""
 
+_ONE = {
+    "frame_skip": "1 frame an agent step",
+    "update_period": "an update every agent step",
+}
+"""The same for 1."""
+
+_NAMES = {
+    "training_steps": "steps an iteration",
+    "frames_per_episode": "longest episode",
+    "frame_skip": "frames an agent step",
+    "sticky_actions": "sticky actions",
+    "terminal_on_life_loss": "ends with a life",
+    "replay_capacity": "replay capacity",
+    "min_replay_history": "start of learning",
+    "update_period": "update period",
+    "batch_size": "batch size",
+    "updates": "number of updates",
+}
+"""The names of the fields that may not be recorded."""
+
+_ATARI_ONLY = ("frame_skip", "sticky_actions", "terminal_on_life_loss")
+
+_NO_LIMIT = 10**9
+"""Episodes of as many frames have no limit, by Dopamine's convention."""
+
 _KNOWN = ("games", "returns", "frame_skip", "training_steps")
 """The fields that may be known without a configuration."""
 
 NOT_RECORDED = "protocol not recorded"
 
 _BUFFERS = (
-    "WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "OutOfGraphReplayBuffer",
-    "OutOfGraphPrioritizedReplayBuffer", "VectorizedRunner",
+    "WrappedPrioritizedReplayBuffer", "WrappedReplayBuffer", "OutOfGraphPrioritizedReplayBuffer",
+    "OutOfGraphReplayBuffer", "VectorizedRunner",
 )  # fmt: skip
+"""The one in force first: a prioritized buffer's configuration also has the plain one's."""
 
 
 def recorded(
@@ -199,17 +228,31 @@ def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[str, ...
         if value == usual or usual is None:
             continue
         if value is None:
-            missing.append(name)
+            if own.games == standard.games or name not in _ATARI_ONLY:
+                missing.append(_NAMES[name])
         elif isinstance(phrase, tuple):
             different.append(phrase[value])
         else:
-            shown, other = (f"{v:,}" if isinstance(v, int) else v for v in (value, usual))
-            different.append(f"{phrase.format(shown)} ({whose}: {other})")
+            different.append(f"{_in_words(name, phrase, value)} ({whose}: {_shown(name, usual)})")
     if not recorded_at_all:
         different.append(NOT_RECORDED)
     elif missing:
         different.append(f"{NOT_RECORDED} in full (no {', '.join(missing)})")
     return tuple(different)
+
+
+def _in_words(name: str, phrase: str, value: str | int) -> str:
+    if name == "frames_per_episode" and _shown(name, value) == "no limit":
+        return "episodes without a limit"
+    if value == 1 and name in _ONE:
+        return _ONE[name]
+    return phrase.format(_shown(name, value))
+
+
+def _shown(name: str, value: str | int) -> str:
+    if isinstance(value, str):
+        return value
+    return "no limit" if name == "frames_per_episode" and value >= _NO_LIMIT else f"{value:,}"
 
 
 def is_unrecorded(reason: str) -> bool:

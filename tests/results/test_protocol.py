@@ -48,7 +48,7 @@ CHANGES = {
     "min_replay_history": (
         {"LogDQNAgent.min_replay_history": 50_000}, "learning starts after 50,000 agent steps"
     ),
-    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every 1 agent steps"),
+    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every agent step"),
     "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batches of 64"),
 }  # fmt: skip
 
@@ -182,8 +182,37 @@ def test_a_configuration_that_says_little_is_marked(tmp_path, published):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, _ = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch_size)"]
+    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch size)"]
     assert compared.label("log_dqn").endswith("\N{DOUBLE DAGGER}")
+
+
+def test_what_is_missing_is_said_in_words():
+    """What is Atari's own is not missed where another game is played."""
+    nothing = dict.fromkeys((*protocol._NAMES,))
+    named = "steps an iteration, longest episode, frames an agent step, sticky actions, "
+    rest = "ends with a life, replay capacity, start of learning, update period, number of updates"
+    own = PUBLISHED._replace(**nothing)._replace(batch_size=32)
+    assert protocol.differences(own, PUBLISHED, "baselines") == (
+        f"protocol not recorded in full (no {named}{rest})",
+    )
+    _, reason = protocol.differences(own._replace(games="CartPole"), PUBLISHED, "baselines")
+    assert "longest episode, replay capacity" in reason and "sticky" not in reason
+
+
+def test_singular_and_no_limit_in_words():
+    own = PUBLISHED._replace(frame_skip=1, frames_per_episode=10**9)
+    assert protocol.differences(own, PUBLISHED, "baselines") == (
+        "episodes without a limit (baselines: 108,000)",
+        "1 frame an agent step (baselines: 4)",
+    )
+    [reason] = protocol.differences(PUBLISHED, PUBLISHED._replace(frames_per_episode=10**9), "a")
+    assert reason == "episodes of at most 108,000 frames (a: no limit)"
+
+
+def test_a_prioritized_buffer_is_the_one_in_force():
+    config = synthetic.PROTOCOL | {"WrappedPrioritizedReplayBuffer.replay_capacity": 1000}
+    assert recorded(config).replay_capacity == 1000
+    assert recorded(config).batch_size == 32
 
 
 def test_a_part_of_the_runs_is_counted(tmp_path, published):
@@ -191,7 +220,7 @@ def test_a_part_of_the_runs_is_counted(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     write_run(tmp_path / "log_dqn/Pong/1")
     compared, _ = compare(published, tmp_path)
-    reason = "an update every 1 agent steps (baselines: 4)"
+    reason = "an update every agent step (baselines: 4)"
     assert compared.deviations("log_dqn") == [f"{reason} in 1 of 2 runs"]
     rows = {score.seed: score for score in compared.scores_of("log_dqn")}
     assert compared.protocol_of_run(rows["0"]) == reason
