@@ -10,7 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import Bbox
 
 from log_dqn.results.looks import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
@@ -94,6 +96,27 @@ def _percent(value: float) -> str:
     while digits < 2 and abs(value) != round(abs(value), digits) in (10, 50):
         digits += 1
     return f"{value:+.{digits}f}%"
+
+
+_FOOT = 0.2  # inches
+
+
+def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
+    """Explains, below a figure, the marks that stand in it.
+
+    `notes` says what each mark stands for.
+
+    Returns:
+        The figure's box in inches, with the footnote if there is one.
+    """
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    shown = [f"{m} {what}" for m, what in notes.items() if any(m in text for text in texts)]
+    width, height = figure.get_size_inches()
+    if not shown:
+        return Bbox.from_extents(0, 0, width, height)
+    below = -0.25 * _FOOT / height
+    figure.text(0.008, below, "    ".join(shown), fontsize=7, color="0.35", va="top")
+    return Bbox.from_extents(0, -_FOOT, width, height)
 
 
 def mean_and_median_curves(

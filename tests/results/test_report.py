@@ -369,3 +369,15 @@ def test_a_short_game_has_an_axis_of_its_own():
     assert pong.get_xlim()[1] == 10e6 and 200 <= breakout.get_xlim()[1] < 250
     assert (pong.get_xlabel(), breakout.get_xlabel()) == ("", "agent steps")
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
+
+
+def test_a_footnote_explains_the_marks_of_a_figure():
+    notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
+    marked = looks_of({"a": "a \N{DAGGER}, 3 seeds"})
+    curves = {"a": (np.array([1e6, 2e6]), interval(np.ones((3, 2))))}
+    figure = figures.iqm_curves(curves, marked, 7, 4)
+    assert figures.footnote(figure, notes).y0 < 0
+    [text] = figure.texts
+    assert text.get_text() == "\N{DAGGER} another protocol"
+    figure = figures.iqm_curves(curves, looks("a"), 7, 4)
+    assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])
