@@ -13,7 +13,7 @@ from log_dqn import games
 from log_dqn.games import listing
 from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
 from log_dqn.results import references as tables
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.looks import OWN, Look, looks
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
@@ -392,9 +392,6 @@ def _own_runs(
     )
 
 
-_OWN = " (own runs)"
-
-
 def _published_names() -> set[str]:
     """Names that stand for published agents, here or in figures, on every game."""
     return {*baselines.AGENTS, *baselines.AGENTS.values()}
@@ -403,7 +400,7 @@ def _published_names() -> set[str]:
 def _own_name(agent: str, taken: set[str]) -> str:
     """How an own agent is shown: never by a published one's name."""
     while agent in taken:
-        agent += _OWN
+        agent += OWN
     return agent
 
 
@@ -416,7 +413,7 @@ def _wanted_folders(request: Request) -> set[str] | None:
     if request.agents is None:
         return None
     named = {*request.agents, request.reference}
-    return named - _published_names() | {name.removesuffix(_OWN) for name in named if _OWN in name}
+    return named - _published_names() | {name.removesuffix(OWN) for name in named if OWN in name}
 
 
 def _refuse_unknown(request: Request, known: set[str]) -> None:
@@ -582,9 +579,12 @@ def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
     if not common:
         yield "no game with human scores is common to all agents: there are no aggregates"
         return
+    few: dict[str, list[str]] = {}
     for agent in compared.agents:
         counts = compared.seeds(agent, common)
         if min(counts) < LEAST_SEEDS:
-            yield f"{agent}: {words.seeds(counts)} a game; intervals need {LEAST_SEEDS}"
+            few.setdefault(words.seeds(counts), []).append(agent)
         elif min(counts) != max(counts):
             yield f"{agent}: {words.span(counts)} seeds a game"
+    for seeds, agents in few.items():
+        yield f"{listing(agents)}: {seeds} a game; intervals need {LEAST_SEEDS}"

@@ -98,7 +98,7 @@ def _percent(value: float) -> str:
     return f"{value:+.{digits}f}%"
 
 
-_FOOT = 0.2  # inches
+_FOOT = 0.28  # inches
 
 
 def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
@@ -114,7 +114,7 @@ def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
     width, height = figure.get_size_inches()
     if not shown:
         return Bbox.from_extents(0, 0, width, height)
-    below = -0.25 * _FOOT / height
+    below = -0.4 * _FOOT / height
     figure.text(0.008, below, "    ".join(shown), fontsize=7, color="0.35", va="top")
     return Bbox.from_extents(0, -_FOOT, width, height)
 

@@ -18,7 +18,7 @@ MARK, UNRECORDED_MARK = "†", "‡"
 """Stand at the name of an agent whose protocol differs, or is not recorded."""
 
 _LARGEST_COUNT = 10**12
-_ATARI = "Dopamine's 60 Atari games"
+_ATARI = f"Dopamine's {len(games.GAMES)} Atari games"
 _FRAMES_PER_STEP = 4
 _TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
 # Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
