@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from log_dqn import games
+from log_dqn.games import listing
 from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
 from log_dqn.results import references as tables
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.looks import OWN, Look, looks
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
+from log_dqn.results.statistics import LEAST_SEEDS
 from log_dqn.results.words import counted
 
 RunKey = tuple[str, str, str]
@@ -74,9 +76,11 @@ class Comparison:
         scores: one for each run.
         common_games: the games with human scores that all agents have: aggregates use these.
         main: the agent that is set against the reference; None if there is no other agent.
-        frames: the emulator frames up to which returns count; None for each run's own end.
+        frames: the emulator frames up to which returns count, on games with human scores or
+            published runs; None for each run's own end.
         notices: what is missing, unequal or could not be read, a line each.
-        standard: whose protocol the others' are compared with.
+        frames_elsewhere: the same on each other game, whose steps are no Atari frames.
+        standards: whose protocol the others' are compared with, by game.
         reasons: what differs from it, by agent, game and seed of each own run.
     """
 
@@ -91,7 +95,8 @@ class Comparison:
     main: str | None
     frames: int | None
     notices: list[str]
-    standard: str = protocol.BASELINES
+    frames_elsewhere: dict[str, int] = dataclasses.field(default_factory=dict)
+    standards: dict[str, str] = dataclasses.field(default_factory=dict)
     reasons: dict[RunKey, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def normalise(self, game: str, score: Any) -> Any:
@@ -100,24 +105,53 @@ class Comparison:
             return score * math.nan
         return scores.human_normalised(score, *self.references[game])
 
-    def deviations(self, agent: str) -> list[str]:
-        """What differs between an agent's protocol and the standard, a phrase each."""
-        own = [self.reasons.get(run[:3], ()) for run in self.runs if run.agent == agent]
-        of_how_many = collections.Counter(reason for reasons in own for reason in reasons)
+    @property
+    def standard(self) -> str:
+        """Whose protocol the others' are compared with, where something differs."""
+        differing = {run[1] for run in self.runs if self.reasons.get(run[:3])}
+        return self._standard_on(differing or self.games)
+
+    def standard_of(self, agent: str, games: Collection[str] | None = None) -> str:
+        """The same for one agent, on all its games or on some."""
+        own = self._own(agent, games)
+        return self._standard_on({run.game for run in own if self.reasons.get(run[:3])})
+
+    def _standard_on(self, games: Iterable[str]) -> str:
+        whose = (self.standards.get(game, protocol.BASELINES) for game in sorted(games))
+        return " or ".join(dict.fromkeys(whose))
+
+    def _own(self, agent: str, games: Collection[str] | None) -> list[LearningCurve]:
         return [
-            reason if count == len(own) else f"{reason} in {count} of {len(own)} runs"
-            for reason, count in of_how_many.items()
+            run for run in self.runs if run.agent == agent and (games is None or run.game in games)
         ]
 
-    def is_unrecorded(self, agent: str) -> bool:
-        """Whether an agent's protocol is just not recorded, as far as that is known."""
-        return all(map(protocol.is_unrecorded, self.deviations(agent)))
+    def deviations(self, agent: str, games: Collection[str] | None = None) -> list[str]:
+        """What differs between an agent's protocol and the standard, a phrase each.
 
-    def protocol_of(self, agent: str) -> str:
+        On all its games or on some; what differs on a part of them stands together.
+        """
+        own = self._own(agent, games)
+        found: dict[str, list[str]] = {}
+        for reason in dict.fromkeys(r for run in own for r in self.reasons.get(run[:3], ())):
+            having = [run for run in own if reason in self.reasons.get(run[:3], ())]
+            where = sorted({run.game for run in having})
+            of = [run for run in own if run.game in where]
+            part = "" if len(having) == len(of) else f" in {len(having)} of {len(of)} runs"
+            place = "" if len(of) == len(own) else f" on {listing(where)}"
+            found.setdefault(part + place, []).append(reason)
+        whole = found.pop("", [])
+        return whole + [f"{', '.join(reasons)}{where}" for where, reasons in found.items()]
+
+    def is_unrecorded(self, agent: str, games: Collection[str] | None = None) -> bool:
+        """Whether an agent's protocol is just not recorded, as far as that is known."""
+        reasons = (self.reasons.get(run[:3], ()) for run in self._own(agent, games))
+        return all(protocol.is_unrecorded(reason) for of_run in reasons for reason in of_run)
+
+    def protocol_of(self, agent: str, games: Collection[str] | None = None) -> str:
         """An agent's protocol in the tables' words: `published`, `same`, or what differs."""
         if agent not in self.own_agents:
             return "published"
-        return "; ".join(self.deviations(agent)) or "same"
+        return "; ".join(self.deviations(agent, games)) or "same"
 
     def protocol_of_run(self, score: Score) -> str:
         """The same of a score's run."""
@@ -125,19 +159,28 @@ class Comparison:
             return "published"
         return "; ".join(self.reasons.get((score.agent, score.game, score.seed), ())) or "same"
 
-    def label(self, agent: str) -> str:
-        """How figures and tables name an agent: with a mark where its protocol differs."""
-        mark = protocol.UNRECORDED_MARK if self.is_unrecorded(agent) else protocol.MARK
-        return baselines.named(agent) + (f" {mark}" if self.deviations(agent) else "")
+    def mark(self, agents: Iterable[str], games: Collection[str] | None = None) -> str:
+        """What stands behind the name of agents of which one's protocol differs, or nothing."""
+        differing = [agent for agent in agents if self.deviations(agent, games)]
+        unknown = all(self.is_unrecorded(agent, games) for agent in differing)
+        mark = protocol.UNRECORDED_MARK if unknown else protocol.MARK
+        return f" {mark}" if differing else ""
+
+    def label(self, agent: str, games: Collection[str] | None = None) -> str:
+        """How figures and tables name an agent: with a mark where its protocol differs.
+
+        That counts on all its games or on some, as for all that follows.
+        """
+        return baselines.named(agent) + self.mark([agent], games)
 
     def seeds(self, agent: str, games: Iterable[str] | None = None) -> list[int]:
         """The numbers of an agent's seeds on its games, or on some."""
         counts = collections.Counter(score.game for score in self.scores_of(agent))
         return [counts[game] for game in (counts if games is None else games)]
 
-    def name(self, agent: str) -> str:
+    def name(self, agent: str, games: Collection[str] | None = None) -> str:
         """An agent's label with its number of seeds."""
-        return f"{self.label(agent)}, {words.seeds(self.seeds(agent))}"
+        return f"{self.label(agent, games)}, {words.seeds(self.seeds(agent, games))}"
 
     def scores_of(self, agent: str) -> list[Score]:
         """An agent's scores."""
@@ -161,16 +204,20 @@ class Comparison:
         every = [scores.every(run.returns, run.frames_per_iteration, step) for run in own]
         return step, [run._replace(returns=c) for run, c in zip(own, every, strict=True)]
 
-    def looks(self) -> dict[str, Look]:
-        """How each agent is shown in figures."""
-        return looks({agent: self.name(agent) for agent in self.agents})
+    def looks(
+        self, games: Collection[str] | None = None, agents: Iterable[str] | None = None
+    ) -> dict[str, Look]:
+        """How each agent is shown in figures over all games, or over some."""
+        return looks({a: self.name(a, games) for a in (self.agents if agents is None else agents)})
 
     @property
     def frame_skip(self) -> int | None:
         """Emulator frames of an agent step; None where that differs from run to run."""
-        skips = {(run.protocol or protocol.PUBLISHED).frame_skip for run in self.runs} - {None}
-        skips = skips or {protocol.PUBLISHED.frame_skip}
-        return skips.pop() if len(skips) == 1 else None
+        return self.frame_skip_on(self.games)
+
+    def frame_skip_on(self, games: Collection[str]) -> int | None:
+        """The same on some games."""
+        return _skip(run for run in self.runs if run.game in games)
 
     def relative(self) -> dict[str, float]:
         """Performance of the main agent relative to the reference on each game that both have."""
@@ -182,6 +229,13 @@ class Comparison:
             for game, score in self.mean_scores(self.main).items()
             if game in reference and game in self.references
         }
+
+
+def _skip(chosen: Iterable[LearningCurve]) -> int | None:
+    """Emulator frames of an agent step of some runs; None where that differs."""
+    skips = {(run.protocol or protocol.PUBLISHED).frame_skip for run in chosen} - {None}
+    skips = skips or {protocol.PUBLISHED.frame_skip}
+    return skips.pop() if len(skips) == 1 else None
 
 
 def compare(request: Request, notify: Notify, progress: ShowProgress) -> Comparison:
@@ -211,14 +265,15 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
     for agent in agents:
         if not any(run.agent == agent for run in chosen):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
-    standard, reasons = _protocols(chosen, [request.reference, *agents])
+    standards, reasons = _protocols(chosen, [request.reference, *agents])
     if request.strict:
-        chosen = _strictly(chosen, reasons, standard, note)
+        chosen = _strictly(chosen, reasons, standards, note)
     if request.results_dir is not None and not any(run.protocol for run in chosen):
         raise _nothing_own(request)
-    frames = _frames(request.iteration, chosen, note)
     references = tables.references(request.video_pinball_random)
-    scored = _scored(chosen, frames, references)
+    elsewhere = _without_baselines(chosen, references)
+    frames, by_game = _frames(request.iteration, chosen, elsewhere, note)
+    scored = _scored(chosen, by_game, references)
     if not scored:
         raise ValueError(
             f"--iteration={request.iteration}: nothing to compare; none of the "
@@ -240,7 +295,8 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         main=others[0] if others and request.reference in agents else None,
         frames=frames,
         notices=notices,
-        standard=standard,
+        frames_elsewhere={game: by_game[game] for game in sorted(elsewhere & by_game.keys())},
+        standards=standards,
         reasons=reasons,
     )
     for line in _remarks(compared, chosen):
@@ -250,29 +306,31 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
 
 def _protocols(
     chosen: list[LearningCurve], agents: Sequence[str]
-) -> tuple[str, dict[RunKey, tuple[str, ...]]]:
-    """Compares protocols with the baselines', or without any, with the first agent's that has runs.
+) -> tuple[dict[str, str], dict[RunKey, tuple[str, ...]]]:
+    """Compares protocols with the baselines', or on a game without, with the first agent's there.
 
     Returns:
-        Whose protocol the standard is, and what differs from it by own run.
+        Whose protocol the standard is by game, and what differs from it by own run.
     """
-    own = [(run, run.protocol) for run in chosen if run.protocol]
-    standard, whose = protocol.BASELINES, "baselines"
-    standards = {run.game: protocol.PUBLISHED for run, _ in own}
-    if own and len(own) == len(chosen):
-        standard = whose = next(a for a in agents if any(run.agent == a for run, _ in own))
-        # A game that the first agent has not played is compared with whoever has.
-        for run, under in sorted(own, key=lambda pair: pair[0].agent == standard):
-            standards[run.game] = under._replace(updates=True)
-    return standard, {
-        run[:3]: protocol.differences(under, standards[run.game], whose) for run, under in own
-    }
+    published = {run.game for run in chosen if run.protocol is None}
+    standards, reasons = {}, {}
+    for run in sorted(chosen, key=lambda run: agents.index(run.agent)):
+        if run.protocol is None or run.game in published:
+            standards[run.game] = protocol.BASELINES, "baselines", protocol.PUBLISHED
+        else:
+            under = run.protocol._replace(updates=True)
+            standards.setdefault(run.game, (run.agent, run.agent, under))
+    for run in chosen:
+        if run.protocol:
+            _, whose, standard = standards[run.game]
+            reasons[run[:3]] = protocol.differences(run.protocol, standard, whose)
+    return {game: whose for game, (whose, *_) in standards.items()}, reasons
 
 
 def _strictly(
     chosen: list[LearningCurve],
     reasons: dict[RunKey, tuple[str, ...]],
-    standard: str,
+    standards: dict[str, str],
     note: Notify,
 ) -> list[LearningCurve]:
     """Leaves out the runs whose protocol differs from the standard."""
@@ -281,6 +339,7 @@ def _strictly(
         own = [run[:3] for run in chosen if run.agent == agent and reasons.get(run[:3])]
         if own:
             different = dict.fromkeys(reason for key in own for reason in reasons[key])
+            standard = " or ".join(dict.fromkeys(standards[game] for _, game, _ in own))
             note(
                 f"{agent}: {counted(len(own), 'run')} left out by --strict, not comparable with "
                 f"{standard}: {'; '.join(different)}"
@@ -333,9 +392,6 @@ def _own_runs(
     )
 
 
-_OWN = " (own runs)"
-
-
 def _published_names() -> set[str]:
     """Names that stand for published agents, here or in figures, on every game."""
     return {*baselines.AGENTS, *baselines.AGENTS.values()}
@@ -344,7 +400,7 @@ def _published_names() -> set[str]:
 def _own_name(agent: str, taken: set[str]) -> str:
     """How an own agent is shown: never by a published one's name."""
     while agent in taken:
-        agent += _OWN
+        agent += OWN
     return agent
 
 
@@ -357,7 +413,7 @@ def _wanted_folders(request: Request) -> set[str] | None:
     if request.agents is None:
         return None
     named = {*request.agents, request.reference}
-    return named - _published_names() | {name.removesuffix(_OWN) for name in named if _OWN in name}
+    return named - _published_names() | {name.removesuffix(OWN) for name in named if OWN in name}
 
 
 def _refuse_unknown(request: Request, known: set[str]) -> None:
@@ -377,10 +433,36 @@ def _agents(request: Request, own: list[LearningCurve]) -> list[str]:
     return list(dict.fromkeys([*wanted, request.reference]))
 
 
-def _frames(iteration: int | str, chosen: list[LearningCurve], note: Notify) -> int | None:
-    """The emulator frames up to which returns count; None for each run's own end."""
-    if iteration == "final" or not chosen:
-        return None
+def _without_baselines(chosen: list[LearningCurve], references: Collection[str]) -> set[str]:
+    """The games that have neither human scores nor published runs."""
+    published = {run.game for run in chosen if run.protocol is None}
+    return {run.game for run in chosen} - set(references) - published
+
+
+def _frames(
+    iteration: int | str, chosen: list[LearningCurve], elsewhere: Collection[str], note: Notify
+) -> tuple[int | None, dict[str, int]]:
+    """The emulator frames up to which returns count.
+
+    Returns:
+        Those of the games with human scores or published runs, and those of each game; None and
+        nothing for each run's own end.
+    """
+    if iteration == "final":
+        return None, {}
+    comparable = [run for run in chosen if run.game not in elsewhere]
+    frames = _common_frames(iteration, comparable, "", note) if comparable else None
+    by_game = {run.game: frames for run in comparable if frames is not None}
+    for game in sorted(elsewhere):
+        own = [run for run in chosen if run.game == game]
+        by_game[game] = _common_frames(iteration, own, f"{game}: ", note)
+    return frames, by_game
+
+
+def _common_frames(
+    iteration: int | str, chosen: list[LearningCurve], where: str, note: Notify
+) -> int:
+    """The emulator frames that all of some runs have, or that were asked for."""
     longest_iteration = max(run.frames_per_iteration for run in chosen)
     if iteration != "common":
         return (int(iteration) + 1) * longest_iteration
@@ -388,27 +470,31 @@ def _frames(iteration: int | str, chosen: list[LearningCurve], note: Notify) -> 
     frames = shortest.frames
     # 198 and 199 (published and own full runs) are as good as equal.
     if frames < 0.95 * max(run.frames for run in chosen):
+        own = "own " * (shortest.protocol is not None)
         note(
-            f"all are compared after {words.frames(frames)}, the last that all runs have (set by "
-            f"{'/'.join(shortest[:3])}); --iteration=final compares each run at its own end"
+            f"{where}all are compared after {words.frames(frames, _skip(chosen))}, the last that "
+            f"all {own}runs have (set by {'/'.join(shortest[:3])}); --iteration=final compares "
+            "each run at its own end"
         )
     late = dict.fromkeys(run.agent for run in chosen if run.frames_per_iteration > frames)
     if late:
         note(
-            f"{', '.join(late)}: no scores before the end of the first iteration, "
-            f"{words.frames(longest_iteration)}, which stands in"
+            f"{where}{', '.join(late)}: no scores before the end of the first iteration, "
+            f"{words.frames(longest_iteration, _skip(chosen))}, which stands in"
         )
     return frames
 
 
 def _scored(
-    chosen: list[LearningCurve], frames: int | None, references: dict[str, tables.Reference]
+    chosen: list[LearningCurve], frames: dict[str, int], references: dict[str, tables.Reference]
 ) -> list[tuple[LearningCurve, Score]]:
-    """The runs that have a score after so many frames, each with its score."""
+    """The runs that have a score after so many frames of their game, each with its score."""
     scored = []
     for run in chosen:
         length = run.frames_per_iteration
-        last = len(run.returns) - 1 if frames is None else scores.last_iteration(frames, length)
+        last = len(run.returns) - 1
+        if run.game in frames:
+            last = scores.last_iteration(frames[run.game], length)
         score = scores.final_score(run.returns, last)
         if not math.isnan(score):
             reference = references.get(run.game)
@@ -427,11 +513,12 @@ def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]
         deviations = compared.deviations(agent)
         if deviations:
             unknown = compared.is_unrecorded(agent)
-            yield f"{agent}: {'perhaps ' * unknown}not comparable with {compared.standard}: " + (
-                "; ".join(deviations)
+            yield (
+                f"{agent}: {'perhaps ' * unknown}not comparable with "
+                f"{compared.standard_of(agent)}: {'; '.join(deviations)}"
             )
     yield from _left_out(compared, chosen)
-    if compared.frames is None:
+    if compared.request.iteration == "final":
         yield from _unequal_experience(compared)
     for game in compared.games:
         if game not in compared.references:
@@ -451,26 +538,30 @@ def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]
 
 def _left_out(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]:
     kept = {run[:3] for run in compared.runs}
-    left_out: dict[str, list[str]] = {}
+    left_out: dict[tuple[str, int], list[str]] = {}
     for run in chosen:
         if run[:3] not in kept:
-            left_out.setdefault(run.agent, []).append(run.game)
-    for agent, where in left_out.items():
+            frames = compared.frames_elsewhere.get(run.game, compared.frames or 0)
+            left_out.setdefault((run.agent, frames), []).append(run.game)
+    for (agent, frames), where in left_out.items():
         yield (
             f"{agent}: {counted(len(where), 'run has', 'runs have')} no scores after "
-            f"{words.frames(compared.frames or 0)}; left out ({games.listing(sorted(set(where)))})"
+            f"{words.frames(frames)}; left out ({listing(sorted(set(where)))})"
         )
 
 
 def _unequal_experience(compared: Comparison) -> Iterator[str]:
-    ends = {a: [s.frames for s in compared.scores_of(a)] for a in compared.agents}
-    longest = max(map(max, ends.values()))
-    for agent, end in ends.items():
-        if min(end) < 0.95 * longest:
-            yield (
-                f"{agent}: its runs end after {words.span(end)} frames, others after "
-                f"{words.frames(longest)}; --iteration=common compares all at equal experience"
-            )
+    elsewhere = _without_baselines(compared.runs, compared.references)
+    for games_compared in (set(compared.games) - elsewhere, *([game] for game in elsewhere)):
+        comparable = [score for score in compared.scores if score.game in games_compared]
+        longest = max((score.frames for score in comparable), default=0)
+        for agent in compared.agents:
+            ends = [score.frames for score in comparable if score.agent == agent]
+            if ends and min(ends) < 0.95 * longest:
+                yield (
+                    f"{agent}: its runs end after {words.span(ends)} frames, others after "
+                    f"{words.frames(longest)}; --iteration=common compares all at equal experience"
+                )
 
 
 def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
@@ -482,15 +573,18 @@ def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
         if missing:
             yield (
                 f"{agent}: no scores on {counted(len(missing), 'game')} "
-                f"({games.listing(missing)}); aggregates use the {counted(len(common), 'game')} "
+                f"({listing(missing)}); aggregates use the {counted(len(common), 'game')} "
                 "that all agents have"
             )
     if not common:
         yield "no game with human scores is common to all agents: there are no aggregates"
         return
+    few: dict[str, list[str]] = {}
     for agent in compared.agents:
         counts = compared.seeds(agent, common)
-        if min(counts) != max(counts):
+        if min(counts) < LEAST_SEEDS:
+            few.setdefault(words.seeds(counts), []).append(agent)
+        elif min(counts) != max(counts):
             yield f"{agent}: {words.span(counts)} seeds a game"
-        if min(counts) == 1:
-            yield f"{agent}: a single seed on some games; it has no intervals"
+    for seeds, agents in few.items():
+        yield f"{listing(agents)}: {seeds} a game; intervals need {LEAST_SEEDS}"

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn.results import statistics
+from log_dqn.results import gamma_scan, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results
 from log_dqn.results.provenance import Provenance
 from log_dqn.results.statistics import Interval
 
+_GAMMA_POINT = ("gamma", "mean", "median", "agents")
+
 
 def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[str, Any]:
-    """All numbers of a report with their intervals, as JSON holds them; null for NaN."""
+    """All numbers of a report with their intervals, as JSON holds them; null for NaN.
+
+    `runs` has a row for each score, and the run's learning curve.
+    """
     request = comparison.request
     none = (math.nan, math.nan)
     relative = {
@@ -22,18 +27,26 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         for game, value in comparison.relative().items()
     }
     means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
+    curves = {run[:3]: run for run in comparison.runs}
+    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
     settings = {
         agent: None if found is None else [setting._asdict() for setting in found]
         for agent, found in made.settings.items()
     }
+    unbound = {
+        agent: {setting.parameter: setting.value for setting in found}
+        for agent, found in made.unbound.items()
+    }
     data = {
-        "made_with": {**made._asdict(), "settings": settings},
+        "made_with": {**made._asdict(), "settings": settings, "unbound": unbound},
         "metric": request.metric,
+        "scores": tables.scored(comparison),
         "frames": comparison.frames,
+        "frames_elsewhere": comparison.frames_elsewhere,
         "repetitions": request.repetitions,
         "video_pinball_random": request.video_pinball_random,
         "reference": request.reference,
-        "protocol_of": comparison.standard,
+        "protocol_of": comparison.standards,
         "common_games": comparison.common_games,
         "agents": {
             agent: {
@@ -42,6 +55,12 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
                     zip(means[agent], comparison.seeds(agent, means[agent]), strict=True)
                 ),
                 "differs": comparison.deviations(agent),
+                **{
+                    name: {
+                        score.game: getattr(score, name) for score in comparison.scores_of(agent)
+                    }
+                    for name in ("iteration", "frames")
+                },
             }
             for agent in comparison.agents
         },
@@ -70,6 +89,23 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
             for agent, (frames, interval) in results.curves.items()
         },
+        "gamma": {
+            "games": num_games,
+            "classes": {
+                name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
+                for name, rows in points.items()
+            },
+        },
+        "runs": [
+            {
+                **score._asdict(),
+                "protocol": comparison.protocol_of_run(score),
+                "frames_per_iteration": run.frames_per_iteration,
+                "returns": run.returns,
+            }
+            for score in comparison.scores
+            for run in [curves[score.agent, score.game, score.seed]]
+        ],
         "notes": comparison.notices,
     }
     plain: dict[str, Any] = _plain(data)

@@ -10,9 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.transforms import Bbox
 
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.looks import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
 from log_dqn.results.words import counted
 
@@ -94,6 +96,27 @@ def _percent(value: float) -> str:
     while digits < 2 and abs(value) != round(abs(value), digits) in (10, 50):
         digits += 1
     return f"{value:+.{digits}f}%"
+
+
+_FOOT = 0.28  # inches
+
+
+def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
+    """Explains, below a figure, the marks that stand in it.
+
+    `notes` says what each mark stands for.
+
+    Returns:
+        The figure's box in inches, with the footnote if there is one.
+    """
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    shown = [f"{m} {what}" for m, what in notes.items() if any(m in text for text in texts)]
+    width, height = figure.get_size_inches()
+    if not shown:
+        return Bbox.from_extents(0, 0, width, height)
+    below = -0.4 * _FOOT / height
+    figure.text(0.008, below, "    ".join(shown), fontsize=7, color="0.35", va="top")
+    return Bbox.from_extents(0, -_FOOT, width, height)
 
 
 def mean_and_median_curves(
@@ -223,14 +246,16 @@ def learning_curves(
     curves: Mapping[str, Mapping[str, tuple[np.ndarray, np.ndarray]]],
     looks: Mapping[str, Look],
     metric: str,
-    frame_skip: int | None,
-    until: float | None = None,
+    frame_skips: Mapping[str, int | None],
+    until: Mapping[str, float] = types.MappingProxyType({}),
 ) -> Figure:
     """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
 
     `curves` holds, for each game and agent, emulator frames and returns of shape [num_seeds,
-    num_points], NaN where unknown; the legend is in the order of `looks`.
+    num_points], NaN where unknown; the legend is in the order of `looks`. `frame_skips` are the
+    emulator frames of an agent step by game, and `until` those at which a game's axis ends.
     """
+    skips = {skip for skip in frame_skips.values() if skip != 1} or {1}
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
     figure = _figure(max(6, 2.8 * columns), 0.8 + 2.05 * rows + 0.12 * len(looks))
@@ -245,15 +270,18 @@ def learning_curves(
             if len(returns) < LEAST_SEEDS:
                 bounds = (np.full(len(frames), np.nan),) * 2
             series[agent] = frames, Interval(mean_over_seeds(returns), *bounds)
-        _lines(axes, series, looks, until, width=1.2)
+        _lines(axes, series, looks, until.get(game), width=1.2)
         axes.set_title(game, fontsize=9, pad=3)
-        _limit(axes, until)
+        _limit(axes, until.get(game))
+        if frame_skips[game] == 1 and skips != {1}:
+            axes.set_xlabel(_unit(1), fontsize=7)
         axes.tick_params(labelsize=7)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(_short_number))
     for axes in panels[len(curves) :]:
         axes.set_visible(False)
     kind = "training" if metric == "train" else "evaluation (published baselines: training)"
+    frame_skip = skips.pop() if len(skips) == 1 else None
     several = frame_skip not in (None, 1)
     steps = f" (an agent step is {frame_skip} frames)" if several else ""
     figure.supxlabel(_unit(frame_skip) + steps, fontsize=10)
@@ -276,7 +304,9 @@ def _short_number(value: float, _: int) -> str:
 
 
 def gamma_scan(
-    points: Mapping[str, Sequence[tuple[float, float, float, int]]], num_games: int
+    points: Mapping[str, Sequence[tuple[float, float, float, int]]],
+    looks: Mapping[str, Look],
+    num_games: int,
 ) -> Figure:
     """Mean and median human-normalised score against the discount factor (Appendix C).
 
@@ -284,8 +314,9 @@ def gamma_scan(
     """
     figure = _figure(10, 4.2)
     panels = _mean_and_median_panels(figure, num_games)
-    for agent, look in looks({agent: agent for agent in points}).items():
-        gammas, *aggregates, _ = zip(*points[agent], strict=True)
+    for agent, rows in points.items():
+        look = looks[agent]
+        gammas, *aggregates, _ = zip(*rows, strict=True)
         for axes, values in zip(panels, aggregates, strict=True):
             axes.plot(gammas, values, color=look.colour, marker=look.marker, label=look.name)
             axes.set_xlabel("discount factor \u03b3")

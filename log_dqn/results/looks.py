@@ -19,6 +19,9 @@ class Look(NamedTuple):
     line: str = "-"
 
 
+OWN = " (own runs)"
+"""Stands behind the name of own runs that bear a published agent's name."""
+
 _LOG_DQN, _DQN, _C51, _RAINBOW, _IQN = "#D55E00", "#000000", "#56B4E9", "#009E73", "#CC79A7"
 _DASHED, _DOTTED = "--", ":"
 
@@ -31,7 +34,7 @@ _FIXED: dict[str, tuple[str, str, str]] = {
     "JaxLogDQNAgent": (_LOG_DQN, "p", _DOTTED),
     "DQN": (_DQN, "s", "-"),
     "dqn": (_DQN, "D", _DASHED),
-    "DQN (own runs)": (_DQN, "D", _DASHED),
+    f"DQN{OWN}": (_DQN, "D", _DASHED),
     "DQNAgent": (_DQN, "D", _DASHED),
     "VectorizedDQNAgent": (_DQN, "D", _DASHED),
     "jax_dqn": (_DQN, "h", _DOTTED),

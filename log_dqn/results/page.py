@@ -16,7 +16,7 @@ from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.statistics import AGGREGATES, Interval
 
 
-class Picture(NamedTuple):
+class Illustration(NamedTuple):
     """A figure as it is shown on the page."""
 
     heading: str
@@ -29,7 +29,7 @@ class Picture(NamedTuple):
 def render(
     comparison: Comparison,
     aggregates: Mapping[str, Interval],
-    shown: Sequence[Picture],
+    shown: Sequence[Illustration],
     not_made: Sequence[str],
     made: Provenance,
 ) -> str:
@@ -53,7 +53,7 @@ def render(
         facts=_facts(comparison),
         made=made,
         aggregates={
-            comparison.name(agent): [
+            comparison.name(agent, comparison.common_games): [
                 [tables.rounded(x) for x in column] for column in zip(*interval, strict=True)
             ]
             for agent, interval in aggregates.items()
@@ -81,20 +81,6 @@ def _differing(comparison: Comparison) -> dict[str, dict[str, list[str]]]:
 
 def _facts(comparison: Comparison) -> dict[str, object]:
     request = comparison.request
-    up_to = "each run's last 10% of iterations"
-    if comparison.frames is not None:
-        up_to = f"the last 10% of iterations up to {words.frames(comparison.frames)} of training"
-    if request.iteration == "common":
-        up_to += ", the last that all runs have"
-    late: dict[int, dict[str, None]] = {}
-    for score in comparison.scores:
-        if comparison.frames is not None and score.frames > comparison.frames:
-            late.setdefault(score.frames, {})[comparison.label(score.agent)] = None
-    up_to += "".join(
-        f"; {', '.join(agents)} at {words.frames(frames)}, the end of the first iteration"
-        for frames, agents in late.items()
-    )
-    metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
     random = request.video_pinball_random
     other = "" if random != VIDEO_PINBALL_RANDOM else " (Wang et al.; other tables have 0.0)"
     return {
@@ -102,7 +88,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         "Relative to": named(request.reference),
         "Games": f"{len(comparison.games)}; aggregates over the {len(comparison.common_games)} "
         "with human scores that all agents have",
-        "Scores": f"{metric[request.metric]}, mean of {up_to}",
+        "Scores": tables.scored(comparison),
         "Intervals": f"95%, stratified bootstrap, {request.repetitions:,} repetitions; "
         f"none for agents with fewer than {statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",

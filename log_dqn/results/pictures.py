@@ -1,7 +1,7 @@
 """The figures of the report: name, heading, caption, and when each is made, one function each."""
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from log_dqn.results import figures, gamma_scan, statistics, words
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import Series
+from log_dqn.results.looks import looks as looks_of
 from log_dqn.results.statistics import Interval
 from log_dqn.results.words import counted
 
@@ -62,8 +63,9 @@ PICTURES: list[Picture] = []
 
 
 def _picture(name: str, heading: str) -> Callable:
-    def add(draw: Callable[[Comparison, Results], Drawn]) -> None:
+    def add(draw: Callable[[Comparison, Results], Drawn]) -> Callable:
         PICTURES.append(Picture(name, heading, draw))
+        return draw
 
     return add
 
@@ -75,7 +77,7 @@ _BANDS = f"95% intervals, of agents with {statistics.LEAST_SEEDS} seeds or more"
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
     relative = comparison.relative()
-    looks = comparison.looks()
+    looks = comparison.looks(relative, [a for a in (main, reference) if a]) if relative else {}
     if relative and main is not None:
         figure = figures.relative_bars(relative, looks[main], looks[reference], results.relative)
         least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
@@ -115,9 +117,9 @@ def _over_frames(
 ) -> Drawn:
     if not results.curves:
         return None
-    until, cut = _until(comparison)
-    skip, games = comparison.frame_skip, comparison.common_games
-    looks = comparison.looks()
+    games = comparison.common_games
+    until, cut = _until(comparison, games)
+    skip, looks = comparison.frame_skip_on(games), comparison.looks(games)
     figure = draw(results.curves, looks, len(games), skip, until)
     rows = {"mean": 0, "median": 1, "IQM": 2}
     ends = [
@@ -136,11 +138,12 @@ def _over_frames(
     )
 
 
-def _until(comparison: Comparison) -> tuple[float | None, str]:
+def _until(comparison: Comparison, games: Collection[str]) -> tuple[float | None, str]:
     """Where the axis of experience ends, for short own runs to be seen, and what says so."""
-    own = [run.frames for run in comparison.runs if run.agent in comparison.own_agents]
-    longest = max(run.frames for run in comparison.runs)
-    iteration = max(run.frames_per_iteration for run in comparison.runs)
+    shown = [run for run in comparison.runs if run.game in games]
+    own = [run.frames for run in shown if run.agent in comparison.own_agents]
+    longest = max(run.frames for run in shown)
+    iteration = max(run.frames_per_iteration for run in shown)
     until = max(4 * max(own, default=longest), 10 * iteration)
     if until >= longest:
         return None, ""
@@ -151,7 +154,8 @@ def _until(comparison: Comparison) -> tuple[float | None, str]:
 def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     if not results.aggregates:
         return None
-    looks, num_games = comparison.looks(), len(comparison.common_games)
+    games = comparison.common_games
+    looks, num_games = comparison.looks(games), len(games)
     figure = figures.aggregate_intervals(results.aggregates, looks, num_games)
     names = statistics.AGGREGATES.values()
     rows = [
@@ -170,7 +174,7 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
 def _profile(comparison: Comparison, results: Results) -> Drawn:
     if not results.profiles:
         return None
-    looks, thresholds = comparison.looks(), results.thresholds
+    looks, thresholds = comparison.looks(comparison.common_games), results.thresholds
     figure = figures.performance_profiles(
         results.profiles, looks, thresholds, len(comparison.common_games)
     )
@@ -192,7 +196,7 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
 def _improvement(comparison: Comparison, results: Results) -> Drawn:
     if not results.improvement or comparison.main is None:
         return None
-    looks = comparison.looks()
+    looks = comparison.looks(comparison.common_games)
     figure = figures.improvement_intervals(
         results.improvement, comparison.main, looks, len(comparison.common_games)
     )
@@ -216,17 +220,31 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
             "mean and median against gamma: needs own runs of one agent class with two discount "
             "factors (config.json), each on all of the paper's six games that are compared"
         )
+    shown = looks_of(_class_names(comparison))
     best = [
-        f"{name}: best mean {max(rows, key=lambda row: row[1])[1]:.3f} at gamma "
+        f"{shown[name].name}: best mean {max(rows, key=lambda row: row[1])[1]:.3f} at gamma "
         f"{max(rows, key=lambda row: row[1])[0]:g}"
         for name, rows in points.items()
     ]
     return Shown(
-        figures.gamma_scan(points, num_games),
+        figures.gamma_scan(points, shown, num_games),
         "Mean and median against the discount factor over games of the paper's six-game study; "
         f"{gamma_scan.caption(points)}.",
         f"Mean and median against the discount factor. {'; '.join(best)}.",
     )
+
+
+def _class_names(comparison: Comparison) -> dict[str, str]:
+    """How the classes of the gamma figure are named: with their agents' mark and seeds."""
+    settings, six, _ = gamma_scan.participants(comparison.runs, comparison.scores)
+    agents: dict[str, list[str]] = {}
+    for agent, (agent_class, _) in settings.items():
+        agents.setdefault(agent_class, []).append(agent)
+    return {
+        name: f"{named(name)}{comparison.mark(members, six)}, "
+        + words.seeds([n for agent in members for n in comparison.seeds(agent, six)])
+        for name, members in agents.items()
+    }
 
 
 @_picture("learning_curves", "Learning curves")
@@ -240,12 +258,14 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
                 step, runs = comparison.curves(agent, [game])
                 array = statistics.curve_array(runs, agent, [game], lambda _, x: x)[:, 0]
                 curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
-    until, cut = _until(comparison)
+    ends = {game: _until(comparison, [game]) for game in curves}
+    until = {game: end for game, (end, _) in ends.items() if end is not None}
+    cuts = {cut for _, cut in ends.values()}
+    cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
+    skips = {game: comparison.frame_skip_on([game]) for game in curves}
     looks = comparison.looks()
     return Shown(
-        figures.learning_curves(
-            curves, looks, comparison.request.metric, comparison.frame_skip, until
-        ),
+        figures.learning_curves(curves, looks, comparison.request.metric, skips, until),
         f"Mean over seeds{cut}; bands run from the least to the greatest seed, of agents with "
         f"{statistics.LEAST_SEEDS} seeds or more.",
         f"Learning curves of {', '.join(look.name for look in looks.values())} in "

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from log_dqn import games
+from log_dqn.results import words
 from log_dqn.run_folder import configuration
 
 BASELINES = "the published baselines"
@@ -17,11 +18,14 @@ MARK, UNRECORDED_MARK = "†", "‡"
 """Stand at the name of an agent whose protocol differs, or is not recorded."""
 
 _LARGEST_COUNT = 10**12
-_ATARI = "Dopamine's 60 Atari games"
+_ATARI = f"Dopamine's {len(games.GAMES)} Atari games"
 _FRAMES_PER_STEP = 4
 _TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
 # Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
-_EPISODE_LIMITS = {"create_environment": 108_000, "create_atari_environment": 100_000}
+_EPISODE_LIMITS = {
+    "create_environment": _FRAMES_PER_STEP * _LONGEST_EPISODE,
+    "create_atari_environment": 100_000,
+}
 
 
 class Protocol(NamedTuple):
@@ -93,15 +97,41 @@ _WORDS: dict[str, str | tuple[str, str]] = {
 }
 """How each field is put in words; those of false and true."""
 
+_ONE = {
+    "frame_skip": "1 frame an agent step",
+    "update_period": "an update every agent step",
+}
+"""The same for 1."""
+
+_NAMES = {
+    "training_steps": "steps an iteration",
+    "frames_per_episode": "longest episode",
+    "frame_skip": "frames an agent step",
+    "sticky_actions": "sticky actions",
+    "terminal_on_life_loss": "ends with a life",
+    "replay_capacity": "replay capacity",
+    "min_replay_history": "start of learning",
+    "update_period": "update period",
+    "batch_size": "batch size",
+    "updates": "number of updates",
+}
+"""The names of the fields that may not be recorded."""
+
+_ATARI_ONLY = ("frame_skip", "sticky_actions", "terminal_on_life_loss")
+
+_NO_LIMIT = 10**9
+"""Episodes of as many frames have no limit, by Dopamine's convention."""
+
 _KNOWN = ("games", "returns", "frame_skip", "training_steps")
 """The fields that may be known without a configuration."""
 
 NOT_RECORDED = "protocol not recorded"
 
 _BUFFERS = (
-    "WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "OutOfGraphReplayBuffer",
-    "OutOfGraphPrioritizedReplayBuffer", "VectorizedRunner",
+    "WrappedPrioritizedReplayBuffer", "WrappedReplayBuffer", "OutOfGraphPrioritizedReplayBuffer",
+    "OutOfGraphReplayBuffer", "VectorizedRunner",
 )  # fmt: skip
+"""The one in force first: a prioritized buffer's configuration also has the plain one's."""
 
 
 def recorded(
@@ -132,7 +162,7 @@ def recorded(
 
     names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
     played = next((name for name in names if isinstance(name, str)), game)
-    played = games.canonical(played) or played
+    played = words.printable(games.canonical(played) or played)
     training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
     if training_steps is None and logged_steps is not None:
         as_published = 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE
@@ -193,22 +223,36 @@ def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[str, ...
     """
     recorded_at_all = any(getattr(own, name) is not None for name in _WORDS if name not in _KNOWN)
     different, missing = [], []
-    for name, words in _WORDS.items():
+    for name, phrase in _WORDS.items():
         value, usual = getattr(own, name), getattr(standard, name)
         if value == usual or usual is None:
             continue
         if value is None:
-            missing.append(name)
-        elif isinstance(words, tuple):
-            different.append(words[value])
+            if own.games == standard.games or name not in _ATARI_ONLY:
+                missing.append(_NAMES[name])
+        elif isinstance(phrase, tuple):
+            different.append(phrase[value])
         else:
-            shown, other = (f"{v:,}" if isinstance(v, int) else v for v in (value, usual))
-            different.append(f"{words.format(shown)} ({whose}: {other})")
+            different.append(f"{_in_words(name, phrase, value)} ({whose}: {_shown(name, usual)})")
     if not recorded_at_all:
         different.append(NOT_RECORDED)
     elif missing:
         different.append(f"{NOT_RECORDED} in full (no {', '.join(missing)})")
     return tuple(different)
+
+
+def _in_words(name: str, phrase: str, value: str | int) -> str:
+    if name == "frames_per_episode" and _shown(name, value) == "no limit":
+        return "episodes without a limit"
+    if value == 1 and name in _ONE:
+        return _ONE[name]
+    return phrase.format(_shown(name, value))
+
+
+def _shown(name: str, value: str | int) -> str:
+    if isinstance(value, str):
+        return value
+    return "no limit" if name == "frames_per_episode" and value >= _NO_LIMIT else f"{value:,}"
 
 
 def is_unrecorded(reason: str) -> bool:

@@ -4,6 +4,7 @@ import collections
 import datetime
 import json
 import pathlib
+import re
 import subprocess
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from log_dqn import __version__, games
 from log_dqn.program import gin_files
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.words import counted
+from log_dqn.results.words import counted, printable
 from log_dqn.run_folder import configuration
 
 
@@ -33,8 +34,15 @@ class Setting(NamedTuple):
     of: int
 
     def __str__(self) -> str:
-        some = "" if self.runs == self.of else f" in {self.runs} of {counted(self.of, 'run')}"
-        return f"{self.parameter} = {self.value!r} (default {self.default!r}){some}"
+        default = f" (default {self.default!r})"
+        return f"{self.parameter} = {self.value!r}{default}{self._some()}"
+
+    def recorded(self) -> str:
+        """The same without a default."""
+        return f"{self.parameter} = {self.value!r}{self._some()}"
+
+    def _some(self) -> str:
+        return "" if self.runs == self.of else f" in {self.runs} of {counted(self.of, 'run')}"
 
 
 class Provenance(NamedTuple):
@@ -48,6 +56,7 @@ class Provenance(NamedTuple):
         command: the command line.
         settings: the hyperparameters of each own agent that are not the default; None where they
             are not recorded, or the package ships no gin file of the agent.
+        unbound: those that are recorded and that no gin file has, all if there is none.
     """
 
     version: str
@@ -55,6 +64,7 @@ class Provenance(NamedTuple):
     date: str
     command: str
     settings: dict[str, list[Setting] | None]
+    unbound: dict[str, list[Setting]]
 
 
 def collect(comparison: Comparison, command: str) -> Provenance:
@@ -65,6 +75,7 @@ def collect(comparison: Comparison, command: str) -> Provenance:
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         command=command,
         settings={agent: settings(comparison, agent) for agent in comparison.own_agents},
+        unbound={agent: unbound(comparison, agent) for agent in comparison.own_agents},
     )
 
 
@@ -95,8 +106,35 @@ def settings(comparison: Comparison, agent: str) -> list[Setting] | None:
             for name, default in defaults.items()
             if name in values and values[name] != default and not name.endswith(".game_name")
         )
+    return _settings(counts, len(own))
+
+
+def unbound(comparison: Comparison, agent: str) -> list[Setting]:
+    """Lists an agent's recorded hyperparameters that no gin file has; see `Provenance`."""
+    own = [run for run in comparison.runs if run.agent == agent]
+    counts: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    for run in own:
+        values = configuration.by_short_name(run.parameters)
+        bound = _defaults(values, run.game) or {}
+        counts.update(
+            (printable(name), json.dumps(value), "null")
+            for name, value in values.items()
+            if not (name in bound or value is None or _NO_HYPERPARAMETER.fullmatch(name))
+        )
+    return _settings(counts, len(own))
+
+
+# Names, and what changes nothing that is learned.
+_NO_HYPERPARAMETER = re.compile(
+    r".*\.(.*name|seed|use_locking|.*_prefix|.*_frequency|.*legacy.*|.*checkpoint.*|tf_device)"
+    r"|Logger\..*|create_runner\..*|Runner\.(log_every_n|fine_grained_print_to_console)"
+    r"|VectorizedRunner\.agent|CollectorDispatcher\..*"
+)
+
+
+def _settings(counts: collections.Counter[tuple[str, str, str]], of: int) -> list[Setting]:
     return [
-        Setting(name, json.loads(value), json.loads(default), count, len(own))
+        Setting(name, json.loads(value), json.loads(default), count, of)
         for (name, value, default), count in sorted(counts.items())
     ]
 
@@ -109,9 +147,21 @@ def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
     ):
         agent = values.get(name)
         if isinstance(agent, str) and agent.isidentifier():
-            small = "_minatar" if game in games.SMALL_GAMES else ""
-            path = gin_files.config_dir() / f"{prefix}{agent}{small}.gin"
+            path = gin_files.config_dir() / f"{prefix}{agent}{_kind(values, game)}.gin"
             if path.is_file():
                 text = path.read_text(encoding="utf-8")
                 return configuration.by_short_name(configuration.parameters(text))
     return None
+
+
+def _kind(values: Mapping[str, Any], game: str) -> str:
+    """The end of the name of the gin file for a run's kind of games."""
+    if game in games.SMALL_GAMES:
+        return "_minatar"
+    for factory, kind in (
+        ("create_gym_environment.", "_cartpole"),
+        ("create_gymnasium_environment.", "_gym"),
+    ):
+        if any(name.startswith(factory) for name in values):
+            return kind
+    return ""

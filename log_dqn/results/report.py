@@ -14,8 +14,9 @@ import matplotlib
 import numpy as np
 import pandas
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
-from log_dqn.results import export, page, provenance, statistics, tables
+from log_dqn.results import export, figures, page, protocol, provenance, statistics, tables
 from log_dqn.results.comparison import Comparison, ShowProgress
 from log_dqn.results.pictures import PICTURES, Results, Shown
 
@@ -89,13 +90,18 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
         results = compute(comparison, progress)
         _write_tables(comparison, results, aside)
         shown, not_made = [], []
+        notes = {
+            protocol.MARK: f"another protocol than {comparison.standard}",
+            protocol.UNRECORDED_MARK: "protocol not recorded",
+        }
         for picture in progress("Figures", PICTURES):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
                 drawn = picture.draw(comparison, results)
             if isinstance(drawn, Shown):
-                png = _save(drawn.figure, aside / picture.name)
+                box = figures.footnote(drawn.figure, notes)
+                png = _save(drawn.figure, box, aside / picture.name)
                 width = 100 * drawn.figure.get_figwidth()
-                shown.append(page.Picture(picture.heading, *drawn[1:], png, width))
+                shown.append(page.Illustration(picture.heading, *drawn[1:], png, width))
             elif drawn is not None:
                 not_made.append(drawn)
         made = provenance.collect(comparison, command)
@@ -110,13 +116,13 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
                 (out / name).unlink(missing_ok=True)
 
 
-def _save(figure: Figure, path: pathlib.Path) -> bytes:
-    """Writes a figure as PNG and PDF; returns the PNG."""
+def _save(figure: Figure, box: Bbox, path: pathlib.Path) -> bytes:
+    """Writes what a box in inches holds of a figure as PNG and PDF; returns the PNG."""
     png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=150)
+    figure.savefig(png, format="png", dpi=150, bbox_inches=box)
     path.with_suffix(".png").write_bytes(png.getvalue())
     figure.set_layout_engine("none")  # The layout stays: it is half the time.
-    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+    figure.savefig(path.with_suffix(".pdf"), bbox_inches=box, metadata={"CreationDate": None})
     return png.getvalue()
 
 
@@ -128,14 +134,15 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
     ]
     columns = "game agent seed iteration score hns frames protocol"
     _write_csv(folder / "scores.csv", columns, scores)
+    games = comparison.common_games
     aggregates = [
-        (agent, name, *values, comparison.protocol_of(agent))
+        (agent, name, *values, comparison.protocol_of(agent, games))
         for agent, interval in results.aggregates.items()
         for name, *values in zip(statistics.AGGREGATES, *interval, strict=True)
     ] + [
         (
             main, f"improvement_over_{other}", *np.concatenate(chance),
-            comparison.protocol_of(main),
+            comparison.protocol_of(main, games),
         )
         for other, chance in results.improvement.items()
         for main in [str(comparison.main)]
@@ -154,11 +161,12 @@ def _write_take_away(
     """Writes `report.json`, and both tables in LaTeX and Markdown."""
     numbers = json.dumps(export.as_data(comparison, results, made), indent=1, allow_nan=False)
     (folder / "report.json").write_text(numbers + "\n", encoding="utf-8")
-    notes = tables.marked(comparison)
-    for name, table in (
-        ("aggregates", tables.aggregate_table(comparison, results.aggregates)),
-        ("games", tables.game_table(comparison)),
+    common = comparison.common_games
+    for name, table, games in (
+        ("aggregates", tables.aggregate_table(comparison, results.aggregates), common),
+        ("games", tables.game_table(comparison), comparison.games),
     ):
+        notes = [f"Scores: {tables.scored(comparison)}.", *tables.marked(comparison, games)]
         (folder / f"{name}.md").write_text(tables.markdown(table, notes), encoding="utf-8")
         (folder / f"{name}.tex").write_text(tables.latex(table, notes), encoding="utf-8")
 

@@ -17,7 +17,7 @@ import numpy as np
 from log_dqn import games
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
-from log_dqn.results.words import counted
+from log_dqn.results.words import counted, printable
 from log_dqn.run_folder import configuration, layout, safe_pickle
 
 METRICS = ("train", "eval")
@@ -187,7 +187,7 @@ def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
     for name in protocol.agent_parameters(values, "gamma"):
         value = values[name]
         if isinstance(value, (int, float)) and 0 <= value <= 1:
-            return name.partition(".")[0], float(value)
+            return printable(name.partition(".")[0]), float(value)
     return None
 
 

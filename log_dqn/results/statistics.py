@@ -144,7 +144,10 @@ def thresholds(scores: Iterable[np.ndarray]) -> np.ndarray:
     matrices = list(scores)
     low = min(0.0, *(float(np.nanmin(matrix)) for matrix in matrices))
     high = max(float(np.nanquantile(matrix, 0.9)) for matrix in matrices)
-    return np.linspace(max(low, -1.0), max(high, low + 0.1), 201)
+    start = max(low, -1.0)
+    if high <= start:
+        start = low
+    return np.linspace(start, max(high, start + 0.1), 201)
 
 
 def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
 """The two tables of a report, as the page, LaTeX and Markdown show them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from log_dqn.results import protocol
+from log_dqn.results import protocol, words
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.statistics import AGGREGATES, Interval
 
@@ -36,7 +36,7 @@ def aggregate_table(comparison: Comparison, aggregates: Mapping[str, Interval]) 
     """Aggregates over games, with the intervals of agents with enough seeds."""
     rows = []
     for agent, interval in aggregates.items():
-        row = [Cell(agent, comparison.name(agent))]
+        row = [Cell(agent, comparison.name(agent, comparison.common_games))]
         for value, low, high in zip(*interval, strict=True):
             ends = "" if math.isnan(low) else f" [{rounded(low)}, {rounded(high)}]"
             row.append(Cell(f"{value:.9g}", rounded(value) + ends))
@@ -66,15 +66,45 @@ def game_table(comparison: Comparison) -> Table:
     return Table(heads, rows)
 
 
-def marked(comparison: Comparison) -> list[str]:
-    """What the marks at agents' names stand for, a line for each such agent."""
+def scored(comparison: Comparison) -> str:
+    """What the scores are, and at which experience."""
+    metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
+    frames = comparison.frames
+    if comparison.request.iteration == "final":
+        up_to = "each run's last 10% of iterations"
+    elif frames is None:
+        up_to = "the last 10% of iterations"
+    else:
+        up_to = f"the last 10% of iterations up to {words.frames(frames)} of training"
+        if comparison.request.iteration == "common":
+            own = any(run.protocol and run.frames == frames for run in comparison.runs)
+            up_to += f", the last that all {'own ' * own}runs have"
+    up_to += "".join(
+        f"; up to {words.frames(number, comparison.frame_skip_on([game]))} on {game}"
+        for game, number in comparison.frames_elsewhere.items()
+    )
+    late: dict[int, dict[str, None]] = {}
+    for score in comparison.scores:
+        until = comparison.frames_elsewhere.get(score.game, frames)
+        if until is not None and score.frames > until:
+            late.setdefault(score.frames, {})[comparison.label(score.agent)] = None
+    up_to += "".join(
+        f"; {', '.join(agents)} at {words.frames(number)}, the end of the first iteration"
+        for number, agents in late.items()
+    )
+    return f"{metric[comparison.request.metric]}, mean of {up_to}"
+
+
+def marked(comparison: Comparison, games: Collection[str] | None = None) -> list[str]:
+    """What the marks at agents' names over some games stand for, a line for each such agent."""
     lines = []
     for agent in comparison.agents:
-        reasons = comparison.deviations(agent)
+        reasons = comparison.deviations(agent, games)
         if reasons:
-            known = not comparison.is_unrecorded(agent)
-            what = f"not comparable with {comparison.standard}: " * known + "; ".join(reasons)
-            lines.append(f"{comparison.label(agent)}: {what}")
+            what = "; ".join(reasons)
+            if not comparison.is_unrecorded(agent, games):
+                what = f"not comparable with {comparison.standard_of(agent, games)}: {what}"
+            lines.append(f"{comparison.label(agent, games)}: {what}")
     return lines
 
 

@@ -14,11 +14,20 @@ def span(values: Sequence[int]) -> str:
     return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
 
 
+def printable(text: str) -> str:
+    """A text that a file holds, as it is or, where a terminal can't show it, in escapes."""
+    return text if text.isprintable() else ascii(text)
+
+
 def seeds(counts: Sequence[int]) -> str:
     """How many seeds an agent has on its games: 1 seed, 2 to 5 seeds."""
     return counted(1, "seed") if max(counts) == 1 else f"{span(counts)} seeds"
 
 
-def frames(number: float) -> str:
-    """A number of emulator frames: 3,600 frames, 12.5M frames."""
-    return f"{number / 1e6:g}M frames" if number >= 1e6 else f"{number:,.0f} frames"
+def frames(number: float, frame_skip: int | None = None) -> str:
+    """A number of emulator frames: 3,600 frames, 12.5M frames; agent steps where they are the same.
+
+    `frame_skip` is how many emulator frames an agent step has.
+    """
+    unit = "agent steps" if frame_skip == 1 else "frames"
+    return f"{number / 1e6:g}M {unit}" if number >= 1e6 else f"{number:,.0f} {unit}"

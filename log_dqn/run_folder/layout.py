@@ -122,9 +122,10 @@ def results(entry: Mapping[str, list[Any]]) -> list[str]:
     """Returns, in words, each phase's mean return in an iteration's entry of Dopamine's log."""
     return [
         f"{mode} return {entry[f'{mode}_average_return'][0]:.2f} "
-        f"({len(entry[f'{mode}_episode_returns'])} episodes)"
+        f"({episodes} episode{'s' * (episodes != 1)})"
         for mode in ("train", "eval")
         if f"{mode}_average_return" in entry
+        for episodes in [len(entry[f"{mode}_episode_returns"])]
     ]
 
 

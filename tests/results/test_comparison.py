@@ -2,7 +2,8 @@
 
 import pytest
 
-from log_dqn.results import comparison, page
+from log_dqn import games
+from log_dqn.results import comparison, page, tables
 from tests.results import synthetic
 
 GAMES = ["Pong", "Alien", "DoubleDunk"]
@@ -42,6 +43,7 @@ def ends(compared):
     return {(score.agent, score.game): score.iteration for score in compared.scores}
 
 
+FEW = "log_dqn: 2 seeds a game; intervals need 3"
 CUT = (
     "log_dqn: its mean, median and IQM curves stop after 30M frames, the last that all its runs "
     "have (the longest run ends after 50M frames)"
@@ -49,8 +51,8 @@ CUT = (
 
 
 def test_each_run_at_its_own_end(published, unequal):
-    compared, [line, cut] = compare(published, unequal, iteration="final")
-    assert cut == CUT
+    compared, [line, few, cut] = compare(published, unequal, iteration="final")
+    assert (few, cut) == (FEW, CUT)
     assert line == (
         "log_dqn: its runs end after 30,000,000 to 50,000,000 frames, others after 199M frames; "
         "--iteration=common compares all at equal experience"
@@ -61,15 +63,15 @@ def test_each_run_at_its_own_end(published, unequal):
 
 
 def test_all_at_their_common_experience_by_default(published, unequal):
-    compared, [line, cut] = compare(published, unequal)
-    assert cut == CUT
+    compared, [line, few, cut] = compare(published, unequal)
+    assert (few, cut) == (FEW, CUT)
     assert line == (
-        "all are compared after 30M frames, the last that all runs have (set by "
+        "all are compared after 30M frames, the last that all own runs have (set by "
         "log_dqn/DoubleDunk/0); --iteration=final compares each run at its own end"
     )
     assert compared.frames == 30_000_000
     facts = page._facts(compared)["Scores"]
-    assert "up to 30M frames of training, the last that all runs have" in facts
+    assert "up to 30M frames of training, the last that all own runs have" in facts
     assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
     assert {score.frames for score in compared.scores} == {30_000_000}
     [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]
@@ -111,6 +113,7 @@ def test_all_at_a_given_iteration(published, unequal):
         "log_dqn: 2 runs have no scores after 41M frames; left out (DoubleDunk)",
         "log_dqn: no scores on 1 game (DoubleDunk); aggregates use the 2 games that all agents "
         "have",
+        FEW,
     ]
     assert compared.common_games == ["Alien", "Pong"]
     with pytest.raises(ValueError, match="--iteration=500: nothing to compare"):
@@ -160,7 +163,7 @@ def test_other_agents_runs_are_not_read(published, tmp_path):
     write_runs(tmp_path, "b", ["Alien"], 199)
     (tmp_path / "b/Alien/0/logs/log_198").write_bytes(b"")
     compared, lines = compare(published, tmp_path, agents=("a",))
-    assert (compared.games, lines) == (["Pong"], [])
+    assert (compared.games, lines) == (["Pong"], ["a: 2 seeds a game; intervals need 3"])
     compared, lines = compare(published, tmp_path, agents=("a",), reference="b")
     assert compared.games == ["Alien", "Pong"] and "b/Alien/0" in lines[0]
 
@@ -225,3 +228,65 @@ def test_video_pinballs_random_score_is_a_choice(tmp_path):
     [score], [other] = wang.scores, zero.scores
     assert score.hns == pytest.approx((score.score - 16256.9) / (17667.9 - 16256.9))
     assert other.hns == pytest.approx(other.score / 17667.9)
+
+
+def write_small_runs(results_dir, agent, iterations, **changed):
+    """Runs of a game without human scores and baselines, of 200 steps an iteration."""
+    config = {
+        "VectorizedRunner.training_steps": 200, "VectorizedRunner.batch_size": 32,
+        "VectorizedDQNAgent.min_replay_history": 100, "VectorizedDQNAgent.gamma": 0.9,
+    }  # fmt: skip
+    for seed in range(2):
+        synthetic.write_log(
+            results_dir / agent / games.folder_name("MinAtar/Breakout") / str(seed),
+            [1.0] * iterations, config=config | changed,
+        )  # fmt: skip
+
+
+def test_a_game_without_baselines_has_an_experience_of_its_own(published, tmp_path):
+    for seed in range(5):
+        returns = synthetic.curve("Pong", 199, 1.0, seed)
+        synthetic.write_log(tmp_path / f"log_dqn/Pong/{seed}", returns, episodes=1)
+    write_small_runs(tmp_path, "log_dqn", 3)
+    write_small_runs(tmp_path, "dqn", 9)
+    game = "MinAtar/Breakout"
+    compared, lines = compare(published, tmp_path, agents=("log_dqn", "dqn"), games=("Pong", game))
+    found = ends(compared)
+    assert found["log_dqn", "Pong"] == found["DQN", "Pong"] == 198
+    assert found["log_dqn", game] == found["dqn", game] == 2
+    assert (compared.frames, compared.frames_elsewhere) == (199_000_000, {game: 600})
+    assert lines[0] == (
+        f"{game}: all are compared after 600 agent steps, the last that all own runs have "
+        f"(set by log_dqn/{game}/0); --iteration=final compares each run at its own end"
+    )
+    assert page._facts(compared)["Scores"].endswith(
+        "own runs have; up to 600 agent steps on " + game
+    )
+    _, lines = compare(published, tmp_path, iteration="final")
+    assert sum("others after" in line for line in lines) == 1
+
+
+def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path):
+    """A game without baselines is held against the reference agent's runs there, or the first's."""
+    for seed in range(5):
+        synthetic.write_log(tmp_path / f"log_dqn/Pong/{seed}", [1.0] * 199, episodes=1)
+    write_small_runs(tmp_path, "log_dqn", 3)
+    write_small_runs(tmp_path, "wide", 3, **{"VectorizedRunner.batch_size": 64})
+    game = "MinAtar/Breakout"
+    compared, _ = compare(published, tmp_path)
+    assert compared.standards == {game: "log_dqn", "Pong": "the published baselines"}
+    assert compared.deviations("log_dqn") == []
+    assert compared.deviations("wide") == ["batches of 64 (log_dqn: 32)"]
+    assert compared.standard == compared.standard_of("wide") == "log_dqn"
+
+    write_small_runs(tmp_path, "dqn", 3)
+    write_small_runs(tmp_path, "log_dqn", 3, **{"VectorizedRunner.batch_size": 64})
+    compared, lines = compare(published, tmp_path, reference="dqn", agents=("log_dqn", "DQN"))
+    [phrase] = compared.deviations("log_dqn")
+    assert phrase == f"batches of 64 (dqn: 32) on {game}"
+    assert f"log_dqn: not comparable with dqn: {phrase}" in lines
+    assert compared.deviations("log_dqn", ["Pong"]) == []
+    assert compared.name("log_dqn") == "log_dqn \N{DAGGER}, 2 to 5 seeds"
+    assert compared.name("log_dqn", ["Pong"]) == "log_dqn, 5 seeds"
+    assert compared.protocol_of("log_dqn", ["Pong"]) == "same"
+    assert tables.marked(compared, ["Pong"]) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from log_dqn import games
-from log_dqn.results import comparison, page, protocol, report
+from log_dqn.results import comparison, page, protocol, provenance, report
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.run_folder import configuration
 from tests.results import synthetic
@@ -48,7 +48,7 @@ CHANGES = {
     "min_replay_history": (
         {"LogDQNAgent.min_replay_history": 50_000}, "learning starts after 50,000 agent steps"
     ),
-    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every 1 agent steps"),
+    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every agent step"),
     "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batches of 64"),
 }  # fmt: skip
 
@@ -119,6 +119,22 @@ def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, ch
     assert reason == f"plays {played} (baselines: Dopamine's 60 Atari games)"
 
 
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31mred", "\ud800", "a\u202eb"])
+def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
+    """A configuration is anybody's: what it names reaches terminal, page and figures."""
+    change = {"create_environment.game_name": name, f"{name}Agent.gamma": 0.9}
+    config = {k: v for k, v in synthetic.PROTOCOL.items() if "Agent" not in k}
+    write_run(tmp_path / "log_dqn/Pong/0", config=config | change)
+    compared, lines = compare(published, tmp_path)
+    reason = f"plays {name!a} (baselines: Dopamine's 60 Atari games)"
+    assert compared.deviations("log_dqn")[0] == reason
+    [run] = [run for run in compared.runs if run.agent == "log_dqn"]
+    assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
+    [found] = [s for s in provenance.unbound(compared, "log_dqn") if "gamma" in s.parameter]
+    assert found.parameter == ascii(f"{name}Agent.gamma")
+    assert all(line.isprintable() for line in lines)
+
+
 @pytest.mark.parametrize("metric", ["train", "eval"])
 def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
     """20,000 agent steps, after which updates would begin."""
@@ -166,8 +182,37 @@ def test_a_configuration_that_says_little_is_marked(tmp_path, published):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, _ = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch_size)"]
+    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch size)"]
     assert compared.label("log_dqn").endswith("\N{DOUBLE DAGGER}")
+
+
+def test_what_is_missing_is_said_in_words():
+    """What is Atari's own is not missed where another game is played."""
+    nothing = dict.fromkeys((*protocol._NAMES,))
+    named = "steps an iteration, longest episode, frames an agent step, sticky actions, "
+    rest = "ends with a life, replay capacity, start of learning, update period, number of updates"
+    own = PUBLISHED._replace(**nothing)._replace(batch_size=32)
+    assert protocol.differences(own, PUBLISHED, "baselines") == (
+        f"protocol not recorded in full (no {named}{rest})",
+    )
+    _, reason = protocol.differences(own._replace(games="CartPole"), PUBLISHED, "baselines")
+    assert "longest episode, replay capacity" in reason and "sticky" not in reason
+
+
+def test_singular_and_no_limit_in_words():
+    own = PUBLISHED._replace(frame_skip=1, frames_per_episode=10**9)
+    assert protocol.differences(own, PUBLISHED, "baselines") == (
+        "episodes without a limit (baselines: 108,000)",
+        "1 frame an agent step (baselines: 4)",
+    )
+    [reason] = protocol.differences(PUBLISHED, PUBLISHED._replace(frames_per_episode=10**9), "a")
+    assert reason == "episodes of at most 108,000 frames (a: no limit)"
+
+
+def test_a_prioritized_buffer_is_the_one_in_force():
+    config = synthetic.PROTOCOL | {"WrappedPrioritizedReplayBuffer.replay_capacity": 1000}
+    assert recorded(config).replay_capacity == 1000
+    assert recorded(config).batch_size == 32
 
 
 def test_a_part_of_the_runs_is_counted(tmp_path, published):
@@ -175,7 +220,7 @@ def test_a_part_of_the_runs_is_counted(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     write_run(tmp_path / "log_dqn/Pong/1")
     compared, _ = compare(published, tmp_path)
-    reason = "an update every 1 agent steps (baselines: 4)"
+    reason = "an update every agent step (baselines: 4)"
     assert compared.deviations("log_dqn") == [f"{reason} in 1 of 2 runs"]
     rows = {score.seed: score for score in compared.scores_of("log_dqn")}
     assert compared.protocol_of_run(rows["0"]) == reason
@@ -220,7 +265,7 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     sorted(
         path.stem
         for path in (ROOT / "configs").glob("*.gin")
-        if not re.search("minatar|quick|cartpole|scan|adam|gym", path.stem)
+        if not re.search("minatar|quick|cartpole|gym|scan|adam", path.stem)
     ),
 )
 def test_the_shipped_settings_are_the_baselines_protocol(name):
@@ -296,7 +341,9 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
         assert {row["protocol"] for row in rows if row["agent"] != "log_dqn"} == {"published"}
     assert "first iteration, 1M frames, which stands in" in text
     others = "DQN (TensorFlow: RMSProp, Huber) at 1M frames, the end of the first iteration"
-    assert f"up to 3,600 frames of training, the last that all runs have; {others}" in aggregates
+    assert (
+        f"up to 3,600 frames of training, the last that all own runs have; {others}" in aggregates
+    )
 
 
 def test_a_mark_stands_in_every_legend(tmp_path, published):

@@ -202,7 +202,7 @@ def test_learning_curves_show_mean_and_range():
     x = np.array([1e6, 2e6, 3e6])
     returns = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [2.0, nan, nan]])
     curves = {"Pong": {"a": (x, returns), "DQN": (x, returns[:2])}, "Alien": {}}
-    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", 4)
+    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", {"Pong": 4, "Alien": 4})
     axes = figure.axes[0]
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2, 2, nan])
     band = axes.collections[0].get_paths()[0].vertices
@@ -265,11 +265,17 @@ def test_axes_end_where_own_runs_can_be_seen():
     published = LearningCurve("DQN", "Pong", "0", np.zeros(199))
     compared = made([], [own, published], ["a", "DQN"])
     compared.own_agents = ["a"]
-    assert pictures._until(compared) == (20e6, ", and shown up to 20M frames of 199M frames")
+    assert pictures._until(compared, ["Pong"]) == (
+        20e6,
+        ", and shown up to 20M frames of 199M frames",
+    )
     compared.runs[0] = own._replace(returns=np.zeros(1))
-    assert pictures._until(compared)[0] == 10e6
+    assert pictures._until(compared, ["Pong"])[0] == 10e6
     compared.runs[0] = own._replace(returns=np.zeros(50))
-    assert pictures._until(compared) == (None, "")
+    assert pictures._until(compared, ["Pong"]) == (None, "")
+    # A game's own runs and no others' count.
+    compared.runs += [own._replace(game="Alien", returns=np.zeros(3)), own, published]
+    assert pictures._until(compared, ["Alien"]) == (None, "")
 
 
 def test_aggregate_panels():
@@ -286,7 +292,9 @@ def test_aggregate_panels():
 
 
 def test_gamma_panels():
-    figure = figures.gamma_scan({"LogDQNAgent": [(0.9, 1, 3, 1), (0.99, 2, 4, 2)]}, 6)
+    figure = figures.gamma_scan(
+        {"LogDQNAgent": [(0.9, 1, 3, 1), (0.99, 2, 4, 2)]}, looks("LogDQNAgent"), 6
+    )
     shown = {axes.get_title(): axes.lines[0].get_xydata().tolist() for axes in figure.axes}
     assert shown == {
         "Mean over 6 games": [[0.9, 1], [0.99, 2]],
@@ -334,3 +342,42 @@ def test_curves_of_aggregates_end_where_a_run_ends():
     np.testing.assert_array_equal(curves["low"][0], [1e6, 2e6, 3e6, 4e6])
     for part in curves["low"][1]:
         assert not np.isnan(part).any()
+
+
+def test_a_class_of_the_gamma_figure_has_its_agents_mark_and_seeds():
+    scan = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon")]
+    runs, scores = gamma_runs(*scan)
+    compared = made(scores, runs, ["log_0.9", "log_0.99"])
+    figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
+    [text] = figure.legends[0].get_texts()
+    assert text.get_text() == "LogDQNAgent, 1 seed"
+    compared.reasons["log_0.9", "Alien", "0"] = ("batches of 64",)
+    figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
+    [text] = figure.legends[0].get_texts()
+    assert text.get_text() == "LogDQNAgent \N{DAGGER}, 1 seed"
+
+
+def test_a_short_game_has_an_axis_of_its_own():
+    x = np.array([1e6, 2e6])
+    atari = {"a": (x, np.ones((1, 2)))}
+    small = {"a": (x / 1e4, np.ones((1, 2)))}
+    figure = figures.learning_curves(
+        {"Pong": atari, "MinAtar/Breakout": small}, looks("a"), "train",
+        {"Pong": 4, "MinAtar/Breakout": 1}, {"Pong": 10e6},
+    )  # fmt: skip
+    pong, breakout, *_ = figure.axes
+    assert pong.get_xlim()[1] == 10e6 and 200 <= breakout.get_xlim()[1] < 250
+    assert (pong.get_xlabel(), breakout.get_xlabel()) == ("", "agent steps")
+    assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
+
+
+def test_a_footnote_explains_the_marks_of_a_figure():
+    notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
+    marked = looks_of({"a": "a \N{DAGGER}, 3 seeds"})
+    curves = {"a": (np.array([1e6, 2e6]), interval(np.ones((3, 2))))}
+    figure = figures.iqm_curves(curves, marked, 7, 4)
+    assert figures.footnote(figure, notes).y0 < 0
+    [text] = figure.texts
+    assert text.get_text() == "\N{DAGGER} another protocol"
+    figure = figures.iqm_curves(curves, looks("a"), 7, 4)
+    assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])

@@ -172,3 +172,11 @@ def test_an_interval_needs_three_seeds_on_every_game(num_seeds):
     found = statistics.interval_of_enough_seeds(statistics.aggregates, scores, repetitions=20)
     np.testing.assert_array_equal(found.value, statistics.aggregates(scores))
     assert np.isnan([found.low, found.high]).all() == (num_seeds < 3)
+
+
+def test_thresholds_rise_where_all_scores_are_low():
+    found = statistics.thresholds([np.array([[-5.0, -2.0]]), np.array([[-4.0, -3.0]])])
+    assert (found[0], found[-1]) == (-5, pytest.approx(-2.3)) and (np.diff(found) > 0).all()
+    # A few low scores don't stretch the axis.
+    found = statistics.thresholds([np.array([[-5.0, 1.0]])])
+    assert found[0] == -1

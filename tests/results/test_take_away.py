@@ -1,6 +1,7 @@
 """What a report is taken away as: numbers as JSON, tables in LaTeX and Markdown, provenance."""
 
 import csv
+import dataclasses
 import json
 import math
 import re
@@ -75,6 +76,31 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
     assert len(data["profiles"]["agents"]["IQN"]["value"]) == len(data["profiles"]["thresholds"])
 
 
+def test_the_json_holds_every_run(made):
+    compared, folder = made
+    data = json.loads((folder / "report.json").read_text())
+    assert data["agents"]["few"]["iteration"] == {"Pong": 29, "Alien": 29}
+    assert data["agents"]["IQN"]["frames"]["Pong"] == 30_000_000
+    rows = {(row["agent"], row["game"], row["seed"]): row for row in data["runs"]}
+    assert len(rows) == len(data["runs"]) == len(compared.scores)
+    row = rows["a_b%|c", "Pong", "2"]
+    returns = synthetic.curve("Pong", 30, 1.0, 2)
+    assert row["returns"] == pytest.approx(returns.tolist())
+    assert row["score"] == pytest.approx(returns[-3:].mean())
+    assert (row["frames_per_iteration"], row["protocol"]) == (
+        1_000_000, "an update every agent step (baselines: 4)"
+    )  # fmt: skip
+    assert data["gamma"] == {"games": 0, "classes": {}}
+
+
+def test_tables_say_at_which_experience_scores_are(made):
+    _, folder = made
+    line = "Scores: training returns, mean of the last 10% of iterations up to 30M frames"
+    for name in ("aggregates", "games"):
+        assert line in (folder / f"{name}.md").read_text()
+        assert line.replace("%", r"\%") in (folder / f"{name}.tex").read_text()
+
+
 def test_plain_data():
     data = export._plain(
         {"a": np.array([1.0, math.nan]), "b": (np.float64(2), None, "x", math.inf)}
@@ -93,7 +119,7 @@ def test_both_tables_in_markdown(made):
     assert re.fullmatch(r"\| few \N{DOUBLE DAGGER}, 1 seed( \| -?\d+\.\d{3}){4} \|", lines[4])
     assert (
         "a_b%|c \N{DAGGER}: not comparable with the published baselines: "
-        "an update every 1 agent steps (baselines: 4)"
+        "an update every agent step (baselines: 4)"
     ) in lines
     assert "few \N{DOUBLE DAGGER}: protocol not recorded" in lines
     games = (folder / "games.md").read_text().splitlines()
@@ -131,6 +157,24 @@ def test_hyperparameters_that_are_not_the_default(made):
     assert provenance.settings(compared, "few") is None
 
 
+def test_hyperparameters_that_no_gin_file_has(made):
+    """What only code sets, such as an optimizer's learning rate of the user's own."""
+    compared, folder = made
+    config = compared.runs[0].parameters | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
+    own = [run._replace(parameters=config) if run.agent == "log_dqn" else run
+           for run in compared.runs]  # fmt: skip
+    found = provenance.unbound(dataclasses.replace(compared, runs=own), "log_dqn")
+    assert [setting.recorded() for setting in found] == [
+        "Adam.learning_rate = 0.01",
+        "AtariPreprocessing.frame_skip = 4",
+        "AtariPreprocessing.terminal_on_life_loss = False",
+    ]
+    assert provenance.unbound(compared, "few") == []
+    data = json.loads((folder / "report.json").read_text())["made_with"]
+    assert data["unbound"]["log_dqn"]["AtariPreprocessing.frame_skip"] == 4
+    assert "AtariPreprocessing.frame_skip = 4" in (folder / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("values", "game", "expected"),
     [
@@ -138,6 +182,16 @@ def test_hyperparameters_that_are_not_the_default(made):
         ({"VectorizedRunner.agent": "dqn"}, "Pong", "vectorized_dqn"),
         ({"create_agent.agent_name": "dqn"}, "MinAtar/Breakout", "dqn_minatar"),
         ({"create_agent.agent_name": "rainbow"}, "Pong", "rainbow"),
+        (
+            {"create_agent.agent_name": "log_dqn", "create_gym_environment.version": "v1"},
+            "CartPole",
+            "log_dqn_cartpole",
+        ),
+        (
+            {"create_agent.agent_name": "dqn", "create_gymnasium_environment.seed": 0},
+            "LunarLander",
+            "dqn_gym",
+        ),
         ({"create_agent.agent_name": "../dqn"}, "Pong", None),
         ({"create_agent.agent_name": ["dqn"]}, "Pong", None),
         ({}, "Pong", None),

@@ -141,7 +141,8 @@ def test_without_network_the_final_scores_are_used(tmp_path, capsys):
         "--baselines=http://127.0.0.1:9/data",
     )  # fmt: skip
     assert status == 0
-    assert len(lines) == 1 and "no connection" in lines[0] and "final scores" in lines[0]
+    assert len(lines) == 2 and "no connection" in lines[0] and "final scores" in lines[0]
+    assert lines[1] == "compare: log_dqn: 2 seeds a game; intervals need 3"
     assert len(table(tmp_path / "r/scores.csv")) == 3 * (2 + 4 * 5)
     assert "final scores only" in (tmp_path / "r/report.html").read_text()
 
@@ -175,7 +176,7 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
         "Carnival: no human scores",
         "NoSuchGame: no human scores",
         "other: no scores on 1 game (Alien); aggregates use the 1 game that all agents have",
-        "other: a single seed on some games",
+        "other: 1 seed a game; intervals need 3",
     ):
         assert expected in text
     page = (tmp_path / "r/report.html").read_text()
@@ -329,7 +330,8 @@ def test_gamma_figure(tmp_path, published, capsys):
         capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
         f"--baselines={published}",
     )  # fmt: skip
-    assert (status, lines) == (0, [])
+    few = "log_dqn_0.84, log_dqn_0.96, log_dqn_0.99: 2 seeds a game; intervals need 3"
+    assert (status, lines) == (0, [f"compare: {few}"])
     assert (tmp_path / "r/gamma.png").exists() and (tmp_path / "r/gamma.pdf").exists()
 
 
@@ -343,13 +345,15 @@ def test_settings_of_a_scan(tmp_path, published, capsys):
                 synthetic.write_config(path, "LogDQNAgent", gamma)
     out = tmp_path / "r"
     arguments = [f"--results_dir={tmp_path / 'runs'}", f"--baselines={published}", f"--out={out}"]
-    assert run(capsys, *arguments)[::2] == (0, [])
+    status, _, [few] = run(capsys, *arguments)
+    assert status == 0 and few.endswith("c=1: 2 seeds a game; intervals need 3")
     assert (out / "gamma.png").exists()
     assert {path.parent for path in out.rglob("*")} == {out}
     assert "<td>log_dqn/gamma=0.84,c=1</td><td>own runs</td>" in (out / "report.html").read_text()
 
     two = "log_dqn/gamma=0.96,c=1,DQN,log_dqn/gamma=0.84,c=0.5"
-    assert run(capsys, *arguments, f"--agents={two}")[::2] == (0, [])
+    status, _, [few] = run(capsys, *arguments, f"--agents={two}")
+    assert status == 0 and few.endswith("c=0.5: 2 seeds a game; intervals need 3")
     agents = {row["agent"] for row in table(out / "scores.csv")}
     assert agents == {"log_dqn/gamma=0.96,c=1", "DQN", "log_dqn/gamma=0.84,c=0.5"}
 
