@@ -76,10 +76,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
         "left out where the package zstandard isn't installed",
     )  # fmt: skip
-    chosen = games.select(args.games.split(","))
-    for game in games.WITHOUT_BASELINES:
-        allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
-        check("games", game, game not in chosen, allowed)
+    chosen = games.select_to_train(args.games.split(","))
     small = games.are_small(chosen)
     if small:
         games.check_installed(chosen[0], "gymnax")

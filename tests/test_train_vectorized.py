@@ -130,7 +130,7 @@ def test_dqn(tmp_path, numbers):
 
 MINATAR = "--games=MinAtar/Breakout"
 WRONG = [
-    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; allowed are.*did you mean MinAtar/Breakout"),
+    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; it must be .*(nearest: MinAtar/Breakout"),
     (
         ["--games=minatar5,Pong"],
         "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
@@ -147,7 +147,8 @@ WRONG = [
         ["--gin_files=vectorized_log_dqn_minatar.gin"],
         "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
     ),
-    (["--games=Pang"], "unknown game 'Pang'"),
+    (["--games=Pang"], "games is 'Pang'; it must be one of .*(nearest: "),
+    (["--games="], "games is ''; it must be one of Dopamine's 60 Atari games"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     *[
         ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
