@@ -144,6 +144,7 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    shell.check_writable("results_dir", args.results_dir)
     missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(
@@ -160,9 +161,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
     args.gin_files = [_absolute(name) for name in args.gin_files]
-    checks.check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
-    shell.check_writable("results_dir", str(results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     request = check.Request(*options, chosen[0], args.vectorized)
     shell.print_start(

@@ -53,6 +53,7 @@ def create_parser() -> shell.Parser:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    request.check_folder(args.base_dir, args.restart)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
     request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
@@ -62,7 +63,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         "left out where the package wandb isn't installed: pip install 'log_dqn[wandb]', or "
         "pip install '.[wandb]' in the source",
     )  # fmt: skip
-    request.check_folder(args.base_dir, args.restart)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     where = args.game or args.env
     spoken = sys.stderr if args.json else sys.stdout

@@ -69,7 +69,7 @@ def _read_seeds(text: str) -> range:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
-    check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
+    shell.check_writable("results_dir", args.results_dir)
     seeds = _read_seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(
@@ -82,7 +82,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         games.check_installed(chosen[0], "gymnax")
     request.check(args.gin_files, args.agent, small)
     scan.parse(args.scan)
-    shell.check_writable("results_dir", args.results_dir)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
     # JAX takes three quarters of a GPU's memory by default; replay memories want more.

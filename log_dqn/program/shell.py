@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from log_dqn import __version__
+from log_dqn.checks import check
 from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
@@ -99,22 +101,14 @@ def check_writable(option: str, folder: str) -> None:
         folder: the folder; it and its parents need not exist.
 
     Raises:
-        ValueError: if it can't be made, or not be written in.
+        ValueError: if it has no name, can't be made, or not be written in.
     """
+    check(option, folder, folder != "", "the name of a folder")
     path = pathlib.Path(folder)
-    missing = [parent for parent in (path, *path.parents) if not parent.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
+    with lock.writing(option, folder), contextlib.ExitStack() as undo:
+        lock.make(path, undo)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise ValueError(
-            f"{option} is {folder!r}; it must be a folder that can be written ({error.strerror})"
-        ) from error
-    finally:
-        for made in missing:
-            with contextlib.suppress(OSError):
-                made.rmdir()
 
 
 def print_start(what: str, file: TextIO | None = None) -> None:

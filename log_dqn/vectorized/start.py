@@ -235,7 +235,7 @@ def create_trainer(
 
         def claim_folders() -> None:
             for run in job_runs:
-                lock.claim("results_dir", run.folder, stack, undo)
+                lock.claim(run.folder, stack, undo)
 
         trainer = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
         for run in job_runs:
