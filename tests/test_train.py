@@ -236,6 +236,7 @@ BAD_INPUT = [
         "'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
     ),
     ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*matching 'LogDQN'"),
+    ([binding("LogDQNAgnt.gamma=0.5")], "No configurable matching 'LogDQNAgnt'.*nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
     ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
     ([binding("gamma")], "gin_bindings is 'gamma'; it must be gin that can be read"),

@@ -164,6 +164,10 @@ WRONG = [
         "update_period is 100000000000000000000000; it must be a whole number from 1 to 10000",
     ),
     (["--gin_files=nowhere.gin"], "gin_files is 'nowhere.gin'; it must be the path of a gin file"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgnt.gamma=0.5"],
+        "No configurable matching 'VectorizedLogDQNAgnt'.*(nearest: VectorizedLogDQNAgent, ",
+    ),
     (["--gin_bindings=VectorizedRunner.foo=1"], "doesn't have a parameter named 'foo'"),
     (["--gin_bindings=VectorizedLogDQNAgent.c=-1"], "c is -1; it must be a positive number"),
     (
