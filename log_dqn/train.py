@@ -15,6 +15,7 @@ from log_dqn.single import request
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
+        "log_dqn.train",
         prog="log-dqn train",
         description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
         allow_abbrev=False,
@@ -43,7 +44,7 @@ def create_parser() -> shell.Parser:
     )
     add(
         "--seed",
-        type=int,
+        type=shell.whole,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
     add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
@@ -93,8 +94,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = create_parser().parse_args(argv)
-    return shell.run("log_dqn.train", lambda stack: _prepare(args, stack))
+    parser = create_parser()
+    args = parser.parse_args(argv)
+    return shell.run(parser.program, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ _MAX_SEEDS = 1000
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
+        "log_dqn.train_vectorized",
         prog="log-dqn train-vectorized",
         description="Trains all runs of a study at once on one device, or goes on with them.",
         allow_abbrev=False,
@@ -46,7 +47,7 @@ def create_parser() -> shell.Parser:
     parser.add_scan_option("VectorizedLogDQNAgent")
     add(
         "--capacity",
-        type=int,
+        type=shell.whole,
         help="transitions that a run remembers; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )
@@ -112,8 +113,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = create_parser().parse_args(argv)
-    return shell.run("log_dqn.train_vectorized", lambda stack: _prepare(args, stack))
+    parser = create_parser()
+    args = parser.parse_args(argv)
+    return shell.run(parser.program, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -344,6 +344,7 @@ def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
             signal.signal(number, handler)
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
+    assert line.startswith("log_dqn.sweep: error: ")
     assert all(part in line for part in message.split(".*"))
     assert list(tmp_path.iterdir()) == []
 

@@ -156,6 +156,7 @@ WRONG = [
     ],
     (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
+    (["--capacity=x"], "replay_capacity is 'x'; it must be a whole number from 1 to 1000000000"),
     (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be what 1 run at a time has room"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),

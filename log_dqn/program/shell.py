@@ -25,9 +25,10 @@ _SETTING_ERRORS = (
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and which knows `--version`."""
 
-    def __init__(self, **settings: Any) -> None:
-        """Takes what ArgumentParser takes."""
+    def __init__(self, program: str | None = None, **settings: Any) -> None:
+        """Takes what ArgumentParser takes, and the name that errors begin with."""
         super().__init__(**settings)
+        self.program = program or self.prog.removesuffix(".py")
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def _add_repeatable(self, name: str, help_text: str) -> None:
@@ -55,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""
-        self.exit(2, f"{self.prog}: error: {message}\n")
+        self.exit(2, f"{self.program}: error: {message}\n")
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -67,6 +68,14 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def whole(text: str) -> int | str:
+    """Returns a whole number; or the text as it is, for the check of the setting to refuse."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def explain(error: Exception) -> str:

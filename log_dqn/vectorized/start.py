@@ -71,7 +71,7 @@ def configure(
     request.check(gin_files, agent, small)
     files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
-        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
+        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
 
 
 def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
