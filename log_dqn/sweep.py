@@ -192,11 +192,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
                 with shown:
                     signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
             except OSError as error:
-                raise RunStopped(f"stopped: {error}; the same command goes on") from error
+                raise RunStopped(f"stopped: {error}; the same command resumes") from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name
-            raise RunStopped(f"stopped by {name}; the same command goes on", 128 + signals[0])
+            raise RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
         print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
         return 1 if shown.failures() else 0
 

@@ -17,7 +17,7 @@ def create_parser() -> shell.Parser:
     parser = shell.Parser(
         "log_dqn.train",
         prog="log-dqn train",
-        description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
+        description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
     add = parser.add_argument

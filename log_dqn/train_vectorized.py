@@ -23,7 +23,7 @@ def create_parser() -> shell.Parser:
     parser = shell.Parser(
         "log_dqn.train_vectorized",
         prog="log-dqn train-vectorized",
-        description="Trains all runs of a study at once on one device, or goes on with them.",
+        description="Trains all runs of a study at once on one device, or resumes them.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -54,8 +54,8 @@ def create_parser() -> shell.Parser:
     add(
         "--checkpoint_replay",
         action="store_true",
-        help="save the replay memories too, so that runs go on exactly (without, a run that goes "
-        "on fills its memory anew before it learns again)",
+        help="save the replay memories too, so that runs resume exactly (without, a run that "
+        "resumes fills its memory anew before it learns again)",
     )
     return parser
 

@@ -96,7 +96,7 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path, capsys):
+def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     replay = "--checkpoint_replay"
     assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
     assert run(*arguments(tmp_path / "b", replay)) == 0
@@ -333,7 +333,7 @@ def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_sigterm_stops_and_the_command_goes_on(tmp_path):
+def test_sigterm_stops_and_the_command_resumes(tmp_path):
     args = arguments(
         tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=250
     )
@@ -347,7 +347,7 @@ def test_sigterm_stops_and_the_command_goes_on(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143, (out, err)
     assert err == (
-        "log_dqn.train_vectorized: stopped by SIGTERM; the same command goes on from the start of "
+        "log_dqn.train_vectorized: stopped by SIGTERM; the same command resumes from the start of "
         "each run's iteration\n"
     )
     finished = sorted(int(path.name) for path in (folder / "checkpoints").iterdir())
