@@ -137,7 +137,11 @@ def test_a_long_function_is_found(tmp_path, lines, is_long):
 
 
 def test_the_run_folder_alone_spells_its_names():
-    names = re.compile(r"[\"'/](operative_config\.gin|checkpoints|metrics)[\"'/]")
+    # Not Dopamine's entry ["logs"], nor where a user is told of {seed}/logs/log_N.
+    names = re.compile(
+        r"(?<!\[)[\"'/]"
+        r"(operative_config\.gin|config\.json|checkpoints|metrics|logs(?!/log_N)|lock)[\"'/]"
+    )
     spelt = {
         room_of(path, PACKAGE)
         for path in PACKAGE.rglob("*.py")
