@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, program: str | None = None, **settings: Any) -> None:
         """Takes what ArgumentParser takes, and the name that errors begin with."""
         super().__init__(**settings)
-        self.program = program or self.prog.removesuffix(".py")
+        self.program = program or self.prog.replace(".py", "")
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def _add_repeatable(self, name: str, help_text: str) -> None:
