@@ -392,7 +392,7 @@ def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
     old = [name for name in os.listdir(tmp_path) if name.startswith("events")]
     capsys.readouterr()
     assert run(tmp_path, *tiny(), SEED, iterations(1), "--restart") == 0
-    assert capsys.readouterr().out.splitlines()[0] == (
+    assert capsys.readouterr().out.splitlines()[1] == (
         f"--restart removed the run in {tmp_path}: 1 of checkpoints, 1 of logs, 1 of metrics, "
         f"config.json, {', '.join(sorted(old))}, operative_config.gin"
     )
