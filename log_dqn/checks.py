@@ -34,6 +34,21 @@ def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
 
 
+def check_gamma(gamma: Any) -> None:
+    """Checks a discount factor; raises ValueError unless it is a number in (0, 1)."""
+    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Checks that a setting is a finite number above 0; raises ValueError unless it is."""
+    check(name, value, 0 < as_number(value) < math.inf, "a positive number")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    """Checks that a setting is a finite number, 0 or above; raises ValueError unless it is."""
+    check(name, value, 0 <= as_number(value) < math.inf, "0 or a positive number")
+
+
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
     """Checks that a setting is a whole number.
 

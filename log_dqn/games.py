@@ -3,7 +3,7 @@
 import difflib
 import importlib.util
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
@@ -49,6 +49,30 @@ KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
 """All games that have a name here."""
 
 
+_ATARI = {f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvaders": GAMES}
+_MINATAR = {f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5}
+_TO_TRAIN = {
+    **_ATARI, f"the small games {', '.join(SMALL_GAMES)}": SMALL_GAMES,
+    f"the sets {', '.join(SETS)}": tuple(SETS),
+}  # fmt: skip
+_TO_READ = {**_TO_TRAIN, " and ".join(WITHOUT_BASELINES): WITHOUT_BASELINES}
+
+
+def _check_is_of(option: str, name: str | None, allowed: Mapping[str, Sequence[str]]) -> None:
+    """Checks that a name is of some kinds, which are given in words.
+
+    Raises:
+        ValueError: if it isn't; the message gives the nearest names.
+    """
+    known = {game.lower(): game for of_kind in allowed.values() for game in of_kind}
+    if name in known.values():
+        return
+    near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
+    nearest = f" (nearest: {', '.join(known[game] for game in near)})" if near else ""
+    kinds = ", or of ".join(allowed)
+    raise ValueError(f"{option} is {name!r}; it must be one of {kinds}{nearest}")
+
+
 def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = True) -> None:
     """Checks the name of a game that Dopamine's agents can play.
 
@@ -60,17 +84,8 @@ def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = Tru
     Raises:
         ValueError: if it isn't one; the message gives the nearest names.
     """
-    allowed = {
-        f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvaders": GAMES * atari,
-        f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5 * minatar,
-    }
-    known = {game.lower(): game for of_kind in allowed.values() for game in of_kind}
-    if game_name in known.values():
-        return
-    near = difflib.get_close_matches(str(game_name).lower(), known, n=3, cutoff=0.5)
-    nearest = f" (nearest: {', '.join(known[name] for name in near)})" if near else ""
-    kinds = ", or of ".join(kind for kind, of_kind in allowed.items() if of_kind)
-    raise ValueError(f"game is {game_name!r}; it must be one of {kinds}{nearest}")
+    allowed = {**(_ATARI if atari else {}), **(_MINATAR if minatar else {})}
+    _check_is_of("game", game_name, allowed)
 
 
 def are_small(chosen: Sequence[str]) -> bool:
@@ -127,28 +142,22 @@ def listing(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
+def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[str]:
+    chosen: dict[str, None] = {}
+    for name in names:
+        game = canonical(name) or name
+        _check_is_of("games", game, allowed)
+        chosen.update(dict.fromkeys(SETS.get(game, (game,))))
+    return list(chosen)
+
+
 def select(names: Iterable[str]) -> list[str]:
     """Returns the games that names of games, and of `SETS`, stand for, each once.
 
     Raises:
         ValueError: a name is neither; the message gives the nearest ones.
     """
-    chosen: dict[str, None] = {}
-    for name in names:
-        if name in SETS:
-            chosen.update(dict.fromkeys(SETS[name]))
-            continue
-        game = canonical(name)
-        if game is None:
-            known = [*KNOWN, *SETS]
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            hint = f"did you mean {', '.join(near)}?" if near else f"e.g. {', '.join(known[:3])}"
-            raise ValueError(
-                f"--games: unknown game {name!r}; allowed are Dopamine's 60 games, Defender, "
-                f"Surround, {', '.join(SMALL_GAMES)}, and {', '.join(SETS)} ({hint})"
-            )
-        chosen[game] = None
-    return list(chosen)
+    return _select(names, _TO_READ)
 
 
 def select_to_train(names: Iterable[str]) -> list[str]:
@@ -158,13 +167,6 @@ def select_to_train(names: Iterable[str]) -> list[str]:
         ValueError: also for the games without baselines, if no name is given, and if some games
             are small (see `are_small`) and others aren't.
     """
-    chosen = select(names)
-    missing = [game for game in chosen if game in WITHOUT_BASELINES]
-    if missing or not chosen:
-        raise ValueError(
-            f"--games: {listing(missing) or 'no game'}; allowed are the {len(GAMES)} "
-            f"games of Dopamine's published baselines, {', '.join(SMALL_GAMES)}, and "
-            f"{', '.join(SETS)}"
-        )
+    chosen = _select(list(names) or [""], _TO_TRAIN)
     are_small(chosen)
     return chosen

@@ -50,7 +50,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import mapping
-from log_dqn.checks import as_number, check, check_count, check_one_of
+from log_dqn.checks import (
+    as_number,
+    check,
+    check_count,
+    check_not_negative,
+    check_one_of,
+)
 from log_dqn.mapping import Array, LogMapping, Scalar
 
 HEAD_INITS = ("asymmetric", "symmetric")
@@ -404,8 +410,7 @@ class LogUpdate:
         check("beta_reg", beta_reg, 0 < as_number(beta_reg) <= 1, "in (0, 1]")
         check_count("update_horizon", n)
         for name in ("q_init_plus", "q_init_minus"):
-            q_init = getattr(self, name)
-            check(name, q_init, 0 <= as_number(q_init) < math.inf, "0 or a positive number")
+            check_not_negative(name, getattr(self, name))
         for name in ("clip_bootstrap", "clip_inverse"):
             value = getattr(self, name)
             check(name, value, isinstance(value, bool), "True or False")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn.checks import as_number, check
+from log_dqn.checks import check_gamma, check_not_negative, check_positive
 
 Array = Any  # An array or scalar of the namespace `xp`.
 Scalar = Any  # A float, or a scalar of the namespace `xp`.
@@ -49,13 +49,10 @@ class LogMapping:
     additive: bool = False
 
     def __post_init__(self) -> None:
-        check("gamma", self.gamma, 0 < as_number(self.gamma) < 1, "between 0 and 1, both excluded")
+        check_gamma(self.gamma)
         for name in ("k", "c"):
-            value = getattr(self, name)
-            check(name, value, 0 < as_number(value) < math.inf, "a positive number")
-        check(
-            "q_init", self.q_init, 0 <= as_number(self.q_init) < math.inf, "0 or a positive number"
-        )
+            check_positive(name, getattr(self, name))
+        check_not_negative("q_init", self.q_init)
 
     @property
     def log_floor(self) -> float:

@@ -40,6 +40,7 @@ def _names(text: str) -> list[str]:
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
+        "log_dqn.sweep",
         prog="log-dqn sweep",
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
@@ -144,6 +145,7 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    shell.check_writable("results_dir", args.results_dir)
     missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(
@@ -160,9 +162,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
     args.gin_files = [_absolute(name) for name in args.gin_files]
-    checks.check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
-    shell.check_writable("results_dir", str(results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     request = check.Request(*options, chosen[0], args.vectorized)
     shell.print_start(
@@ -192,11 +192,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
                 with shown:
                     signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
             except OSError as error:
-                raise RunStopped(f"stopped: {error}; the same command goes on") from error
+                raise RunStopped(f"stopped: {error}; the same command resumes") from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name
-            raise RunStopped(f"stopped by {name}; the same command goes on", 128 + signals[0])
+            raise RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
         print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
         return 1 if shown.failures() else 0
 
@@ -211,8 +211,9 @@ def _absolute(name: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status, which is 1 if a run failed."""
-    args = create_parser().parse_args(argv)
-    return shell.run("log_dqn.sweep", lambda stack: _prepare(args, stack))
+    parser = create_parser()
+    args = parser.parse_args(argv)
+    return shell.run(parser.program, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from log_dqn.single import request
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
+        "log_dqn.train",
         prog="log-dqn train",
-        description="Trains an agent, or goes on from the newest checkpoint in base_dir.",
+        description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -43,7 +44,7 @@ def create_parser() -> shell.Parser:
     )
     add(
         "--seed",
-        type=int,
+        type=shell.whole,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
     add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
@@ -53,6 +54,7 @@ def create_parser() -> shell.Parser:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
+    request.check_folder(args.base_dir, args.restart)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
     request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
@@ -62,7 +64,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         "left out where the package wandb isn't installed: pip install 'log_dqn[wandb]', or "
         "pip install '.[wandb]' in the source",
     )  # fmt: skip
-    request.check_folder(args.base_dir, args.restart)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     where = args.game or args.env
     spoken = sys.stderr if args.json else sys.stdout
@@ -93,8 +94,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = create_parser().parse_args(argv)
-    return shell.run("log_dqn.train", lambda stack: _prepare(args, stack))
+    parser = create_parser()
+    args = parser.parse_args(argv)
+    return shell.run(parser.program, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

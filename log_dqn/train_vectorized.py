@@ -21,8 +21,9 @@ _MAX_SEEDS = 1000
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
+        "log_dqn.train_vectorized",
         prog="log-dqn train-vectorized",
-        description="Trains all runs of a study at once on one device, or goes on with them.",
+        description="Trains all runs of a study at once on one device, or resumes them.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -46,15 +47,15 @@ def create_parser() -> shell.Parser:
     parser.add_scan_option("VectorizedLogDQNAgent")
     add(
         "--capacity",
-        type=int,
+        type=shell.whole,
         help="transitions that a run remembers; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )
     add(
         "--checkpoint_replay",
         action="store_true",
-        help="save the replay memories too, so that runs go on exactly (without, a run that goes "
-        "on fills its memory anew before it learns again)",
+        help="save the replay memories too, so that runs resume exactly (without, a run that "
+        "resumes fills its memory anew before it learns again)",
     )
     return parser
 
@@ -69,23 +70,19 @@ def _read_seeds(text: str) -> range:
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
-    check("results_dir", args.results_dir, args.results_dir != "", "the name of a folder")
+    shell.check_writable("results_dir", args.results_dir)
     seeds = _read_seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(
         "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
         "left out where the package zstandard isn't installed",
     )  # fmt: skip
-    chosen = games.select(args.games.split(","))
-    for game in games.WITHOUT_BASELINES:
-        allowed = f"one of Dopamine's {len(games.GAMES)} Atari games or of MinAtar's"
-        check("games", game, game not in chosen, allowed)
+    chosen = games.select_to_train(args.games.split(","))
     small = games.are_small(chosen)
     if small:
         games.check_installed(chosen[0], "gymnax")
     request.check(args.gin_files, args.agent, small)
     scan.parse(args.scan)
-    shell.check_writable("results_dir", args.results_dir)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
     # JAX takes three quarters of a GPU's memory by default; replay memories want more.
@@ -116,8 +113,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    args = create_parser().parse_args(argv)
-    return shell.run("log_dqn.train_vectorized", lambda stack: _prepare(args, stack))
+    parser = create_parser()
+    args = parser.parse_args(argv)
+    return shell.run(parser.program, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

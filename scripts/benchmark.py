@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from benchmarks import measuring
 
 from log_dqn import games
+from log_dqn.program import shell
 
 # A part is imported where it runs: TensorFlow's agents and JAX's want a process of their own, and
 # the vectorized part runs where neither TensorFlow nor Dopamine is installed.
@@ -29,7 +30,7 @@ from log_dqn import games
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Returns the options of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = shell.Parser(
         description=__doc__,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -42,7 +43,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
     parser.add_argument(
-        "--rounds", type=int, default=60, help="blocks of each figure, sweeps (default: 60)"
+        "--rounds",
+        type=shell.at_least(1),
+        default=60,
+        help="blocks of each figure, sweeps (default: 60)",
     )
     parser.add_argument(
         "--game", choices=games.GAMES, default="Pong", metavar="GAME",
@@ -50,9 +54,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )  # fmt: skip
     vectorized = parser.add_argument_group("of vectorized")
     add = vectorized.add_argument
-    add("--runs", type=int, nargs="*", default=[1, 2, 4, 8, 16], help="default: 1 2 4 8 16")
+    add(
+        "--runs",
+        type=shell.at_least(1),
+        nargs="*",
+        default=[1, 2, 4, 8, 16],
+        help="default: 1 2 4 8 16",
+    )
     add("--agent", choices=("log_dqn", "dqn"), default="log_dqn", help="default: log_dqn")
-    add("--capacity", type=int, default=10_000, help="transitions of a run (default: 10000)")
+    add(
+        "--capacity",
+        type=shell.at_least(1),
+        default=10_000,
+        help="transitions of a run (default: 10000)",
+    )
     add("--seconds", type=float, default=8.0, help="of each figure, at least (default: 8)")
     gpu = parser.add_argument_group("of gpu")
     add = gpu.add_argument

@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return report(args.out)
         return (train if args.command == "train" else collect)(args.stage, args.results_dir)
     except (OSError, ValueError) as error:
-        shell.print_error("discount_study", error)
+        shell.print_error(parser.program, error)
         return 2
 
 

@@ -35,9 +35,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
     add("--constant-step-sizes", action="store_true", help=constant)
     flags = parser.parse_args(arguments)
-    if not flags.out:
-        raise ValueError("argument --out: the folder's name is empty")
-    flags.out = pathlib.Path(flags.out)
     for name in flags.only:
         if name not in names:
             raise ValueError(f"unknown figure {name}; the figures are {', '.join(names)}")
@@ -58,11 +55,12 @@ def main(arguments: list[str] | None = None) -> None:
     # Before the work, not after it: can everything be computed, and the results be written?
     if "chain_log" in flags.only:
         experiments.check_log_gammas(options)
-    shell.check_writable("out", str(flags.out))
-    flags.out.mkdir(parents=True, exist_ok=True)
+    shell.check_writable("out", flags.out)
+    out = pathlib.Path(flags.out)
+    out.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(flags.only):
-        figures.write(name, experiments.EXPERIMENTS[name](options), flags.out)
-        print(f"{flags.out / name}.png, .pdf and .csv", flush=True)
+        figures.write(name, experiments.EXPERIMENTS[name](options), out)
+        print(f"{out / name}.png, .pdf and .csv", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m tests.crash --kills=200
 
 A trial starts a run of Centipede, kills it with SIGKILL at a random moment (every second trial
-while a checkpoint is being written), starts it again, and checks that it goes on after the
+while a checkpoint is being written), starts it again, and checks that it resumes after the
 newest finished checkpoint and ends with the same returns, replay memory and weights as a run
 that was left alone. Exit status 0 if every run did, and no kill cost more than the iteration it
 fell into.
@@ -125,7 +125,7 @@ def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
 
     Returns:
         `while_saving`, how many kills left a half-written checkpoint; `at_iteration`, how many
-        runs had to go on at each iteration; `failures`, what went wrong, in words.
+        runs had to resume at each iteration; `failures`, what went wrong, in words.
     """
     rng = random.Random(seed)
     reference, output = folder / "reference", folder / "output"
@@ -154,7 +154,7 @@ def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
         if wait(start(base_dir, output)):
             failures.append(f"trial {trial}: {output.read_text()}")
         elif finished_lines(output) != list(range(next_iteration, ITERATIONS)):
-            failures.append(f"trial {trial}: went on at {finished_lines(output)[:1]}")
+            failures.append(f"trial {trial}: resumed at {finished_lines(output)[:1]}")
         elif outcome(base_dir) != expected:
             failures.append(f"trial {trial}: ended otherwise")
         shutil.rmtree(base_dir)
@@ -175,7 +175,7 @@ def main() -> int:
         print(failure)
     print(
         f"{args.kills} kills, {result['while_saving']} of them while a checkpoint was being "
-        f"written; runs went on at iteration 1, 2, 3 or the end: {result['at_iteration']}; "
+        f"written; runs resumed at iteration 1, 2, 3 or the end: {result['at_iteration']}; "
         f"unrecoverable or wrong: {len(result['failures'])}"
     )
     return bool(result["failures"])

@@ -41,3 +41,22 @@ def test_a_word_is_one_of_those_known(value):
     with pytest.raises(ValueError) as error:
         checks.check_one_of("loss_type", value, known)
     assert str(error.value) == f"loss_type is {value!r}; it must be one of huber, mse"
+
+
+@pytest.mark.parametrize("value", [0, 1, 1.5, -0.1, math.nan, None, "0.9", True])
+def test_a_discount_factor_lies_between_0_and_1(value):
+    checks.check_gamma(np.float32(0.5))
+    with pytest.raises(ValueError, match=r"^gamma is .*; it must be between 0 and 1, both excl"):
+        checks.check_gamma(value)
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, 10**400, None, "1", True])
+def test_a_number_is_finite_and_of_its_sign(value):
+    checks.check_positive("k", 0.1)
+    checks.check_not_negative("q_init", 0)
+    with pytest.raises(ValueError, match=r"^k is .*; it must be a positive number$"):
+        checks.check_positive("k", value)
+    with pytest.raises(ValueError, match=r"^k is 0; it must be a positive number$"):
+        checks.check_positive("k", 0)
+    with pytest.raises(ValueError, match=r"^q_init is .*; it must be 0 or a positive number$"):
+        checks.check_not_negative("q_init", value)

@@ -25,7 +25,7 @@ def test_select_mixes_sets_and_spellings():
 
 
 def test_unknown_game_gets_the_nearest_names():
-    with pytest.raises(ValueError, match=r"--games: unknown game 'Brakeout'.*Breakout"):
+    with pytest.raises(ValueError, match=r"games is 'Brakeout'; it must be .*\(nearest: Breakout"):
         games.select(["Pong", "Brakeout"])
 
 
@@ -34,10 +34,20 @@ def test_games_to_train_are_the_60_of_the_baselines():
     assert set(games.select_to_train(["all60"])) == set(games.GAMES)
 
 
-@pytest.mark.parametrize("names", [["Pong", "Surround"], []])
+@pytest.mark.parametrize("names", [["Pong", "Surround"], ["Pong", "Defender"], [""], []])
 def test_other_games_are_refused(names):
-    with pytest.raises(ValueError, match=r"--games: (Surround|no game); allowed are the 60 games"):
+    refused = names[-1] if names else ""
+    with pytest.raises(ValueError, match=f"games is '{refused}'; it must be one of .* 60") as error:
         games.select_to_train(names)
+    allowed = str(error.value).partition(";")[2]
+    assert not {"Surround", "Defender"} & set(allowed.replace(",", "").split())
+    assert "the sets paper55, paper6, all60, atari5, minatar5" in allowed
+
+
+def test_games_without_baselines_can_be_read():
+    assert games.select(["surround", "Defender"]) == ["Surround", "Defender"]
+    with pytest.raises(ValueError, match=r"or of Defender and Surround \(nearest: Defender"):
+        games.select(["Defendr"])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +75,7 @@ def test_the_games_for_dopamines_agents():
 
 
 def test_a_small_game_that_does_not_exist_gets_the_nearest_names():
-    with pytest.raises(ValueError, match=r"unknown game 'MinAtar/Brekout'.*mean MinAtar/Breakout"):
+    with pytest.raises(ValueError, match=r"'MinAtar/Brekout'; .*\(nearest: MinAtar/Breakout"):
         games.select(["MinAtar/Brekout"])
     assert games.select(["minatar5"]) == list(games.MINATAR5)
 

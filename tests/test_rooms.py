@@ -47,6 +47,14 @@ ROOMS = {
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
 }
 MOST_MODULES = 12
+MOST_LINES = 60
+LONGER = {
+    "kernels.py: logarithmic": "a third is its docstring, and the parts of a sweep share arrays",
+    "comparison.py: compare": "to be divided",
+    "export.py: as_data": "to be divided",
+    "protocol.py: recorded": "to be divided",
+    "compare.py: parse_arguments": "to be divided",
+}
 
 
 def room_of(path, package):
@@ -106,8 +114,34 @@ def test_the_root_is_small():
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
 
 
+def long_functions(path):
+    """Returns `file: function` of each function in a file with more lines than are read at once."""
+    return {
+        f"{path.name}: {node.name}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.lineno >= MOST_LINES
+    }
+
+
+def test_functions_are_short():
+    paths = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "scripts").rglob("*.py")]
+    assert set().union(*map(long_functions, paths)) <= set(LONGER)
+
+
+@pytest.mark.parametrize(("lines", "is_long"), [(MOST_LINES, False), (MOST_LINES + 1, True)])
+def test_a_long_function_is_found(tmp_path, lines, is_long):
+    path = tmp_path / "a.py"
+    path.write_text("class A:\n    def f():\n" + "        pass\n" * (lines - 1))
+    assert long_functions(path) == ({"a.py: f"} if is_long else set())
+
+
 def test_the_run_folder_alone_spells_its_names():
-    names = re.compile(r"[\"'/](operative_config\.gin|checkpoints|metrics)[\"'/]")
+    # Not Dopamine's entry ["logs"], nor where a user is told of {seed}/logs/log_N.
+    names = re.compile(
+        r"(?<!\[)[\"'/]"
+        r"(operative_config\.gin|config\.json|checkpoints|metrics|logs(?!/log_N)|lock)[\"'/]"
+    )
     spelt = {
         room_of(path, PACKAGE)
         for path in PACKAGE.rglob("*.py")

@@ -114,7 +114,7 @@ def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained)
     # Less than a state's four frames.
     assert "1 of 2 runs are complete, 1 failed; " in output
     assert re.search(r"^failed: log_dqn/replay_capacity=3/Centipede/1: .*capacity", output, re.M)
-    # It goes on with the weights that a run has which was not killed.
+    # It resumes with the weights that a run has which was not killed.
     straight = tmp_path / "straight"
     trained(straight, "--seed=1", *programs.tiny())
     for key, weight in programs.weights(straight, 1).items():
@@ -216,7 +216,7 @@ def test_a_run_that_keeps_dying_is_given_up(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_sweep_stops_its_processes_and_says_how_to_go_on(tmp_path, number):
+def test_a_stopped_sweep_stops_its_processes_and_says_how_to_resume(tmp_path, number):
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
     with running(results, "--agents=log_dqn", "--games=Centipede", *TINY) as process:
@@ -225,7 +225,7 @@ def test_a_stopped_sweep_stops_its_processes_and_says_how_to_go_on(tmp_path, num
         assert process.wait(PATIENCE) == 128 + number
         assert not processes(str(results))
     output = pathlib.Path(f"{results}.txt").read_text()
-    assert f"stopped by {number.name}; the same command goes on" in output
+    assert f"stopped by {number.name}; the same command resumes" in output
     assert "Traceback" not in output
     assert [path.name for path in results.iterdir()] == ["log_dqn"]
 
@@ -310,11 +310,11 @@ BAD = [
         ["--games=minatar5,Pong"],
         "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
     ),
-    (["--games=MinAtar/Frevay"], "--games: unknown game 'MinAtar/Frevay'; .* MinAtar/Freeway"),
+    (["--games=MinAtar/Frevay"], "games is 'MinAtar/Frevay'; it must be .* MinAtar/Freeway"),
     (["--games=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
-    (["--games=Pongg"], "--games: unknown game 'Pongg'"),
-    (["--games=Defender"], "--games: Defender; allowed are the 60 games"),
-    (["--games=,"], "--games: no game; allowed are"),
+    (["--games=Pongg"], "games is 'Pongg'; it must be one of Dopamine's 60 Atari .*(nearest: Pong"),
+    (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
+    (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
     (["--agents=,"], "agents is []; it must be one agent or more"),
     (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51"),
     (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, dqn"),
@@ -344,6 +344,7 @@ def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
             signal.signal(number, handler)
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
+    assert line.startswith("log_dqn.sweep: error: ")
     assert all(part in line for part in message.split(".*"))
     assert list(tmp_path.iterdir()) == []
 
@@ -415,7 +416,7 @@ def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(
     board, line = err.splitlines()
     assert "1 runs: 0 complete" in board
     assert line.startswith("log_dqn.sweep: stopped: [Errno 28] No space left on device: ")
-    assert line.endswith("; the same command goes on")
+    assert line.endswith("; the same command resumes")
     assert programs.no_more_than_the_start(out)
     assert list(results.iterdir()) == []
 

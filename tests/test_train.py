@@ -236,6 +236,7 @@ BAD_INPUT = [
         "'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
     ),
     ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*matching 'LogDQN'"),
+    ([binding("LogDQNAgnt.gamma=0.5")], "No configurable matching 'LogDQNAgnt'.*nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
     ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
     ([binding("gamma")], "gin_bindings is 'gamma'; it must be gin that can be read"),
@@ -243,7 +244,7 @@ BAD_INPUT = [
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
-    (["--seed=x"], "argument --seed: invalid int value: 'x'"),
+    (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
     (
@@ -280,7 +281,7 @@ def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message)
     assert status == 2
     assert no_more_than_the_start(out)
     assert err.endswith("\n") and err.count("\n") == 1
-    assert "error: " in err
+    assert err.startswith("log_dqn.train: error: ")
     for part in message.split(".*"):
         assert part in err
     assert not base_dir.parent.exists()

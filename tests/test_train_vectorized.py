@@ -96,7 +96,7 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_more_iterations_and_more_seeds_go_on_exactly(tmp_path, capsys):
+def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     replay = "--checkpoint_replay"
     assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
     assert run(*arguments(tmp_path / "b", replay)) == 0
@@ -130,7 +130,7 @@ def test_dqn(tmp_path, numbers):
 
 MINATAR = "--games=MinAtar/Breakout"
 WRONG = [
-    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; allowed are.*did you mean MinAtar/Breakout"),
+    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; it must be .*(nearest: MinAtar/Breakout"),
     (
         ["--games=minatar5,Pong"],
         "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
@@ -147,7 +147,8 @@ WRONG = [
         ["--gin_files=vectorized_log_dqn_minatar.gin"],
         "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
     ),
-    (["--games=Pang"], "unknown game 'Pang'"),
+    (["--games=Pang"], "games is 'Pang'; it must be one of .*(nearest: "),
+    (["--games="], "games is ''; it must be one of Dopamine's 60 Atari games"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     *[
         ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
@@ -155,6 +156,7 @@ WRONG = [
     ],
     (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
+    (["--capacity=x"], "replay_capacity is 'x'; it must be a whole number from 1 to 1000000000"),
     (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be what 1 run at a time has room"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
@@ -163,6 +165,10 @@ WRONG = [
         "update_period is 100000000000000000000000; it must be a whole number from 1 to 10000",
     ),
     (["--gin_files=nowhere.gin"], "gin_files is 'nowhere.gin'; it must be the path of a gin file"),
+    (
+        ["--gin_bindings=VectorizedLogDQNAgnt.gamma=0.5"],
+        "No configurable matching 'VectorizedLogDQNAgnt'.*(nearest: VectorizedLogDQNAgent, ",
+    ),
     (["--gin_bindings=VectorizedRunner.foo=1"], "doesn't have a parameter named 'foo'"),
     (["--gin_bindings=VectorizedLogDQNAgent.c=-1"], "c is -1; it must be a positive number"),
     (
@@ -327,7 +333,7 @@ def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys,
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_sigterm_stops_and_the_command_goes_on(tmp_path):
+def test_sigterm_stops_and_the_command_resumes(tmp_path):
     args = arguments(
         tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=250
     )
@@ -341,7 +347,7 @@ def test_sigterm_stops_and_the_command_goes_on(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143, (out, err)
     assert err == (
-        "log_dqn.train_vectorized: stopped by SIGTERM; the same command goes on from the start of "
+        "log_dqn.train_vectorized: stopped by SIGTERM; the same command resumes from the start of "
         "each run's iteration\n"
     )
     finished = sorted(int(path.name) for path in (folder / "checkpoints").iterdir())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tqdm.contrib.concurrent import thread_map
 
-from log_dqn.checks import check_count
+from log_dqn.checks import check_count, check_gamma
 from log_dqn.linear import action_gap, learning, mdp, metric_gap, schedules
 from log_dqn.linear.chain import LEFT, RIGHT, Chain
 from log_dqn.linear.learning import Schedules
@@ -88,7 +88,7 @@ class Options:
         for name, least in (("runs", 1), ("seed", 0), ("jobs", 1), ("sweeps", MEASURE_EVERY)):
             check_count(name, getattr(self, name), least)
         for gamma in self.gammas:
-            mdp.check_gamma(gamma)
+            check_gamma(gamma)
 
     def rng(self, *key: float) -> np.random.Generator:
         """Returns a random stream that follows from the seed and `key`, to six decimals, alone.

@@ -4,10 +4,9 @@ import dataclasses
 
 import numpy as np
 
-from log_dqn.checks import check
+from log_dqn.checks import check, check_gamma
 from log_dqn.linear import kernels
 from log_dqn.linear.chain import Chain
-from log_dqn.linear.mdp import check_gamma
 
 
 @dataclasses.dataclass(frozen=True)

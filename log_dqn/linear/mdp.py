@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from log_dqn.checks import check
+from log_dqn.checks import check_gamma
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,8 +75,3 @@ def finite_horizon_return(mdp: MDP, policy: np.ndarray, horizon: int) -> np.ndar
     for _ in range(horizon):
         v = mdp.rewards[states, policy] + mdp.transitions[states, policy] @ v
     return v
-
-
-def check_gamma(gamma: float) -> None:
-    """Raises ValueError unless the discount factor is in (0, 1)."""
-    check("gamma", gamma, 0 < gamma < 1, "between 0 and 1, both excluded")

@@ -62,6 +62,17 @@ def _nearest_parameters(message: str) -> str:
     return f" (nearest: {', '.join(near)})"
 
 
+def _nearest_configurables(message: str) -> str:
+    """Returns what gin's message on a configurable that doesn't exist leaves out."""
+    match = re.match(r"No configurable matching '(.+?)'", message)
+    if not match:
+        return ""
+    # gin has no public list of them.
+    known = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
+    near = difflib.get_close_matches(match[1].rpartition(".")[2], known)
+    return f" (nearest: {', '.join(near)})" if near else ""
+
+
 def parameters_like(parameter: str) -> str:
     """Returns, in words, the parameters of what gin binds something of and is named most alike.
 
@@ -93,6 +104,8 @@ def explained(name: str, value: str) -> Iterator[None]:
             message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
         if name == "scan" and re.match("No configurable matching|Could not find", message):
             message += f" ({parameters_like(value.partition('=')[0].strip())})"
+        else:
+            message += _nearest_configurables(message)
         raise ValueError(
             f"{name} is {value!r}; it must be gin that can be read: "
             f"{message}{_nearest_parameters(message)}"

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from log_dqn import __version__
+from log_dqn.checks import check
 from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
@@ -23,9 +25,10 @@ _SETTING_ERRORS = (
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and which knows `--version`."""
 
-    def __init__(self, **settings: Any) -> None:
-        """Takes what ArgumentParser takes."""
+    def __init__(self, program: str | None = None, **settings: Any) -> None:
+        """Takes what ArgumentParser takes, and the name that errors begin with."""
         super().__init__(**settings)
+        self.program = program or self.prog.replace(".py", "")
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def _add_repeatable(self, name: str, help_text: str) -> None:
@@ -53,7 +56,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""
-        self.exit(2, f"{self.prog}: error: {message}\n")
+        self.exit(2, f"{self.program}: error: {message}\n")
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -65,6 +68,14 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def whole(text: str) -> int | str:
+    """Returns a whole number; or the text as it is, for the check of the setting to refuse."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def explain(error: Exception) -> str:
@@ -99,22 +110,14 @@ def check_writable(option: str, folder: str) -> None:
         folder: the folder; it and its parents need not exist.
 
     Raises:
-        ValueError: if it can't be made, or not be written in.
+        ValueError: if it has no name, can't be made, or not be written in.
     """
+    check(option, folder, folder != "", "the name of a folder")
     path = pathlib.Path(folder)
-    missing = [parent for parent in (path, *path.parents) if not parent.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
+    with lock.writing(option, folder), contextlib.ExitStack() as undo:
+        lock.make(path, undo)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise ValueError(
-            f"{option} is {folder!r}; it must be a folder that can be written ({error.strerror})"
-        ) from error
-    finally:
-        for made in missing:
-            with contextlib.suppress(OSError):
-                made.rmdir()
 
 
 def print_start(what: str, file: TextIO | None = None) -> None:

@@ -42,13 +42,31 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
         yield
 
 
-def claim(
-    option: str, folder: pathlib.Path, stack: contextlib.ExitStack, undo: contextlib.ExitStack
-) -> None:
+@contextlib.contextmanager
+def writing(name: str, folder: str) -> Iterator[None]:
+    """Turns what keeps a folder from being written into a ValueError that names it."""
+    try:
+        yield
+    except OSError as error:
+        allowed = f"a folder that can be written ({error.strerror})"
+        raise ValueError(f"{name} is {folder!r}; it must be {allowed}") from error
+
+
+def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:
+    """Makes a folder and its parents; `undo` removes what was missing, and locks there.
+
+    Raises:
+        OSError: if it can't be made.
+    """
+    for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        path.mkdir(exist_ok=True)
+        undo.callback(_remove, path)
+
+
+def claim(folder: pathlib.Path, stack: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
     """Makes a run's folder and holds it.
 
     Args:
-        option: the option that names the folder, for the error.
         folder: the folder; it and its parents need not exist.
         stack: holds it.
         undo: removes what was made.
@@ -56,17 +74,9 @@ def claim(
     Raises:
         ValueError: if it can't be written, or is in use.
     """
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        for path in reversed(missing):
-            path.mkdir(exist_ok=True)
-            undo.callback(_remove, path)
+    with writing("the run's folder", str(folder)):
+        make(folder, undo)
         stack.enter_context(hold(folder))
-    except OSError as error:
-        raise ValueError(
-            f"{option} is {str(folder)!r}; it must be a folder that can be written "
-            f"({error.strerror})"
-        ) from error
 
 
 def _remove(folder: pathlib.Path) -> None:

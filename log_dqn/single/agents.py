@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import math
 import pkgutil
 from typing import Any
 
@@ -14,7 +13,15 @@ from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
-from log_dqn.checks import as_number, check, check_count, check_one_of
+from log_dqn.checks import (
+    as_number,
+    check,
+    check_count,
+    check_gamma,
+    check_not_negative,
+    check_one_of,
+    check_positive,
+)
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
 from log_dqn.single import gymnasium_game, request
@@ -90,14 +97,9 @@ def _check_agent_settings(agent_class: str) -> None:
     for name in ("epsilon_train", "epsilon_eval"):
         epsilon = literal(f"{agent_class}.{name}", 0)
         check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
-    gamma = literal(f"{agent_class}.gamma", 0.5)
-    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
-    history = literal(f"{agent_class}.min_replay_history", 0)
-    is_allowed = 0 <= as_number(history) < math.inf
-    check("min_replay_history", history, is_allowed, "0 or a positive number")
-    period = literal(f"{agent_class}.epsilon_decay_period", 1)
-    is_allowed = 0 < as_number(period) < math.inf
-    check("epsilon_decay_period", period, is_allowed, "a positive number")
+    check_gamma(literal(f"{agent_class}.gamma", 0.5))
+    check_not_negative("min_replay_history", literal(f"{agent_class}.min_replay_history", 0))
+    check_positive("epsilon_decay_period", literal(f"{agent_class}.epsilon_decay_period", 1))
     check_one_of("loss_type", literal(f"{agent_class}.loss_type", "mse"), log_space.LOSSES)
     epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
     check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")

@@ -40,7 +40,7 @@ class Tracker:
     """Logs iterations to Weights & Biases, as one run there however often this one resumes."""
 
     def __init__(self, folder: pathlib.Path, parameters: Mapping[str, Any]) -> None:
-        """Starts the run there, or goes on with it.
+        """Starts the run there, or resumes it.
 
         Args:
             folder: folder of the run.

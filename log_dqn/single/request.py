@@ -114,9 +114,8 @@ def check_folder(base_dir: str, restart: bool) -> None:
         ValueError: if it can't be written or is in use, or restart is asked for in a folder that
             holds no run.
     """
-    checks.check("base_dir", base_dir, base_dir != "", "the name of a folder")
-    folder = pathlib.Path(base_dir)
     shell.check_writable("base_dir", base_dir)
+    folder = pathlib.Path(base_dir)
     if (folder / lock.NAME).exists():
         with lock.hold(folder):
             pass

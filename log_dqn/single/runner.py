@@ -206,7 +206,7 @@ class ResumableRunner(run_experiment.Runner):
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:
             raise self._stopped(
-                f"by {signal.Signals(self._stop_signal).name}; the same command goes on from the "
+                f"by {signal.Signals(self._stop_signal).name}; the same command resumes from the "
                 "start of this iteration",
                 status=128 + self._stop_signal,
             )

@@ -115,11 +115,10 @@ def create_runner(
         ValueError: if the folder can't be written or is in use, or restart is asked for in a
             folder that holds no run.
     """
-    check("base_dir", base_dir, base_dir != "", "the name of a folder")
     folder = pathlib.Path(base_dir)
     old = folder / f".restart-{os.getpid()}"
     with contextlib.ExitStack() as undo:
-        lock.claim("base_dir", folder, stack, undo)
+        lock.claim(folder, stack, undo)
         before = layout.files(folder)
         if restart:
             request.check_restart(folder)

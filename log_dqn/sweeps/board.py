@@ -153,7 +153,7 @@ class Board:
             row.state = FAILED if is_last else WAITING
             row.reason = row.reason or "the worker or its node died"
             row.reason += f" (attempt {row.attempt}, the last)" if is_last else ""
-            row.fraction = 0.0  # It goes on from its last iteration.
+            row.fraction = 0.0  # It resumes from its last iteration.
             self._print(f"{row.run.name}: {row.reason}" + ("" if is_last else "; to be retried"))
 
     def ended(self, job: int, failure: str | None) -> None:

@@ -44,7 +44,7 @@ class RunProgress(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One process that trains one or more runs, and goes on with them when it is started again.
+    """One process that trains one or more runs, and resumes them when it is started again.
 
     Attributes:
         name: what to call it.

@@ -152,7 +152,7 @@ class Worker(tune.Trainable):
         return lines[-1].strip() if lines else "no output"
 
     def cleanup(self) -> None:
-        """Stops the process, which can go on later."""
+        """Stops the process, whose runs can be resumed."""
         process = self._process
         if process is not None and process.poll() is None:
             process.terminate()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,7 +12,14 @@ import numpy as np
 import optax
 
 from log_dqn import log_space
-from log_dqn.checks import as_number, check, check_count, check_one_of
+from log_dqn.checks import (
+    as_number,
+    check,
+    check_count,
+    check_gamma,
+    check_one_of,
+    check_positive,
+)
 from log_dqn.jax import update
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import networks, request
@@ -65,7 +71,7 @@ class Agent:
     num_heads: ClassVar[int]
 
     def __post_init__(self) -> None:
-        check("gamma", self.gamma, 0 < as_number(self.gamma) < 1, "between 0 and 1, both excluded")
+        check_gamma(self.gamma)
         for name in (
             "update_horizon", "update_period", "target_update_period", "epsilon_decay_period"
         ):  # fmt: skip
@@ -188,7 +194,7 @@ class VectorizedDQNAgent(Agent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_step_size("learning_rate", self.learning_rate)
+        check_positive("learning_rate", self.learning_rate)
 
     @property
     def constants(self) -> DQNConstants:
@@ -237,7 +243,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     def __post_init__(self) -> None:
         Agent.__post_init__(self)
         log_space.LogUpdate.__post_init__(self)
-        _check_step_size("beta_log", self.beta_log)
+        check_positive("beta_log", self.beta_log)
         check_one_of("head_init", self.head_init, log_space.HEAD_INITS)
 
     @property
@@ -257,10 +263,6 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     def batch_loss(self, constants: LogDQNConstants) -> Loss:
         """Returns the agent's loss."""
         return functools.partial(update.batch_loss, constants.update, self.loss_type)
-
-
-def _check_step_size(name: str, value: Any) -> None:
-    check(name, value, 0 < as_number(value) < math.inf, "a positive number")
 
 
 AGENTS: dict[str, Callable[[], Agent]] = dict(

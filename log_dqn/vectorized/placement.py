@@ -89,7 +89,7 @@ def _read(path: str) -> str:
         return ""
 
 
-class Place(NamedTuple):
+class Placement(NamedTuple):
     """Where replay memories lie.
 
     Attributes:
@@ -136,16 +136,16 @@ class _Demand:
         """Bytes that a run takes beside these while it learns."""
         return _WORKSPACE * math.ceil(self.problem.batch_size / _WORKSPACE_BATCH_SIZE)
 
-    def place(self, capacity: int, runs: int) -> Place | None:
+    def place(self, capacity: int, runs: int) -> Placement | None:
         """Returns where the memories of some runs fit, None if nowhere."""
         room, needed = self.room, self.replay_bytes(capacity, runs)
         device = room.host if room.device is None else room.device
         learning = min(runs, self.runs_per_call or runs)
         on_device = device - _RESERVE - runs * self.weights - learning * self.workspace
         if needed <= on_device:
-            return Place(False, needed)
+            return Placement(False, needed)
         if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
-            return Place(True, needed)
+            return Placement(True, needed)
         return None
 
     def refusal(self, num_runs: int) -> str:
@@ -178,7 +178,7 @@ def place(
     num_runs: int,
     room: Room,
     runs_per_call: int | None = None,
-) -> Place:
+) -> Placement:
     """Works out where a job's replay memories fit: on the device if possible, or else on the host.
 
     Args:

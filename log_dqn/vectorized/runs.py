@@ -246,7 +246,7 @@ def find(run: Run, report: checkpoints.Report) -> Found | None:
     folder, manifest = newest
     if "counters" not in manifest:
         raise checkpoints.CheckpointError(
-            f"{folder} is not of vectorized training; log_dqn.train goes on from it"
+            f"{folder} is not of vectorized training; log_dqn.train resumes from it"
         )
     for name, value in (("game", run.game), ("seed", run.seed)):
         then = manifest.get(name)

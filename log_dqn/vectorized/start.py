@@ -34,7 +34,7 @@ from log_dqn.vectorized import (
 from log_dqn.vectorized.schedule import Protocol
 
 
-class Setting(NamedTuple):
+class ReadSetting(NamedTuple):
     """A setting of the scan, with what gin makes of it.
 
     Attributes:
@@ -72,10 +72,10 @@ def configure(
     request.check(gin_files, agent, small)
     files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
-        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity}")
+        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
 
 
-def read_settings(scans: Sequence[str], agent: str | None = None) -> list[Setting]:
+def read_settings(scans: Sequence[str], agent: str | None = None) -> list[ReadSetting]:
     """Returns the settings of some scans; an agent that is given must be the configured one.
 
     Raises:
@@ -119,7 +119,7 @@ def _names(agent_class: Any) -> str:
     return ", ".join(field.name for field in dataclasses.fields(agent_class))
 
 
-def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
+def _read_setting(setting: scan.Setting, protocol: Protocol) -> ReadSetting:
     agent = agents.AGENTS[protocol.agent]()
     most = max(protocol.replay_capacity - protocol.stack_size, 1)
     check(
@@ -136,7 +136,7 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> Setting:
             "scan", parameter, name in used,
             f"a parameter that the agent uses: {type(agent).__name__} has {_names(agent)}",
         )  # fmt: skip
-    return Setting(setting, protocol, agent, config)
+    return ReadSetting(setting, protocol, agent, config)
 
 
 def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
@@ -161,7 +161,7 @@ def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
 
 def plan_runs(
     results_dir: pathlib.Path,
-    settings: Sequence[Setting],
+    settings: Sequence[ReadSetting],
     games: Sequence[str],
     seeds: Sequence[int],
 ) -> list[runs.Run]:
@@ -179,7 +179,7 @@ def unfinished(
     """Returns the runs that have iterations left, each with its checkpoint if it has one.
 
     Raises:
-        checkpoints.CheckpointError: if a run can't go on.
+        checkpoints.CheckpointError: if a run can't be resumed.
         OSError: if a file can't be read.
     """
 
@@ -240,7 +240,7 @@ def create_trainer(
 
         def claim_folders() -> None:
             for run in job_runs:
-                lock.claim("results_dir", run.folder, stack, undo)
+                lock.claim(run.folder, stack, undo)
 
         trainer = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
         for run in job_runs:
@@ -306,7 +306,7 @@ def _fit(
     frame_dtype: str,
     num_actions: int,
     num_runs: int,
-) -> tuple[learner.Problem, placement.Place]:
+) -> tuple[learner.Problem, placement.Placement]:
     """Returns what the runs of a plan learn from, and where so many replay memories fit."""
     protocol = plan.protocol
     problem = learner.Problem(

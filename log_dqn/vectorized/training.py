@@ -345,7 +345,7 @@ class HostTrainer(Trainer):
 def stopped_by(signal_number: int) -> RunStopped:
     """Returns what a trainer that a signal has stopped raises."""
     return RunStopped(
-        f"stopped by {signal.Signals(signal_number).name}; the same command goes on from the start "
+        f"stopped by {signal.Signals(signal_number).name}; the same command resumes from the start "
         "of each run's iteration",
         status=128 + signal_number,
     )
@@ -354,7 +354,7 @@ def stopped_by(signal_number: int) -> RunStopped:
 def environment_seed(seed: int, iteration: int) -> int:
     """Returns the seed of a run's environment at the start of an iteration.
 
-    Every iteration begins with an environment as new, so that a run can go on from there without
+    Every iteration begins with an environment as new, so that a run can resume from there without
     the emulator's state.
     """
     return int(np.random.SeedSequence([seed, iteration]).generate_state(1)[0] >> 1)

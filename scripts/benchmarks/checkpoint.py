@@ -1,7 +1,6 @@
 """Checkpoints with a replay memory of 1,000,000 frames: Dopamine's and ours."""
 
 import pathlib
-import re
 import resource
 import tempfile
 import time
@@ -12,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks import agents_tf
-from log_dqn import compat
+from log_dqn import compat, games
 from log_dqn.run_folder import checkpoints
 
 with compat.quiet():
@@ -27,8 +26,8 @@ def fill_with_real_frames(memory: Any, game: str) -> None:
     """Fills Dopamine's replay memory with frames of a game under random play."""
     store, capacity, num_games = memory._store, memory._replay_capacity, 8
     # Dopamine's preprocessing, in C++ threads.
-    games = AtariVectorEnv(
-        re.sub(r"(?<!^)(?=[A-Z])", "_", game).lower(),
+    emulators = AtariVectorEnv(
+        games.rom_name(game),
         num_envs=num_games,
         stack_num=1,
         noop_max=0,
@@ -39,13 +38,13 @@ def fill_with_real_frames(memory: Any, game: str) -> None:
         repeat_action_probability=0.25,
     )
     rng = np.random.default_rng(0)
-    frames: np.ndarray = games.reset(seed=0)[0]
-    num_actions = games.single_action_space.n  # type: ignore[attr-defined]
+    frames: np.ndarray = emulators.reset(seed=0)[0]
+    num_actions = emulators.single_action_space.n  # type: ignore[attr-defined]
     rows = np.arange(num_games) * (capacity // num_games)
     for _ in tqdm(range(capacity // num_games), f"playing {game}", disable=None):
         actions = rng.integers(num_actions, size=num_games)
         store["observation"][rows] = frames[:, 0]
-        frames, rewards, terminals, *_ = games.step(actions)
+        frames, rewards, terminals, *_ = emulators.step(actions)
         store["action"][rows] = actions
         store["reward"][rows] = np.clip(rewards, -1, 1)
         store["terminal"][rows] = terminals

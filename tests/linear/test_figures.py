@@ -157,7 +157,7 @@ def test_bad_input_is_one_line(arguments, message, tmp_path, refused):
 
 def test_empty_out():
     main = runpy.run_path(SCRIPT)["main"]
-    with pytest.raises(ValueError, match="--out: the folder's name is empty"):
+    with pytest.raises(ValueError, match="out is ''; it must be the name of a folder"):
         main(["--out", ""])
 
 

@@ -16,4 +16,23 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
     for path in (tmp_path / "file/a", tmp_path / "file", pathlib.Path("/proc/a")):
         with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
             shell.check_writable("results_dir", str(path))
+    with pytest.raises(ValueError, match="results_dir is ''; it must be the name of a folder"):
+        shell.check_writable("results_dir", "")
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("names", "begin"),
+    [
+        ({"program": "log_dqn.train", "prog": "log-dqn train"}, "log_dqn.train: error: "),
+        ({"prog": "linear_figures.py"}, "linear_figures: error: "),
+    ],
+)
+def test_errors_of_the_options_begin_as_the_programs_own(capsys, names, begin):
+    parser = shell.Parser(**names)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--nothing"])
+    options = capsys.readouterr().err
+    shell.print_error(parser.program, ValueError("x"))
+    assert options == f"{begin}unrecognized arguments: --nothing\n"
+    assert capsys.readouterr().err == f"{begin}x\n"

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+import log_dqn
+
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
 PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep")
 
@@ -35,12 +37,22 @@ def test_flags_of_the_parts(benchmark):
     assert (args.runs, args.agent, args.capacity, args.seconds) == ([1, 2], "dqn", 10_000, 0.5)
 
 
-@pytest.mark.parametrize("flag", ["--game=Pnog", "--framework=torch", "--rounds=x", "--round=1"])
+@pytest.mark.parametrize(
+    "flag", ["--game=Pnog", "--framework=torch", "--rounds=x", "--round=1", "--rounds=0"]
+)
 def test_flags_that_are_refused(benchmark, capsys, flag):
     with pytest.raises(SystemExit) as exit_:
         benchmark.parse(["checkpoint", flag])
     assert exit_.value.code == 2
-    assert flag.split("=")[-1] in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ": error: " in line
+    assert flag.split("=")[-1] in line
+
+
+def test_its_version_is_the_packages(benchmark, capsys):
+    with pytest.raises(SystemExit):
+        benchmark.parse(["--version"])
+    assert capsys.readouterr().out == f"log_dqn {log_dqn.__version__}\n"
 
 
 def test_parts_have_a_module_each(benchmark):

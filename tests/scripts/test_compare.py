@@ -265,7 +265,7 @@ def test_few_seeds_have_no_interval(tmp_path, published, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--games=Pongg"], "--games: unknown game 'Pongg'"),
+        (["--games=Pongg"], "games is 'Pongg'; it must be one of"),
         (["--iteration=-1"], "--iteration"),
         (["--iteration=last"], "'last' is neither a number >= 0, 'common' nor 'final'"),
         (["--repetitions=0"], "'0' is not a whole number, at least 1"),

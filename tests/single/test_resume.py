@@ -112,7 +112,7 @@ def test_a_signal_ends_the_run_and_the_next_start_goes_on(
         interrupt_at(patch, 95, lambda: os.kill(os.getpid(), number))
         assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == status
     assert capsys.readouterr().err == (
-        f"log_dqn.train: stopped by {name}; the same command goes on from the start of this "
+        f"log_dqn.train: stopped by {name}; the same command resumes from the start of this "
         f"iteration; the last good checkpoint is {tmp_path}/pieces/checkpoints/0\n"
     )
     assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == 0

@@ -1,0 +1,27 @@
+"""Making a run's folder and holding it."""
+
+import contextlib
+
+import pytest
+
+from log_dqn.run_folder import lock
+
+
+def test_a_folder_is_made_held_and_removed_again(tmp_path):
+    folder = tmp_path / "a/b"
+    with contextlib.ExitStack() as undo, contextlib.ExitStack() as stack:
+        lock.claim(folder, stack, undo)
+        assert [path.name for path in folder.iterdir()] == [lock.NAME]
+        with pytest.raises(ValueError, match=r"folder is .*; it must not be in use"):
+            lock.claim(folder, stack, undo)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    message = f"the run's folder is '{tmp_path}/file/1'; it must be a folder that can be written "
+    with (
+        contextlib.ExitStack() as undo,
+        pytest.raises(ValueError, match=rf"{message}\(Not a directory\)"),
+    ):
+        lock.claim(tmp_path / "file/1", undo, undo)
