@@ -21,8 +21,7 @@ from log_dqn.program import shell
 from log_dqn.results import baselines, comparison, references, report, runs
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
-    """Returns what is to be compared and the folder to write to."""
+def _create_parser() -> shell.Parser:
     parser = shell.Parser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -78,7 +77,12 @@ def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathl
     )
     default = comparison.Request.repetitions
     add("--repetitions", type=shell.at_least(1), help=f"bootstrap (default: {default})")
-    flags = vars(parser.parse_args(arguments))
+    return parser
+
+
+def parse_arguments(arguments: Sequence[str]) -> tuple[comparison.Request, pathlib.Path]:
+    """Returns what is to be compared and the folder to write to."""
+    flags = vars(_create_parser().parse_args(arguments))
     for name in {"agents", "games"} & flags.keys():
         flags[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(flags[name])))
     out = flags.pop("out")

@@ -50,10 +50,6 @@ MOST_MODULES = 12
 MOST_LINES = 60
 LONGER = {
     "kernels.py: logarithmic": "a third is its docstring, and the parts of a sweep share arrays",
-    "comparison.py: compare": "to be divided",
-    "export.py: as_data": "to be divided",
-    "protocol.py: recorded": "to be divided",
-    "compare.py: parse_arguments": "to be divided",
 }
 
 

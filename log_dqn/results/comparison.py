@@ -238,6 +238,19 @@ def _skip(chosen: Iterable[LearningCurve]) -> int | None:
     return skips.pop() if len(skips) == 1 else None
 
 
+def _choose(
+    request: Request, note: Notify, progress: ShowProgress
+) -> tuple[list[LearningCurve], list[LearningCurve], list[str]]:
+    """Returns the own runs that were read, the runs to compare, and their agents in order."""
+    own, published = _read(request, note, progress)
+    agents = _agents(request, own)
+    chosen = [run for run in own + published if run.agent in agents]
+    for agent in agents:
+        if not any(run.agent == agent for run in chosen):
+            note(f"{agent}: no runs, own or published, on the games compared; left out")
+    return own, chosen, agents
+
+
 def compare(request: Request, notify: Notify, progress: ShowProgress) -> Comparison:
     """Reads everything that was asked for and scores it.
 
@@ -259,12 +272,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         notices.append(line)
         notify(line)
 
-    own, published = _read(request, note, progress)
-    agents = _agents(request, own)
-    chosen = [run for run in own + published if run.agent in agents]
-    for agent in agents:
-        if not any(run.agent == agent for run in chosen):
-            note(f"{agent}: no runs, own or published, on the games compared; left out")
+    own, chosen, agents = _choose(request, note, progress)
     standards, reasons = _protocols(chosen, [request.reference, *agents])
     if request.strict:
         chosen = _strictly(chosen, reasons, standards, note)

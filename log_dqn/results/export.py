@@ -27,18 +27,8 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         for game, value in comparison.relative().items()
     }
     means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
-    curves = {run[:3]: run for run in comparison.runs}
-    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
-    settings = {
-        agent: None if found is None else [setting._asdict() for setting in found]
-        for agent, found in made.settings.items()
-    }
-    unbound = {
-        agent: {setting.parameter: setting.value for setting in found}
-        for agent, found in made.unbound.items()
-    }
     data = {
-        "made_with": {**made._asdict(), "settings": settings, "unbound": unbound},
+        "made_with": _provenance(made),
         "metric": request.metric,
         "scores": tables.scored(comparison),
         "frames": comparison.frames,
@@ -48,22 +38,7 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         "reference": request.reference,
         "protocol_of": comparison.standards,
         "common_games": comparison.common_games,
-        "agents": {
-            agent: {
-                "own": agent in comparison.own_agents,
-                "seeds": dict(
-                    zip(means[agent], comparison.seeds(agent, means[agent]), strict=True)
-                ),
-                "differs": comparison.deviations(agent),
-                **{
-                    name: {
-                        score.game: getattr(score, name) for score in comparison.scores_of(agent)
-                    }
-                    for name in ("iteration", "frames")
-                },
-            }
-            for agent in comparison.agents
-        },
+        "agents": {agent: _agent(comparison, agent) for agent in comparison.agents},
         "aggregates": {
             agent: _named(statistics.AGGREGATES, interval)
             for agent, interval in results.aggregates.items()
@@ -89,27 +64,58 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
             for agent, (frames, interval) in results.curves.items()
         },
-        "gamma": {
-            "games": num_games,
-            "classes": {
-                name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
-                for name, rows in points.items()
-            },
-        },
-        "runs": [
-            {
-                **score._asdict(),
-                "protocol": comparison.protocol_of_run(score),
-                "frames_per_iteration": run.frames_per_iteration,
-                "returns": run.returns,
-            }
-            for score in comparison.scores
-            for run in [curves[score.agent, score.game, score.seed]]
-        ],
+        "gamma": _gammas(comparison),
+        "runs": _runs(comparison),
         "notes": comparison.notices,
     }
     plain: dict[str, Any] = _plain(data)
     return plain
+
+
+def _provenance(made: Provenance) -> dict[str, Any]:
+    settings = {
+        agent: None if found is None else [setting._asdict() for setting in found]
+        for agent, found in made.settings.items()
+    }
+    unbound = {
+        agent: {setting.parameter: setting.value for setting in found}
+        for agent, found in made.unbound.items()
+    }
+    return {**made._asdict(), "settings": settings, "unbound": unbound}
+
+
+def _agent(comparison: Comparison, agent: str) -> dict[str, Any]:
+    means, scores = comparison.mean_scores(agent), comparison.scores_of(agent)
+    return {
+        "own": agent in comparison.own_agents,
+        "seeds": dict(zip(means, comparison.seeds(agent, means), strict=True)),
+        "differs": comparison.deviations(agent),
+        "iteration": {score.game: score.iteration for score in scores},
+        "frames": {score.game: score.frames for score in scores},
+    }
+
+
+def _gammas(comparison: Comparison) -> dict[str, Any]:
+    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
+    classes = {
+        name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
+        for name, rows in points.items()
+    }
+    return {"games": num_games, "classes": classes}
+
+
+def _runs(comparison: Comparison) -> list[dict[str, Any]]:
+    curves = {run[:3]: run for run in comparison.runs}
+    return [
+        {
+            **score._asdict(),
+            "protocol": comparison.protocol_of_run(score),
+            "frames_per_iteration": run.frames_per_iteration,
+            "returns": run.returns,
+        }
+        for score in comparison.scores
+        for run in [curves[score.agent, score.game, score.seed]]
+    ]
 
 
 def _named(names: Iterable[str], interval: Interval) -> dict[str, dict[str, Any]]:

@@ -160,14 +160,10 @@ def recorded(
     def flag(*names: str) -> bool | None:
         return next((values[name] for name in names if type(values.get(name)) is bool), None)
 
-    names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
-    played = next((name for name in names if isinstance(name, str)), game)
-    played = words.printable(games.canonical(played) or played)
+    played = _game(values, game)
     training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
     if training_steps is None and logged_steps is not None:
-        as_published = 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE
-        # Two digits: the last episodes of other seeds are of other lengths.
-        training_steps = _TRAINING_STEPS if as_published else int(float(f"{logged_steps:.2g}"))
+        training_steps = _steps_of_log(logged_steps)
     # What the vectorized runner has no parameter for stands in `vectorized.environments`.
     is_atari = played in (*games.GAMES, *games.WITHOUT_BASELINES)
     vectorized = is_atari and any(name.startswith("VectorizedRunner.") for name in values)
@@ -176,11 +172,6 @@ def recorded(
     steps = count("Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
     sticky = flag("create_environment.sticky_actions", "create_atari_environment.sticky_actions")
     life_loss = flag("AtariPreprocessing.terminal_on_life_loss")
-    limits = [
-        limit
-        for factory, limit in _EPISODE_LIMITS.items()
-        if any(name.startswith(f"{factory}.") for name in values)
-    ]
     history = count(*agent_parameters(values, "min_replay_history"))
     updates = None
     if training_steps is not None and history is not None:
@@ -189,7 +180,7 @@ def recorded(
         games=_ATARI if game == played in games.GAMES else played,
         returns="training" if metric == "train" else "evaluation",
         training_steps=training_steps or None,
-        frames_per_episode=min([steps * skip, *limits]) if steps and skip else None,
+        frames_per_episode=min([steps * skip, *_limits(values)]) if steps and skip else None,
         frame_skip=skip,
         sticky_actions=vectorized or sticky,
         terminal_on_life_loss=False if vectorized else life_loss,
@@ -201,6 +192,30 @@ def recorded(
         batch_size=count(*(f"{buffer}.batch_size" for buffer in (*_BUFFERS, "ReplayBuffer"))),
         updates=updates,
     )
+
+
+def _game(values: Mapping[str, Any], game: str) -> str:
+    """Returns the game that the parameters name, or else the one given."""
+    names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
+    played = next((name for name in names if isinstance(name, str)), game)
+    return words.printable(games.canonical(played) or played)
+
+
+def _limits(values: Mapping[str, Any]) -> list[int]:
+    """Returns the frames after which the configured games end an episode by themselves."""
+    return [
+        limit
+        for factory, limit in _EPISODE_LIMITS.items()
+        if any(name.startswith(f"{factory}.") for name in values)
+    ]
+
+
+def _steps_of_log(logged_steps: int) -> int:
+    """Returns the agent steps that an iteration was to have, by those that it had."""
+    if 0 <= logged_steps - _TRAINING_STEPS < _LONGEST_EPISODE:
+        return _TRAINING_STEPS
+    # Two digits: the last episodes of other seeds are of other lengths.
+    return int(float(f"{logged_steps:.2g}"))
 
 
 def agent_parameters(values: Mapping[str, Any], parameter: str) -> list[str]:
