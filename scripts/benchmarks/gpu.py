@@ -29,7 +29,7 @@ from tqdm import tqdm
 from benchmarks import minatar, vectorized
 from log_dqn.checks import check
 from log_dqn.program import shell
-from log_dqn.run_folder import layout, safe_pickle
+from log_dqn.run_folder import checkpoints, layout, safe_pickle
 from log_dqn.vectorized import agents, networks, replay, training
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -334,8 +334,8 @@ def run(args: argparse.Namespace) -> int:
             results[name] = learns(size, args.out, until)
         elif name not in results:
             results[name] = in_process(name, args.dry_run)
-        _write(path, json.dumps(results, indent=1))
-        _write(path.with_suffix(".md"), _page(results))
+        checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
+        checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
         print(_page({name: results[name]}), flush=True)
     return 1 if any("failed" in result for result in results.values()) else 0
 
@@ -361,9 +361,3 @@ def in_process(step: str, dry_run: bool, **environment: str) -> dict[str, Any]:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(_ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(text)
-    partial.replace(path)
