@@ -147,12 +147,12 @@ def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
         # The agents have a learning rate of their own.
         is_rate = configurable in OPTIMIZERS and parameter == "learning_rate"
         allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
-        is_read = configurable in read and not is_rate
-        if configurable in OPTIMIZERS and not is_read:
+        is_allowed = configurable in read
+        if configurable in OPTIMIZERS and not is_allowed:
             # A gin file states its optimizer's settings; another one may be chosen beside it.
             default = inspect.signature(OPTIMIZERS[configurable]).parameters[parameter].default
-            is_read = value == default and not is_rate
-        check(f"{configurable}.{parameter}", value, is_read, allowed)
+            is_allowed = value == default
+        check(f"{configurable}.{parameter}", value, is_allowed and not is_rate, allowed)
 
 
 def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
