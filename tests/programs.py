@@ -108,3 +108,20 @@ def run(base_dir, *arguments):
     gin.config._OPERATIVE_CONFIG.clear()
     with tf.Graph().as_default():
         return train.main([f"--base_dir={base_dir}", *arguments])
+
+
+def assert_refused(tmp_path, capsys, arguments, message):
+    """Asserts that a command line is answered in one line, whose parts `.*` divides."""
+    base_dir = tmp_path / "new" / "run"
+    try:
+        status = train.main([f"--base_dir={base_dir}", *arguments])
+    except SystemExit as stop:  # argparse
+        status = stop.code
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert no_more_than_the_start(out)
+    assert err.endswith("\n") and err.count("\n") == 1
+    assert err.startswith("log_dqn.train: error: ")
+    for part in message.split(".*"):
+        assert part in err
+    assert not base_dir.parent.exists()

@@ -13,8 +13,8 @@ from log_dqn.program import progress
 from log_dqn.single import start
 from tests.programs import (  # noqa: F401
     NEEDS_MINATAR,
+    assert_refused,
     fresh,
-    no_more_than_the_start,
     read_log,
     run,
     tiny,
@@ -272,19 +272,7 @@ def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, mon
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
-    base_dir = tmp_path / "new" / "run"
-    try:
-        status = train.main([f"--base_dir={base_dir}", *arguments])
-    except SystemExit as stop:  # argparse
-        status = stop.code
-    out, err = capsys.readouterr()
-    assert status == 2
-    assert no_more_than_the_start(out)
-    assert err.endswith("\n") and err.count("\n") == 1
-    assert err.startswith("log_dqn.train: error: ")
-    for part in message.split(".*"):
-        assert part in err
-    assert not base_dir.parent.exists()
+    assert_refused(tmp_path, capsys, arguments, message)
 
 
 @pytest.mark.parametrize(

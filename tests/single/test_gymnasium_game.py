@@ -7,12 +7,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from log_dqn import train
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.single import gymnasium_game, start
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
-from tests.programs import fresh, no_more_than_the_start, read_log, run  # noqa: F401
+from tests.programs import assert_refused, fresh, read_log, run  # noqa: F401
 from tests.single.own_environment import TIME_LIMIT
 
 OWN = "tests.single.own_environment:Own/"
@@ -245,18 +244,7 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
-    base_dir = tmp_path / "new" / "run"
-    try:
-        status = train.main([f"--base_dir={base_dir}", *arguments])
-    except SystemExit as stop:  # argparse
-        status = stop.code
-    out, err = capsys.readouterr()
-    assert status == 2
-    assert no_more_than_the_start(out)
-    assert err.endswith("\n") and err.count("\n") == 1
-    for part in message.split(".*"):
-        assert part in err
-    assert not base_dir.parent.exists()
+    assert_refused(tmp_path, capsys, arguments, message)
 
 
 def test_a_jax_agent_can_be_made_without_gin(fresh):  # noqa: F811
