@@ -134,9 +134,10 @@ def report(out: pathlib.Path) -> int:
     """Draws the figures of the main stage from `docs/data`, and prints its tables."""
     from log_dqn.results import discount_study
 
-    scores = pd.read_csv(DATA / "minatar_scores.csv")
-    curves = pd.read_csv(DATA / "minatar_curves.csv")
-    scores, curves = (table[table["stage"] == "main"] for table in (scores, curves))
+    tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
+    scores, curves = (table[table["stage"] == "main"] for table in tables)
+    if scores.empty:
+        raise ValueError(f"{DATA} has no run of the stage main; train and collect it first")
     by_gamma = discount_study.by_gamma(scores)
     figures = {
         "minatar_gammas": discount_study.draw_gammas(by_gamma),
