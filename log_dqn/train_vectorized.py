@@ -97,12 +97,12 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         jax.devices()
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
-    protocol = settings[0].protocol
+    runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
-    job_runs, found = start.unfinished(planned, protocol.num_iterations)
+    job_runs, found = start.unfinished(planned, runner.num_iterations)
     if not job_runs:
         return None
-    trainer = start.create_trainer(job_runs, protocol, found, args.checkpoint_replay, stack)
+    trainer = start.create_trainer(job_runs, runner, found, args.checkpoint_replay, stack)
 
     def train() -> int:
         trainer.train()

@@ -16,7 +16,7 @@ from log_dqn.vectorized.device_loop import DeviceLoop
 from log_dqn.vectorized.jax_games import JaxGame
 from log_dqn.vectorized.learner import Problem
 from log_dqn.vectorized.timeline import Phase
-from log_dqn.vectorized.training import Plan, Trainer, stopped_by
+from log_dqn.vectorized.training import Trainer, Workload, stopped_by
 
 
 class DeviceTrainer(Trainer):
@@ -27,7 +27,7 @@ class DeviceTrainer(Trainer):
 
     def __init__(
         self,
-        plan: Plan,
+        workload: Workload,
         problem: Problem,
         game: JaxGame,
         progress: Progress,
@@ -36,7 +36,7 @@ class DeviceTrainer(Trainer):
         """Creates networks, memories and games, and loads checkpoints.
 
         Args:
-            plan: what it trains.
+            workload: what it trains.
             problem: what the runs learn from.
             game: the game of all of them.
             progress: progress of these runs and of others.
@@ -45,12 +45,12 @@ class DeviceTrainer(Trainer):
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        num_actions = [game.num_actions] * len(plan.runs)
-        super().__init__(plan._replace(checkpoint_replay=True), problem, num_actions)
+        num_actions = [game.num_actions] * len(workload.runs)
+        super().__init__(workload._replace(checkpoint_replay=True), problem, num_actions)
         self._progress = progress
         self._shown_as = shown_as
         self._loop = DeviceLoop(self._learners[0], game, self.schedule.rules)
-        self._may_start = np.zeros(len(plan.runs), bool)
+        self._may_start = np.zeros(len(workload.runs), bool)
 
     def step(self) -> None:
         """Runs a chunk of every run, and saves runs whose iteration is over."""
@@ -81,7 +81,7 @@ class DeviceTrainer(Trainer):
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished run's line."""
-        if iteration + 1 == self._protocol.num_iterations:
+        if iteration + 1 == self._runner.num_iterations:
             super()._report(index, iteration, entry)
 
 

@@ -15,8 +15,8 @@ from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import AtariGames, Results
 from log_dqn.vectorized.learner import Learner, Problem
-from log_dqn.vectorized.runs import Counters, Events, Found, Log, Run
-from log_dqn.vectorized.schedule import Protocol, Schedule
+from log_dqn.vectorized.runs import Counters, Events, LatestCheckpoint, Log, Run
+from log_dqn.vectorized.schedule import RunnerSettings, Schedule
 from log_dqn.vectorized.timeline import Draws, Phase, Steps
 
 # Training steps between a run's events, as in Dopamine.
@@ -32,19 +32,19 @@ def runs_per_call() -> int | None:
     return 1 if jax.default_backend() == "cpu" else None
 
 
-class Plan(NamedTuple):
+class Workload(NamedTuple):
     """What a trainer trains.
 
     Attributes:
         runs: the runs; their agents are alike in `Agent.shared`.
-        protocol: what each consists of.
+        runner: what each consists of.
         found: each run's checkpoint to resume from, or None to start.
         checkpoint_replay: whether checkpoints hold the replay memory.
     """
 
     runs: Sequence[Run]
-    protocol: Protocol
-    found: Sequence[Found | None]
+    runner: RunnerSettings
+    found: Sequence[LatestCheckpoint | None]
     checkpoint_replay: bool = False
 
 
@@ -70,7 +70,7 @@ class Trainer:
 
     def __init__(
         self,
-        plan: Plan,
+        workload: Workload,
         problem: Problem,
         num_actions: Sequence[int],
         on_host: bool = False,
@@ -79,7 +79,7 @@ class Trainer:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            plan: what it trains.
+            workload: what it trains.
             problem: what the runs learn from.
             num_actions: each run's number of actions.
             on_host: whether the replay memories are kept in the host's memory.
@@ -88,32 +88,32 @@ class Trainer:
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        self._runs, self._protocol = plan.runs, plan.protocol
-        self._checkpoint_replay = plan.checkpoint_replay
-        run_agents = [run.agent for run in plan.runs]
-        seeds = [run.seed for run in plan.runs]
-        num_runs = len(plan.runs)
+        self._runs, self._runner = workload.runs, workload.runner
+        self._checkpoint_replay = workload.checkpoint_replay
+        run_agents = [run.agent for run in workload.runs]
+        seeds = [run.seed for run in workload.runs]
+        num_runs = len(workload.runs)
         size = group_size or num_runs
         self._groups = [slice(i, min(i + size, num_runs)) for i in range(0, num_runs, size)]
         self._learners = [
             Learner(run_agents[group], problem, num_actions[group], seeds[group], on_host)
             for group in self._groups
         ]
-        self.schedule = Schedule(run_agents, plan.protocol, self._learners[0].slots)
-        self._logs: list[Log] = [{} for _ in plan.runs]
-        self._events = [Events(run.folder) for run in plan.runs]
+        self.schedule = Schedule(run_agents, workload.runner, self._learners[0].slots)
+        self._logs: list[Log] = [{} for _ in workload.runs]
+        self._events = [Events(run.folder) for run in workload.runs]
         self._training_began, self._training_seconds = np.zeros((2, num_runs))
         self._stop_signal: int | None = None
         self.failures: dict[int, str] = {}
-        for index, checkpoint in enumerate(plan.found):
+        for index, checkpoint in enumerate(workload.found):
             if checkpoint is not None:
                 self._resume(index, checkpoint)
 
-    def _resume(self, index: int, found: Found) -> None:
+    def _resume(self, index: int, found: LatestCheckpoint) -> None:
         schedule = self.schedule
         self._logs[index] = found.log
         schedule.place.iteration[index] = found.iterations
-        if found.iterations >= self._protocol.num_iterations:
+        if found.iterations >= self._runner.num_iterations:
             schedule.stop(index)
             return
         counters = run_files.load(found, *self._place(index))
@@ -161,7 +161,7 @@ class Trainer:
     def _show_progress(self, runs: Any = slice(None)) -> None:
         """Shows how far the runs are, which are these ones of those whose progress is shown."""
         place = self.schedule.place
-        before = np.where(place.phase == Phase.EVALUATION, self._protocol.training_steps, 0)
+        before = np.where(place.phase == Phase.EVALUATION, self._runner.training_steps, 0)
         running = place.phase != Phase.FINISHED
         self._progress.report(place.iteration, before + place.phase_steps, running, runs)
 
@@ -198,7 +198,7 @@ class Trainer:
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
         results = ", ".join(layout.results(entry))
-        title, num_iterations = self._runs[index].title, self._protocol.num_iterations
+        title, num_iterations = self._runs[index].title, self._runner.num_iterations
         self._progress.print_line(f"{title}: iteration {iteration + 1}/{num_iterations}: {results}")
 
     def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
@@ -234,12 +234,17 @@ class HostTrainer(Trainer):
     """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
 
     def __init__(
-        self, plan: Plan, problem: Problem, environments: AtariGames, *args: Any, **kwargs: Any
+        self,
+        workload: Workload,
+        problem: Problem,
+        environments: AtariGames,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            plan: what it trains.
+            workload: what it trains.
             problem: what the runs learn from.
             environments: one for each run.
             *args: `Trainer`'s further arguments.
@@ -248,14 +253,14 @@ class HostTrainer(Trainer):
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        super().__init__(plan, problem, environments.num_actions, *args, **kwargs)
+        super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
         self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
         self._step = 0
         self._progress = progress.Progress(
             self.schedule.place.iteration,
-            plan.protocol.num_iterations,
-            plan.protocol.steps_per_iteration,
+            workload.runner.num_iterations,
+            workload.runner.steps_per_iteration,
         )
 
     def train(self) -> None:

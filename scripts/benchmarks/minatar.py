@@ -48,17 +48,17 @@ class Player:
         gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
         if not learns:
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.min_replay_history = 1000000000")
-        protocol = schedule.Protocol(training_steps=10**9)
+        runner = schedule.RunnerSettings(training_steps=10**9)
         self._everyone = np.ones(len(seeds), bool)
         settings = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_games.create(game)
         problem = learner.Problem(
-            networks.create(protocol.network, protocol.precision), jax_game.frame_shape, "bool",
-            protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
+            networks.create(runner.network, runner.precision), jax_game.frame_shape, "bool",
+            runner.stack_size, runner.batch_size, runner.replay_capacity,
         )  # fmt: skip
         num_actions = [jax_game.num_actions] * len(seeds)
         self.learner = learner.Learner(settings, problem, num_actions, seeds)
-        self._schedule = schedule.Schedule(settings, protocol, self.learner.slots)
+        self._schedule = schedule.Schedule(settings, runner, self.learner.slots)
         self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
         self._loop.reset(self._everyone, np.array(seeds))
         self.returns: list[float] = []

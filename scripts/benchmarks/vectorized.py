@@ -49,9 +49,9 @@ def create_trainer(agent: str, num_runs: int, capacity: int, folder: str) -> tra
         )
         for seed in range(1, num_runs + 1)
     ]
-    protocol = schedule.Protocol(training_steps=10**9, replay_capacity=capacity)
+    runner = schedule.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
     trainer = training.HostTrainer(
-        training.Plan(job_runs, protocol, [None] * num_runs),
+        training.Workload(job_runs, runner, [None] * num_runs),
         problem,
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         group_size=training.runs_per_call(),

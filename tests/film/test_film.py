@@ -508,7 +508,7 @@ def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
         ("jax_log_dqn cartpole", "truncated", "none of the checkpoints in"),
         ("vectorized log_dqn", "no checkpoint", "has no checkpoint of this package"),
         ("vectorized log_dqn", "truncated", "none of the checkpoints in"),
-        ("vectorized log_dqn", "another game", "it is of another network"),
+        ("vectorized log_dqn", "another game", "the weights are those of another network"),
         ("vectorized log_dqn", "old", "config.json is not this version's: "),
     ],
 )

@@ -19,7 +19,7 @@ from log_dqn.vectorized.environments import Results
 
 from . import toys
 
-PROTOCOL = schedule.Protocol(
+RUNNER = schedule.RunnerSettings(
     num_iterations=2,
     training_steps=900,
     evaluation_steps=200,
@@ -59,12 +59,12 @@ class HostGames:
 
 def problem(game):
     return learner.Problem(
-        networks.revisiting_rainbow, game.frame_shape, "bool", 1, 8, PROTOCOL.replay_capacity
+        networks.revisiting_rainbow, game.frame_shape, "bool", 1, 8, RUNNER.replay_capacity
     )
 
 
 def shown(num_runs):
-    return progress.Progress([0] * num_runs, PROTOCOL.num_iterations, PROTOCOL.steps_per_iteration)
+    return progress.Progress([0] * num_runs, RUNNER.num_iterations, RUNNER.steps_per_iteration)
 
 
 def device_trainer_of(
@@ -72,9 +72,9 @@ def device_trainer_of(
 ):
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
-    plan = training.Plan(job_runs, PROTOCOL, found)
+    workload = training.Workload(job_runs, RUNNER, found)
     return device_trainer.DeviceTrainer(
-        plan, problem(game), game, shared or shown(len(seeds)), shown_as
+        workload, problem(game), game, shared or shown(len(seeds)), shown_as
     )
 
 
@@ -83,8 +83,8 @@ def trainers(tmp_path, game, run_agents):
     seeds = list(range(1, len(run_agents) + 1))
     on_device = device_trainer_of(tmp_path / "device", game, run_agents, seeds)
     job_runs = toys.make_runs(tmp_path / "host", run_agents, seeds)
-    plan = training.Plan(job_runs, PROTOCOL, [None] * len(seeds), checkpoint_replay=True)
-    on_host = training.HostTrainer(plan, problem(game), HostGames(game, len(seeds)))
+    workload = training.Workload(job_runs, RUNNER, [None] * len(seeds), checkpoint_replay=True)
+    on_host = training.HostTrainer(workload, problem(game), HostGames(game, len(seeds)))
     return on_device, on_host
 
 

@@ -121,7 +121,7 @@ def make_trainer(
     create,
     run_agents,
     seeds=None,
-    protocol=None,
+    runner=None,
     group_size=1,
     on_host=False,
     checkpoint_replay=False,
@@ -132,13 +132,13 @@ def make_trainer(
     seeds = seeds or list(range(1, len(run_agents) + 1))
     environments = Toys(create, len(run_agents))
     problem_ = problem(create, **problem_settings)
-    protocol = protocol or schedule.Protocol(
+    runner = runner or schedule.RunnerSettings(
         num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
     )
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
-    plan = training.Plan(job_runs, protocol, checkpoints, checkpoint_replay)
-    trainer = training.HostTrainer(plan, problem_, environments, on_host, group_size)
+    workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
+    trainer = training.HostTrainer(workload, problem_, environments, on_host, group_size)
     return ToyTrainer(trainer, environments)
 
 
