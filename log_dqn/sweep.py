@@ -67,7 +67,7 @@ def create_parser() -> shell.Parser:
         "--cpus_per_run",
         type=_number(0.01, "CPUs, at least 0.01"),
         default=1,
-        help="CPUs that a run is given (default: %(default)s)",
+        help="CPUs that a run is given, and threads it computes in (default: %(default)s)",
     )
     add(
         "--gpus_per_run",

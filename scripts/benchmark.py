@@ -58,8 +58,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--runs",
         type=shell.at_least(1),
         nargs="*",
-        default=[1, 2, 4, 8, 16],
-        help="default: 1 2 4 8 16",
+        default=[],
+        help="runs in one call (default: 1 on a CPU, else 1 2 4 8 16)",
     )
     add("--agent", choices=("log_dqn", "dqn"), default="log_dqn", help="default: log_dqn")
     add(

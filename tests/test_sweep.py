@@ -214,6 +214,29 @@ def test_a_run_that_keeps_dying_is_given_up(tmp_path):
     assert "failed: log_dqn/Centipede/1: ended by SIGKILL (attempt 2, the last)" in output
 
 
+def pool_threads(process):
+    """Counts the threads of TensorFlow's two pools, for parts of operations and for operations."""
+    names = [
+        path.read_text().strip() for path in pathlib.Path(f"/proc/{process}/task").glob("*/comm")
+    ]
+    return names.count("tf_Compute")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
+    if os.cpu_count() < cpus:
+        pytest.skip("the machine has one core")
+    results = tmp_path / "results"
+    folder = results / "log_dqn/Centipede/1"
+    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, f"--cpus_per_run={cpus}"]
+    with running(results, *arguments):
+        wait_for((folder / "logs/log_0").exists)
+        (process,) = processes(str(folder))
+        assert pool_threads(process) == 2 * cpus
+    assert f"on the CPU with {cpus} thread" in (folder / "output.log").read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_sweep_stops_its_processes_and_says_how_to_resume(tmp_path, number):

@@ -27,6 +27,7 @@ from log_dqn.vectorized import (
     learner,
     networks,
     placement,
+    pool,
     request,
     runs,
     training,
@@ -209,24 +210,27 @@ def check_fits(runner: RunnerSettings, game: str) -> None:
     check("stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
 
 
-def create_trainer(
+def create_pool(
     job_runs: Sequence[runs.Run],
     runner: RunnerSettings,
     found: Sequence[runs.LatestCheckpoint | None],
     checkpoint_replay: bool,
+    num_threads: int,
     stack: contextlib.ExitStack,
-) -> training.Trainer | device_trainer.Pool:
-    """Makes the runs' folders and their trainer. If that fails, the new folders are gone again.
+) -> pool.Pool:
+    """Makes the runs' folders and what trains them. If that fails, the new folders are gone again.
+
+    A CPU computes one run a core side by side: more in one call gain nothing there, and each run's
+    arithmetic is the very same whatever runs beside it. Another device computes all runs in one
+    call; where the games are JAX programs, all of a game.
 
     Args:
         job_runs: the runs.
         runner: what each consists of.
         found: each run's checkpoint, or None.
         checkpoint_replay: whether checkpoints hold the replay memory.
+        num_threads: cores of a CPU that are used.
         stack: holds the runs' folders.
-
-    Returns:
-        The trainer; where the games are JAX programs, the pool of trainers.
 
     Raises:
         ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
@@ -235,96 +239,81 @@ def create_trainer(
         OSError: if a file can't be read or written.
     """
     check_fits(runner, job_runs[0].game)
-    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_trainer
+    workload = training.Workload(job_runs, runner, found, checkpoint_replay)
+    on_cpu = jax.default_backend() == "cpu"
+    workers = min(num_threads, len(job_runs)) if on_cpu else 1
+    shown = progress.Progress(
+        [0 if f is None else f.iterations for f in found],
+        runner.num_iterations,
+        runner.steps_per_iteration,
+    )
+    trainers, places = zip(
+        *(
+            _plan_trainer(workload, indices, workers if on_cpu else len(indices), shown)
+            for indices in _parts(job_runs, on_cpu)
+        ),
+        strict=True,
+    )
     with contextlib.ExitStack() as undo:
-
-        def claim_folders() -> None:
-            for run in job_runs:
-                lock.claim(run.folder, stack, undo)
-
-        trainer = create(
-            training.Workload(job_runs, runner, found, checkpoint_replay), claim_folders
-        )
+        for run in job_runs:
+            lock.claim(run.folder, stack, undo)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
+    _announce(workload, workers, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
-    return trainer
+    return pool.Pool(trainers, workers, shown)
 
 
-def _create_atari_trainer(
-    workload: training.Workload, claim_folders: Callable[[], None]
-) -> training.Trainer:
-    problem, place = _fit(
-        workload, environments.FRAME_SHAPE, "uint8", environments.MAX_ACTIONS, len(workload.runs)
-    )
+def _parts(job_runs: Sequence[runs.Run], on_cpu: bool) -> list[list[int]]:
+    """Returns the indices of the runs that learn in one call, for each trainer."""
+    if on_cpu:
+        return [[index] for index in range(len(job_runs))]
+    by_program = collections.defaultdict(list)
+    for index, run in enumerate(job_runs):
+        by_program[run.game if run.game in jax_games.GAMES else "Atari"].append(index)
+    return list(by_program.values())
+
+
+def _plan_trainer(
+    workload: training.Workload, indices: Sequence[int], at_a_time: int, shown: progress.Progress
+) -> tuple[Callable[[], training.Trainer], placement.Placement]:
+    """Returns what creates the trainer of some runs, and where the memories lie.
+
+    Args:
+        workload: all runs.
+        indices: the trainer's.
+        at_a_time: how many runs learn side by side, of this trainer and others.
+        shown: the progress of all runs.
+
+    Raises:
+        ValueError: if the replay memories of so many runs fit nowhere.
+    """
     runner = workload.runner
-    atari = environments.AtariGames(
-        [run.game for run in workload.runs], runner.max_steps_per_episode
+    part = workload._replace(
+        runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
     )
-    claim_folders()
-    trainer = training.HostTrainer(
-        workload, problem, atari, place.on_host, training.runs_per_call()
-    )
-    on_cpu = jax.devices()[0].platform == "cpu"
-    where = "the host's memory" if place.on_host or on_cpu else "its memory"
-    _announce(
-        workload,
-        memories=f"; replay memories of {runner.replay_capacity} transitions take "
-        f"{place.replay_bytes / 1e9:.2f} GB of {where}",
-    )
-    return trainer
-
-
-def _create_pool(
-    workload: training.Workload, claim_folders: Callable[[], None]
-) -> device_trainer.Pool:
-    workers = device_trainer.num_workers()
-    on_cpu = jax.default_backend() == "cpu"
-    parts: list[list[int]] = []
-    for game in dict.fromkeys(run.game for run in workload.runs):
-        indices = [i for i, run in enumerate(workload.runs) if run.game == game]
-        # One run a core of a CPU, which gains nothing from more; all that fit on another device.
-        parts += [[i] for i in indices] if on_cpu else [indices]
-    shown = progress.Progress(
-        [0 if f is None else f.iterations for f in workload.found],
-        workload.runner.num_iterations,
-        workload.runner.steps_per_iteration,
-    )
-
-    def part_of(indices: list[int]) -> Callable[[], device_trainer.DeviceTrainer]:
-        part = workload._replace(
-            runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
-        )
-        game = jax_games.create(part.runs[0].game, workload.runner.max_steps_per_episode)
-        at_a_time = min(workers, len(workload.runs)) if on_cpu else len(indices)
-        problem, _ = _fit(part, game.frame_shape, "bool", game.num_actions, at_a_time)
-        return lambda: device_trainer.DeviceTrainer(part, problem, game, shown, indices)
-
-    trainers = [part_of(indices) for indices in parts]
-    claim_folders()
-    _announce(workload, at_a_time=f", {workers} at a time")
-    return device_trainer.Pool(trainers, workers, shown)
-
-
-def _fit(
-    workload: training.Workload,
-    frame_shape: tuple[int, ...],
-    frame_dtype: str,
-    num_actions: int,
-    num_runs: int,
-) -> tuple[learner.Problem, placement.Placement]:
-    """Returns what the runs of a workload learn from, and where so many replay memories fit."""
-    runner = workload.runner
+    names = [run.game for run in part.runs]
+    small = names[0] in jax_games.GAMES
+    if small:
+        game = jax_games.create(names[0], runner.max_steps_per_episode)
+        frames, num_actions = (game.frame_shape, "bool"), game.num_actions
+    else:
+        frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
-        networks.create(runner.network, runner.precision), frame_shape, frame_dtype,
+        networks.create(runner.network, runner.precision), *frames,
         runner.stack_size, runner.batch_size, runner.replay_capacity,
     )  # fmt: skip
-    return problem, placement.place(
-        workload.runs[0].agent, problem, num_actions, num_runs, placement.free(),
-        training.runs_per_call(),
-    )  # fmt: skip
+    place = placement.place(part.runs[0].agent, problem, num_actions, at_a_time, placement.free())
+
+    def create() -> training.Trainer:
+        if small:
+            return device_trainer.DeviceTrainer(part, problem, game, shown, indices)
+        atari = environments.AtariGames(names, runner.max_steps_per_episode)
+        return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
+
+    return create, place
 
 
 def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
@@ -337,11 +326,16 @@ def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
     return f"; {count}resumed from iteration {first}{f' to {last}' * (first < last)}"
 
 
-def _announce(workload: training.Workload, at_a_time: str = "", memories: str = "") -> None:
+def _announce(workload: training.Workload, workers: int, place: placement.Placement) -> None:
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
+    on_cpu = jax.default_backend() == "cpu"
+    at_a_time = f", {workers} at a time" if on_cpu else ""
+    where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
         f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "
-        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}{memories}{_resumed(workload.found)}",
+        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}; replay memories of "
+        f"{workload.runner.replay_capacity} transitions take {place.replay_bytes / 1e9:.2f} GB of "
+        f"{where}{_resumed(workload.found)}",
         flush=True,
     )

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import importlib.util
-import os
 import resource
 from collections.abc import Callable, Sequence
 
@@ -11,11 +10,10 @@ import jax
 import numpy as np
 
 from benchmarks import measuring
-from log_dqn.program import gin_files
+from log_dqn.program import gin_files, threads
 from log_dqn.vectorized import (
     agents,
     device_loop,
-    device_trainer,
     jax_games,
     learner,
     networks,
@@ -124,12 +122,14 @@ def run(game: str, rounds: int) -> None:
         game: one of MinAtar's.
         rounds: blocks of each.
     """
-    device_trainer.keep_to_cores()
+    # As train_vectorized does.
+    threads.limit(1)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
     players = {agent: Player(game, agent, [1]) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     idle = Player(game, "log_dqn", [1], learns=False)
-    cores = len(os.sched_getaffinity(0))
+    cores = threads.cores()
     side_by_side = [Player(game, "log_dqn", [seed]) for seed in range(1, cores + 1)]
     executor = concurrent.futures.ThreadPoolExecutor(cores)
     blocks: dict[str, Callable[[], object]] = {

@@ -68,7 +68,6 @@ def our_curves(tmp_path, agent):
     runner = schedule.RunnerSettings(num_iterations=1, training_steps=STEPS, evaluation_steps=0)
     trainer = toys.make_trainer(
         tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner, capacity=2000,
-        group_size=None,
     ).trainer  # fmt: skip
     trainer.train()
     return [curve(iteration.returns[Phase.TRAINING]) for iteration in trainer.schedule.iterations]

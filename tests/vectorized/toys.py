@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn import scan
+from log_dqn.program import progress
 from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, learner, networks, runs, schedule, training
 from log_dqn.vectorized.environments import Results
@@ -122,7 +123,6 @@ def make_trainer(
     run_agents,
     seeds=None,
     runner=None,
-    group_size=1,
     on_host=False,
     checkpoint_replay=False,
     found=None,
@@ -138,7 +138,11 @@ def make_trainer(
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
     workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
-    trainer = training.HostTrainer(workload, problem_, environments, on_host, group_size)
+    indices = range(len(job_runs))
+    shown = progress.Progress(
+        [0] * len(job_runs), runner.num_iterations, runner.steps_per_iteration
+    )
+    trainer = training.HostTrainer(workload, problem_, environments, shown, indices, on_host)
     return ToyTrainer(trainer, environments)
 
 
@@ -165,5 +169,4 @@ def log_dqn(**settings):
 
 def weights(trainer):
     """The weights of each run, as lists of arrays."""
-    places = [trainer._place(index) for index in range(len(trainer._runs))]
-    return [learner.run_weights(index) for learner, index in places]
+    return [trainer.learner.run_weights(index) for index in range(len(trainer._runs))]
