@@ -6,6 +6,7 @@
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py minatar      the loop as one program on MinAtar
     python scripts/benchmark.py gpu --minutes=25 --out=DIR   all about a GPU, in one visit
+    python scripts/benchmark.py cores --rounds=8   a run a core against one run on all cores
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
@@ -38,7 +39,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep"),
+        choices=(
+            "agents",
+            "checkpoint",
+            "vectorized",
+            "minatar",
+            "cores",
+            "gpu",
+            "linear",
+            "sweep",
+        ),
         default="agents",
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
@@ -98,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
         part.run("MinAtar/Freeway", args.rounds)
     elif args.what == "gpu":
         return part.run(args)
-    elif args.what == "sweep":
+    elif args.what in ("cores", "sweep"):
         part.run(args.rounds)
     else:
         part.run()
