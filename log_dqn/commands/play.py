@@ -56,14 +56,13 @@ def _check_run(option: str, folder: pathlib.Path) -> None:
     if {"create_agent.agent_name", "VectorizedRunner.agent"} & configuration.read(folder).keys():
         return
     lacks = f"no {layout.CONFIG} that names an agent"
-    what = (
-        "is no folder"
-        if not folder.is_dir()
-        else f"looks like a run of Dopamine's own, with {lacks}"
-        if layout.has_folders(folder)
-        else f"has {lacks}"
-    )
-    check(option, str(folder), False, f"the folder of a run that log-dqn trained; this one {what}")
+    if not folder.is_dir():
+        fault = "is no folder"
+    elif layout.has_folders(folder):
+        fault = f"looks like a run of Dopamine's own, with {lacks}"
+    else:
+        fault = f"has {lacks}"
+    check(option, str(folder), False, f"the folder of a run that log-dqn trained; this one {fault}")
 
 
 def _title(run: pathlib.Path, player: "Player") -> str:
