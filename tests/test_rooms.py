@@ -41,7 +41,7 @@ ROOMS = {
     },
     "results": BOTTOM | {"run_folder", "program"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
-    "commands": BOTTOM | {"program", "single"},
+    "commands": BOTTOM | {"run_folder", "program", "single", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import pathlib
 import re
-import runpy
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import ray
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 
 from log_dqn import games, sweep
+from log_dqn.commands import compare
 from log_dqn.sweeps import cluster, plan, tuning
 from tests import programs
 from tests.results import synthetic
@@ -168,8 +168,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     assert set(multiplexer.Runs()) == names
 
     baselines = synthetic.write_baselines(tmp_path / "base", ["Alien", "Zaxxon"], {"DQN": 1})
-    compare = runpy.run_path(str(ROOT / "scripts/compare.py"))["main"]
-    status = compare(
+    status = compare.main(
         [f"--results_dir={results}", f"--out={tmp_path / 'report'}", f"--baselines={baselines}",
          "--repetitions=20"]
     )  # fmt: skip
