@@ -10,7 +10,7 @@ import pytest
 import log_dqn
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
-PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep")
+PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep", "cores")
 
 
 @pytest.fixture
@@ -92,3 +92,16 @@ def test_a_ratio_is_the_median_of_neighbouring_blocks(benchmark, capsys):
     line = capsys.readouterr().out
     assert line.split()[:4] == ["acting", "2", "2", "ms"]
     assert "ratio 1.000 (10% to 90% of blocks: 0.600 to 2.600)" in line
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
+    from benchmarks import cores
+
+    monkeypatch.setattr(cores, "_SECONDS", 2)
+    monkeypatch.setattr(cores, "_START", 40)
+    monkeypatch.setattr(cores, "KINDS", {"train_vectorized": cores.KINDS["train_vectorized"]})
+    benchmark.main(["cores", "--rounds=2"])
+    _, line = capsys.readouterr().out.splitlines()
+    together, one, ratio = map(float, re.findall(r"\d[\d.e+]*(?= |$)", line)[:3])
+    assert together > 0 and one > 0 and 0.5 < ratio < 8
