@@ -44,6 +44,8 @@ def _bound(*bindings: str) -> list[str]:
 _PAPERS = _bound(
     "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1", "AGENT.c=0.5"
 )
+# LogDQN's gin file has what tuning chose for it.
+_TUNED = _bound("AGENT.learning_rate=0.0005")
 _SHORT_ITERATIONS = 8
 _SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
 STAGES = {
@@ -51,18 +53,20 @@ STAGES = {
     "tuning": [
         *(
             _agent(
-                "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
+                "log_dqn", THREE, *_SHORT, f"--scan=AGENT.beta_log={beta_log}",
                 f"--scan=AGENT.beta_reg={beta_reg}", f"--scan=AGENT.c={c}",
                 gammas="0.8,0.99", seeds="6-6",
             )
-            for beta_reg, c in ((0.1, 0.5), (1.0, 2.0))
+            for beta_log, beta_reg, c in (
+                ("0.00025,0.001", 1.0, 2.0), ("0.00025,0.001,0.0025", 0.1, 0.5), (0.001, 1.0, 0.5),
+            )
         ),
         _agent(
             "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=0.00012,0.00025,0.0005,0.001",
             gammas="0.8,0.99", seeds="6-6",
         ),
     ],
-    "main": [_agent("log_dqn", "minatar5"), _agent("dqn", "minatar5")],
+    "main": [_agent("log_dqn", "minatar5"), _agent("dqn", "minatar5", *_TUNED)],
     # The paper's settings, and the Atari baseline's optimizer.
     "controls": [
         _agent("log_dqn", THREE, *_PAPERS),
