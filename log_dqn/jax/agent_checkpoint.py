@@ -15,6 +15,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.replay_memory import elements
 
 from log_dqn.run_folder import arrays
+from log_dqn.run_folder.checkpoints import replay_array, replay_parts
 
 _TREES = ("online_params", "target_network_params", "optimizer_state")
 _NUMBERS = ("action", "reward", "is_terminal", "episode_end")
@@ -41,12 +42,12 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     memory = replay._memory.values()
     for name in _NUMBERS:
         numbers = np.array([getattr(element, name) for element in memory])
-        arrays.save(folder / f"replay_{name}.npy.zst", numbers)
+        arrays.save(replay_array(folder, name), numbers)
     for name in _STACKS:
         parts = [_bytes_of(getattr(element, name)) for element in memory]
         sizes = np.array([len(part) for part in parts], np.int64)
-        arrays.save(folder / f"replay_{name}_sizes.npy.zst", sizes)
-        arrays.save_parts(folder / f"replay_{name}.zst", parts)
+        arrays.save(replay_array(folder, f"{name}_sizes"), sizes)
+        arrays.save_parts(replay_parts(folder, name), parts)
     sampling = replay._sampling_distribution.to_state_dict()
     sampling["key_by_index"] = np.array(sampling["key_by_index"], np.int64)
     del sampling["index_by_key"]  # the inverse of key_by_index
@@ -73,21 +74,17 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
         OSError: if a file can't be read.
     """
     for name in _TREES:
-        leaves, tree = jax.tree.flatten(getattr(agent, name))
-        loaded = state[name]
-        if [np.shape(leaf) for leaf in leaves] != [leaf.shape for leaf in loaded]:
-            raise ValueError(f"{name} has other shapes than the agent's")
-        setattr(agent, name, jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in loaded]))
+        _load_tree(agent, name, state)
     agent._rng = jnp.asarray(state["rng"])
     agent.state = state["state"]
     agent.training_steps = state["training_steps"]
 
     replay = agent._replay
     keys = state["keys"].tolist()
-    columns: list[Any] = [list(arrays.load(folder / f"replay_{name}.npy.zst")) for name in _NUMBERS]
+    columns: list[Any] = [list(arrays.load(replay_array(folder, name))) for name in _NUMBERS]
     for name in _STACKS:
-        sizes = arrays.load(folder / f"replay_{name}_sizes.npy.zst")
-        parts = arrays.load_parts(folder / f"replay_{name}.zst", sizes.tolist())
+        sizes = arrays.load(replay_array(folder, f"{name}_sizes"))
+        parts = arrays.load_parts(replay_parts(folder, name), sizes.tolist())
         columns.append([_stack_of(part, state["stack"], replay._compress) for part in parts])
     names = (*_NUMBERS, *_STACKS)
     replay._memory = collections.OrderedDict(
@@ -110,6 +107,23 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
     trajectory = replay._transition_accumulator._trajectory
     trajectory.clear()
     trajectory.extend(elements.TransitionElement(*step) for step in state["trajectory"])
+
+
+def load_weights(agent: dqn_agent.JaxDQNAgent, state: dict[str, Any]) -> None:
+    """Takes what an agent needs to act, and nothing else, out of what `save` has returned.
+
+    Raises:
+        ValueError: if it doesn't fit the agent.
+    """
+    _load_tree(agent, "online_params", state)
+
+
+def _load_tree(agent: dqn_agent.JaxDQNAgent, name: str, state: dict[str, Any]) -> None:
+    leaves, tree = jax.tree.flatten(getattr(agent, name))
+    loaded = state[name]
+    if [np.shape(leaf) for leaf in leaves] != [np.shape(leaf) for leaf in loaded]:
+        raise ValueError(f"{name} has other shapes than the agent's")
+    setattr(agent, name, jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in loaded]))
 
 
 def _bytes_of(stack: np.ndarray) -> bytes:
