@@ -23,6 +23,9 @@ TEST = [
     "pytest-xdist>=3.8,<4",
     "hypothesis>=6.100,<7",
     "mpmath>=1.3,<2",
+    # For the notebook in docs/.
+    "nbclient>=0.10,<0.12",
+    "ipykernel>=6.29,<8",
     "selenium>=4.20,<5",
 ]
 

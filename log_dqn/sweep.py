@@ -67,7 +67,7 @@ def create_parser() -> shell.Parser:
         "--cpus_per_run",
         type=_number(0.01, "CPUs, at least 0.01"),
         default=1,
-        help="CPUs that a run is given (default: %(default)s)",
+        help="CPUs that a run is given, and threads it computes in (default: %(default)s)",
     )
     add(
         "--gpus_per_run",
@@ -98,7 +98,7 @@ def create_parser() -> shell.Parser:
 
 
 @contextlib.contextmanager
-def _checking(request: check.Request) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
+def _checking(request: check.SweepOptions) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
     """Starts the check of all configurations in a process of its own; gives what waits for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -164,7 +164,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     args.gin_files = [_absolute(name) for name in args.gin_files]
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
-    request = check.Request(*options, chosen[0], args.vectorized)
+    request = check.SweepOptions(*options, chosen[0], args.vectorized)
     shell.print_start(
         f"a sweep of {games.listing(args.agents)} on {games.listing(chosen)} in {results_dir}"
     )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from log_dqn import checks, compat, games
-from log_dqn.program import gin_files, shell
+from log_dqn.program import gin_files, shell, threads
 from log_dqn.single import request
 
 
@@ -47,6 +47,11 @@ def create_parser() -> shell.Parser:
         type=shell.whole,
         help="seed of all random numbers; short for --gin_bindings=seed_everything.seed=X",
     )
+    add(
+        "--threads",
+        type=shell.whole,
+        help="threads that the run computes in (default: as many as there are cores)",
+    )
     add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
     add("--track", action="store_true", help="log to Weights & Biases as well as to TensorBoard")
     add("--restart", action="store_true", help="remove the run in base_dir and start over")
@@ -55,6 +60,9 @@ def create_parser() -> shell.Parser:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     request.check_folder(args.base_dir, args.restart)
+    threads.check(args.threads)
+    if args.threads:
+        threads.limit(args.threads)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
     request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
@@ -77,7 +85,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
-    device = "a GPU" if agents.has_gpu() else "the CPU"
+    num_threads = args.threads or threads.cores()
+    cpu = f"the CPU with {num_threads} thread{'s' * (num_threads > 1)}"
+    device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 
     def train() -> int:

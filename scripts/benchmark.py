@@ -6,6 +6,7 @@
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py minatar      the loop as one program on MinAtar
     python scripts/benchmark.py gpu --minutes=25 --out=DIR   all about a GPU, in one visit
+    python scripts/benchmark.py cores --rounds=8   a run a core against one run on all cores
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
@@ -38,7 +39,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "what",
         nargs="?",
-        choices=("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep"),
+        choices=(
+            "agents",
+            "checkpoint",
+            "vectorized",
+            "minatar",
+            "cores",
+            "gpu",
+            "linear",
+            "sweep",
+        ),
         default="agents",
     )
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
@@ -58,8 +68,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--runs",
         type=shell.at_least(1),
         nargs="*",
-        default=[1, 2, 4, 8, 16],
-        help="default: 1 2 4 8 16",
+        default=[],
+        help="runs in one call (default: 1 on a CPU, else 1 2 4 8 16)",
     )
     add("--agent", choices=("log_dqn", "dqn"), default="log_dqn", help="default: log_dqn")
     add(
@@ -98,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
         part.run("MinAtar/Freeway", args.rounds)
     elif args.what == "gpu":
         return part.run(args)
-    elif args.what == "sweep":
+    elif args.what in ("cores", "sweep"):
         part.run(args.rounds)
     else:
         part.run()

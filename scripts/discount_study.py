@@ -6,7 +6,9 @@
     python scripts/discount_study.py report
 
 A stage is a few commands of `log_dqn.train_vectorized`, which this program prints as it starts
-them. What is complete is skipped, and what was stopped is resumed.
+them. What is complete is skipped, and what was stopped is resumed. With `--seeds=2-3` only those
+are trained; collected scores are added to those that `docs/data` already has, so that a stage may
+be trained on several machines.
 """
 
 import argparse
@@ -47,17 +49,16 @@ _SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
 STAGES = {
     # Seeds that are not reported, 400,000 steps.
     "tuning": [
-        _agent(
-            "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
-            "--scan=AGENT.beta_reg=0.1,1.0", "--scan=AGENT.c=0.5", gammas="0.8,0.99", seeds="6-6",
+        *(
+            _agent(
+                "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
+                f"--scan=AGENT.beta_reg={beta_reg}", f"--scan=AGENT.c={c}",
+                gammas="0.8,0.99", seeds="6-6",
+            )
+            for beta_reg, c in ((0.1, 0.5), (1.0, 2.0))
         ),
         _agent(
-            "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
-            "--scan=AGENT.beta_reg=1.0", "--scan=AGENT.c=2.0", gammas="0.8,0.99", seeds="6-6",
-        ),
-        _agent(
-            "dqn", THREE, *_SHORT,
-            "--scan=AGENT.learning_rate=0.00006,0.00012,0.00025,0.0005,0.001,0.002",
+            "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=0.00012,0.00025,0.0005,0.001",
             gammas="0.8,0.99", seeds="6-6",
         ),
     ],
@@ -98,11 +99,12 @@ STAGES = {
 """Arguments of the commands of each stage."""
 
 
-def train(stage: str, results_dir: pathlib.Path) -> int:
+def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:
     """Runs a stage's commands one after the other; returns the first exit status that is not 0."""
     for arguments in STAGES[stage]:
         command = ["-m", "log_dqn.train_vectorized", *arguments]
         command.append(f"--results_dir={results_dir / stage}")
+        command += [] if seeds is None else [f"--seeds={seeds}"]
         print(shlex.join(["python", *command]), flush=True)
         status = subprocess.run([sys.executable, *command], check=False).returncode
         if status:
@@ -111,7 +113,7 @@ def train(stage: str, results_dir: pathlib.Path) -> int:
 
 
 def collect(stage: str, results_dir: pathlib.Path) -> int:
-    """Writes the scores and the curves of a stage's finished runs into `docs/data`."""
+    """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
     from log_dqn.results import discount_study
 
     def notify(line: str) -> None:
@@ -123,8 +125,7 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
     for name, table in zip(("scores", "curves"), tables, strict=True):
         path = DATA / f"minatar_{name}.csv"
         if path.exists():
-            before = pd.read_csv(path)
-            table = pd.concat([before[before["stage"] != stage], table])
+            table = discount_study.merge(pd.read_csv(path), table)
         table.to_csv(path, index=False, float_format="%.6g")
         print(path)
     return 0
@@ -136,8 +137,12 @@ def report(out: pathlib.Path) -> int:
 
     tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
     scores, curves = (table[table["stage"] == "main"] for table in tables)
+    scores, left_out = discount_study.whole_seeds(scores)
+    if left_out:
+        print(f"discount_study: runs of seeds {left_out} are missing; left out", file=sys.stderr)
     if scores.empty:
         raise ValueError(f"{DATA} has no run of the stage main; train and collect it first")
+    curves = curves[curves["seed"].isin(scores["seed"])]
     by_gamma = discount_study.by_gamma(scores)
     figures = {
         "minatar_gammas": discount_study.draw_gammas(by_gamma),
@@ -167,12 +172,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name)
         command.add_argument("stage", choices=STAGES)
         command.add_argument("--results_dir", type=pathlib.Path, required=True)
+        if name == "train":
+            command.add_argument("--seeds", help="a count or a range, such as 2-3")
     commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
     args = parser.parse_args(argv)
     try:
         if args.command == "report":
             return report(args.out)
-        return (train if args.command == "train" else collect)(args.stage, args.results_dir)
+        if args.command == "collect":
+            return collect(args.stage, args.results_dir)
+        return train(args.stage, args.results_dir, args.seeds)
     except (OSError, ValueError) as error:
         shell.print_error(parser.program, error)
         return 2

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import tempfile
+from unittest import mock
 
 import hypothesis
 import jax
@@ -49,6 +50,13 @@ def seeded():
     """Seeds the global generators, from which Dopamine samples and explores."""
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def same_environment():
+    """Takes back what programs set in the process's environment, such as their threads."""
+    with mock.patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture

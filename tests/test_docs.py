@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from log_dqn import sweep, train, train_vectorized
+from log_dqn.commands import compare, linear_figures, play
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -48,12 +49,12 @@ PROGRAMS = {
     "log-dqn train": lambda: train.main,
     "log-dqn train-vectorized": lambda: train_vectorized.main,
     "log-dqn sweep": lambda: sweep.main,
+    "log-dqn compare": lambda: compare.main,
+    "log-dqn play": lambda: play.main,
+    "log-dqn figures": lambda: linear_figures.main,
     "scripts/benchmark.py": lambda: script("benchmark.py"),
     "scripts/check_versions.py": lambda: script("check_versions.py"),
-    "scripts/compare.py": lambda: script("compare.py"),
     "scripts/discount_study.py": lambda: script("discount_study.py"),
-    "scripts/linear_figures.py": lambda: script("linear_figures.py"),
-    "scripts/play.py": lambda: script("play.py"),
 }
 
 
@@ -113,8 +114,8 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         ("docs/training.md", "log-dqn train"),
         ("docs/vectorized.md", "log-dqn train-vectorized"),
         ("docs/sweeps.md", "log-dqn sweep"),
-        ("docs/results.md", "scripts/compare.py"),
-        ("docs/results.md", "scripts/play.py"),
+        ("docs/results.md", "log-dqn compare"),
+        ("docs/results.md", "log-dqn play"),
     ],
 )
 def test_a_page_describes_every_flag_of_its_program(page, program, capsys):

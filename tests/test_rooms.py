@@ -22,10 +22,10 @@ ROOMS = {
     "minatar": {"games"},
     "run_folder": BOTTOM,
     "program": BOTTOM | {"run_folder"},
-    "linear": {"checks", "mapping"},
+    "linear": {"checks"},
     "tf": BOTTOM | {"log_space", "run_folder"},
     "jax": BOTTOM | {"log_space", "run_folder"},
-    "single": BOTTOM | {"log_space", "atari", "minatar", "run_folder", "program", "tf", "jax"},
+    "single": BOTTOM | {"log_space", "minatar", "run_folder", "program", "tf", "jax"},
     "vectorized": BOTTOM | {"log_space", "run_folder", "program", "jax"},
     "film": BOTTOM
     | {
@@ -41,10 +41,15 @@ ROOMS = {
     },
     "results": BOTTOM | {"run_folder", "program"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
-    "commands": BOTTOM | {"program", "single"},
+    "commands": BOTTOM | {"run_folder", "program", "single", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
+}
+# Programs that a room starts, by their names.
+STARTED = {
+    "sweeps": {"train", "train_vectorized"},
+    "commands": {"train", "train_vectorized", "sweep"},
 }
 MOST_MODULES = 12
 MOST_LINES = 60
@@ -58,7 +63,7 @@ def room_of(path, package):
 
 
 def imported(path, package):
-    """Returns what a file imports of the package, by full name: log_dqn.checks.check."""
+    """Returns what a file imports or names of the package, in full: log_dqn.checks.check."""
     names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -67,6 +72,8 @@ def imported(path, package):
             folder = path.relative_to(package.parent).parts[: -node.level] if node.level else ()
             module = ".".join(filter(None, [*folder, node.module]))
             names += [f"{module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and re.fullmatch(r"\w+(\.\w+)+", str(node.value)):
+            names.append(str(node.value))
     return [name for name in names if name.startswith(f"{package.name}.")]
 
 
@@ -80,7 +87,7 @@ def forbidden(package, rooms):
         found += [
             f"{path.relative_to(package)}: {name}"
             for name in imported(path, package)
-            if name.split(".")[1] not in {room, "__version__", *rooms[room]}
+            if name.split(".")[1] not in {room, "__version__", *rooms[room], *STARTED.get(room, ())}
         ]
     return found
 
@@ -155,6 +162,7 @@ def test_the_run_folder_alone_spells_its_names():
         ("from .. import tower", "top.tower"),
         ("from ..tower import roof", "top.tower.roof"),
         ("def f():\n    from top.tower import roof", "top.tower.roof"),
+        ("importlib.import_module('top.tower.roof')", "top.tower.roof"),
     ],
 )
 def test_a_room_that_reaches_up_is_found(tmp_path, line, name):

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import pathlib
 import re
-import runpy
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import ray
 from tensorboard.backend.event_processing import plugin_event_multiplexer
 
 from log_dqn import games, sweep
+from log_dqn.commands import compare
 from log_dqn.sweeps import cluster, plan, tuning
 from tests import programs
 from tests.results import synthetic
@@ -168,8 +168,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     assert set(multiplexer.Runs()) == names
 
     baselines = synthetic.write_baselines(tmp_path / "base", ["Alien", "Zaxxon"], {"DQN": 1})
-    compare = runpy.run_path(str(ROOT / "scripts/compare.py"))["main"]
-    status = compare(
+    status = compare.main(
         [f"--results_dir={results}", f"--out={tmp_path / 'report'}", f"--baselines={baselines}",
          "--repetitions=20"]
     )  # fmt: skip
@@ -212,6 +211,29 @@ def test_a_run_that_keeps_dying_is_given_up(tmp_path):
         assert process.wait(PATIENCE) == 1
     output = pathlib.Path(f"{results}.txt").read_text()
     assert "failed: log_dqn/Centipede/1: ended by SIGKILL (attempt 2, the last)" in output
+
+
+def pool_threads(process):
+    """Counts the threads of TensorFlow's two pools, for parts of operations and for operations."""
+    names = [
+        path.read_text().strip() for path in pathlib.Path(f"/proc/{process}/task").glob("*/comm")
+    ]
+    return names.count("tf_Compute")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
+    if os.cpu_count() < cpus:
+        pytest.skip("the machine has one core")
+    results = tmp_path / "results"
+    folder = results / "log_dqn/Centipede/1"
+    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, f"--cpus_per_run={cpus}"]
+    with running(results, *arguments):
+        wait_for((folder / "logs/log_0").exists)
+        (process,) = processes(str(folder))
+        assert pool_threads(process) == 2 * cpus
+    assert f"on the CPU with {cpus} thread" in (folder / "output.log").read_text()
 
 
 @pytest.mark.slow

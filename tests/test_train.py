@@ -24,13 +24,14 @@ from tests.programs import (  # noqa: F401
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
-    command = [sys.executable, "-m", "log_dqn.train", *tiny(), "--seed=3"]
+    command = [sys.executable, "-m", "log_dqn.train", *tiny(), "--seed=3", "--threads=1"]
     command.append(f"--base_dir={tmp_path}")
     first = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == f"Starting log_dqn on Centipede in {tmp_path}"
-    assert lines[1] == f"Training log_dqn on the CPU; results go to {tmp_path}" or "GPU" in lines[1]
+    expected = f"Training log_dqn on the CPU with 1 thread; results go to {tmp_path}"
+    assert lines[1] == expected or "GPU" in lines[1]
     assert [line.split(":")[0] for line in lines[2:]] == ["iteration 1/2", "iteration 2/2"]
     assert first.stderr == ""
 
@@ -244,6 +245,8 @@ BAD_INPUT = [
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
+    (["--threads=0"], "threads is 0; it must be a whole number from 1 to "),
+    (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),
     (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import gin
 import numpy as np
 import pytest
 
 from log_dqn import train_vectorized
-from log_dqn.program import progress
+from log_dqn.program import progress, threads
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
 from log_dqn.vectorized import jax_games, training
@@ -72,7 +73,11 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
     scans.append("--gin_bindings=VectorizedRunner.training_steps=40")
     assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
     out, err = capsys.readouterr()
-    assert "Training 8 runs of log_dqn on cpu: Centipede (4), Pong (4); replay memories" in out
+    at_a_time = f"{threads.cores()} at a time"
+    line = (
+        f"Training 8 runs of log_dqn on cpu, {at_a_time}: Centipede (4), Pong (4); replay memories"
+    )
+    assert line in out
     assert out.count("iteration 2/2") == 8
     assert err == ""
     found = runs.read_runs(tmp_path, "train", print)
@@ -115,6 +120,20 @@ def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     assert len(log(tmp_path / "b" / "log_dqn" / "Centipede" / "2", 2)) == 3
 
 
+def test_a_run_is_the_same_alone_and_side_by_side(tmp_path):
+    def weights(name, seed):
+        folder = tmp_path / name / "log_dqn" / "Centipede" / str(seed) / "checkpoints" / "1"
+        return np.load(folder / "weights.npz")
+
+    both = ["-m", "log_dqn.train_vectorized", *arguments(tmp_path / "both", "--seeds=2")]
+    subprocess.run([sys.executable, *both], check=True, stdout=subprocess.DEVNULL)
+    for seed in (1, 2):
+        assert run(*arguments(tmp_path / "one", f"--seeds={seed}-{seed}")) == 0
+        alone, beside = weights("one", seed), weights("both", seed)
+        for name in alone.files:
+            np.testing.assert_array_equal(alone[name], beside[name])
+
+
 def test_dqn(tmp_path, numbers):
     bindings = {name: value for name, value in TINY.items() if "Runner" in name}
     args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]
@@ -154,7 +173,10 @@ WRONG = [
         ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
         for seeds in ("0", "1000000000", "x", "1.5", "-3", "2-", "3-2", "0-2", "1-2-3", "5-1005")
     ],
-    (["--seeds=1000"], "it must be what 1000 runs at a time have room for: a run's replay memory"),
+    *[
+        ([f"--threads={number}"], f"threads is {shown}; it must be a whole number from 1 to ")
+        for number, shown in (("0", "0"), ("1000", "1000"), ("x", "'x'"))
+    ],
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
     (["--capacity=x"], "replay_capacity is 'x'; it must be a whole number from 1 to 1000000000"),
     (["--capacity=0"], "replay_capacity is 0; it must be a whole number from 1 to 1000000000"),
@@ -260,7 +282,7 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
     trainers = []
 
     class Trainer:
-        failures = ()
+        failures: ClassVar = {}
 
         def __init__(self, *args):
             trainers.append(args)
@@ -273,13 +295,17 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "HostTrainer", Trainer)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
-    ((plan, problem, _, on_host, runs_per_call),) = trainers
-    job_runs, protocol, found, checkpoint_replay = plan
-    assert [(run.game, run.seed) for run in job_runs] == [("Centipede", 1), ("Centipede", 2)]
-    assert {run.agent.min_replay_history for run in job_runs} == {20}
-    assert (protocol.num_iterations, protocol.training_steps) == (2, 60)
-    assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
-    assert (found, checkpoint_replay, on_host, runs_per_call) == ([None, None], True, False, 1)
+    # One run each, as on every CPU.
+    assert sorted((indices, workload.runs[0].seed) for workload, *_, indices, _ in trainers) == [
+        ([0], 1), ([1], 2),
+    ]  # fmt: skip
+    for (job_run,), runner, found, checkpoint_replay in (workload for workload, *_ in trainers):
+        assert job_run.game == "Centipede" and job_run.agent.min_replay_history == 20
+        assert (runner.num_iterations, runner.training_steps) == (2, 60)
+        assert (found, checkpoint_replay) == ([None], True)
+    for _, problem, *_, on_host in trainers:
+        assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
+        assert not on_host
 
 
 def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
@@ -317,20 +343,21 @@ def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys)
     assert not (folder / "3").exists()
 
 
-def test_a_checkpoint_that_does_not_load_leaves_nothing_behind(tmp_path, capsys, monkeypatch):
+def test_a_checkpoint_that_does_not_load_is_said_in_one_line(tmp_path, capsys, monkeypatch):
     assert run(*arguments(tmp_path, VectorizedRunner__num_iterations=1)) == 0
     capsys.readouterr()
-    before = sorted(tmp_path.rglob("*"))
+    folder = tmp_path / "log_dqn" / "Centipede" / "1"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
     def load(found, learner, index):
         raise checkpoints.CheckpointError("it can't be loaded")
 
     monkeypatch.setattr(vectorized_runs, "load", load)
-    assert run(*arguments(tmp_path, "--seeds=2")) == 2
-    out, err = capsys.readouterr()
-    assert programs.no_more_than_the_start(out)
-    assert err == "log_dqn.train_vectorized: error: it can't be loaded\n"
-    assert sorted(tmp_path.rglob("*")) == before
+    assert run(*arguments(tmp_path)) == 2
+    assert capsys.readouterr().err == "log_dqn.train_vectorized: error: it can't be loaded\n"
+    # Only the number of iterations that the run is to have has changed.
+    changed = [path.name for path, content in before.items() if path.read_bytes() != content]
+    assert sorted(changed) == ["config.json", "operative_config.gin"]
 
 
 def test_sigterm_stops_and_the_command_resumes(tmp_path):

@@ -42,13 +42,28 @@ COMMANDS = {
         "train many agents, games and seeds, on one machine or several",
         "--agents=log_dqn,dqn --games=Pong,Asterix --seeds=5 --results_dir=results",
     ),
+    "compare": Command(
+        "log_dqn.commands.compare",
+        "compare runs with Dopamine's published baselines",
+        "--results_dir=results --out=report",
+    ),
+    "play": Command(
+        "log_dqn.commands.play",
+        "film a trained agent beside the values of its actions",
+        "--run=results/log_dqn/Asterix/1 --out=asterix.mp4",
+    ),
+    "figures": Command(
+        "log_dqn.commands.linear_figures",
+        "draw the figures of the paper's small experiments",
+        "--out=figures",
+    ),
     "games": Command("log_dqn.commands.list_games", "list the sets of games", "paper6"),
     "version": Command("log_dqn.commands.versions", "say what is installed", ""),
 }
 
 # What the shell completes an option with, by the option's name.
-_FOLDERS = ("base_dir", "results_dir", "out", "run")
-_FILES = ("gin_files",)
+_FOLDERS = ("base_dir", "results_dir", "run", "compare", "baselines")
+_FILES = ("gin_files", "out")
 _CHOICES = {"game": games.KNOWN, "agent": tuple(request.AGENTS)}
 
 

@@ -34,7 +34,7 @@ from log_dqn.single import agents, gymnasium_game, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
 from log_dqn.vectorized import environments, jax_games, networks, runs
-from log_dqn.vectorized.schedule import Protocol
+from log_dqn.vectorized.schedule import RunnerSettings
 
 _REMEDY = "there is nothing to play"
 
@@ -207,7 +207,7 @@ def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
 
 def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int) -> Player:
     gin.clear_config()
-    protocol = Protocol(**_of("VectorizedRunner", parameters))
+    protocol = RunnerSettings(**_of("VectorizedRunner", parameters))
     agent_class: Any = vectorized_agents.AGENTS[protocol.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))
     folder, manifest = _newest_checkpoint(run_dir)

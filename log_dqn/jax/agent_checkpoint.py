@@ -14,8 +14,10 @@ import numpy as np
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.replay_memory import elements
 
+from log_dqn.jax import trees
 from log_dqn.run_folder import arrays
 from log_dqn.run_folder.checkpoints import replay_array, replay_parts
+from log_dqn.run_folder.data import check_finite
 
 _TREES = ("online_params", "target_network_params", "optimizer_state")
 _NUMBERS = ("action", "reward", "is_terminal", "episode_end")
@@ -32,12 +34,11 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
         FloatingPointError: if a weight is NaN or infinite.
         OSError: if a file can't be written.
     """
-    trees = {
+    weights = {
         name: [np.asarray(leaf) for leaf in jax.tree.leaves(getattr(agent, name))]
         for name in _TREES
     }
-    if not all(np.isfinite(leaf).all() for leaf in trees["online_params"]):
-        raise FloatingPointError("the weights are not finite")
+    check_finite(weights["online_params"])
     replay = agent._replay
     memory = replay._memory.values()
     for name in _NUMBERS:
@@ -56,7 +57,7 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
         "state": agent.state,
         "training_steps": agent.training_steps,
         "rng": np.asarray(agent._rng),
-        **trees,
+        **weights,
         "add_count": int(replay.add_count),
         "keys": np.array(list(replay._memory), np.int64),
         "stack": _shape_and_dtype(next(iter(memory)).state) if memory else None,
@@ -74,7 +75,7 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
         OSError: if a file can't be read.
     """
     for name in _TREES:
-        _load_tree(agent, name, state)
+        setattr(agent, name, trees.with_leaves(getattr(agent, name), state[name]))
     agent._rng = jnp.asarray(state["rng"])
     agent.state = state["state"]
     agent.training_steps = state["training_steps"]
@@ -115,15 +116,7 @@ def load_weights(agent: dqn_agent.JaxDQNAgent, state: dict[str, Any]) -> None:
     Raises:
         ValueError: if it doesn't fit the agent.
     """
-    _load_tree(agent, "online_params", state)
-
-
-def _load_tree(agent: dqn_agent.JaxDQNAgent, name: str, state: dict[str, Any]) -> None:
-    leaves, tree = jax.tree.flatten(getattr(agent, name))
-    loaded = state[name]
-    if [np.shape(leaf) for leaf in leaves] != [np.shape(leaf) for leaf in loaded]:
-        raise ValueError(f"{name} has other shapes than the agent's")
-    setattr(agent, name, jax.tree.unflatten(tree, [jnp.asarray(leaf) for leaf in loaded]))
+    agent.online_params = trees.with_leaves(agent.online_params, state["online_params"])
 
 
 def _bytes_of(stack: np.ndarray) -> bytes:

@@ -20,15 +20,9 @@ import requests
 
 from log_dqn.games import GAMES, listing
 from log_dqn.results.references import read_table
+from log_dqn.results.request import DOPAMINE, DQN
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 
-DOPAMINE = (
-    "https://raw.githubusercontent.com/google/dopamine/"
-    "8842298e89cfe42c80ea71f63913017696785f0f/baselines/atari/data"
-)
-"""Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
-
-DQN = "DQN"
 AGENTS = {
     DQN: "DQN (TensorFlow: RMSProp, Huber)",
     "C51": "C51",
@@ -44,9 +38,6 @@ def named(agent: str) -> str:
     """How figures and tables name an agent."""
     return AGENTS.get(agent, agent)
 
-
-DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
-"""The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
 
 LAST_ITERATION = 198
 TIMEOUT = 30.0

@@ -14,7 +14,7 @@ from log_dqn.games import listing
 from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
 from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
-from log_dqn.results.references import VIDEO_PINBALL_RANDOM
+from log_dqn.results.request import DEFAULT_AGENTS, Request, find_runs
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import LEAST_SEEDS
@@ -25,41 +25,6 @@ RunKey = tuple[str, str, str]
 
 ShowProgress = Callable[[str, Sequence], Iterable]
 """Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """What the user asked for.
-
-    Attributes:
-        results_dir: holds `{agent}/{game}/{seed}/`; None compares the baselines alone.
-        agents: the agents in the order in which they are shown, of which the first is set against
-            the reference; all of `results_dir` (LogDQN first) and the four TensorFlow baselines
-            if None.
-        games: games or sets of games; those of `results_dir` if None, or else `paper55`.
-        metric: `train` or `eval`.
-        iteration: the last iteration that counts: `common` for the last experience, in emulator
-            frames, that all runs have; `final` for each run's own last iteration; a number for
-            as many frames as that iteration ends with.
-        reference: the agent that relative scores refer to.
-        baselines: a folder or an http(s) address.
-        video_pinball_random: VideoPinball's random score.
-        repetitions: bootstrap repetitions.
-        strict: whether runs of another protocol, or one not recorded, are left out.
-        cache_dir: where downloaded baselines are kept; the user's cache folder if None.
-    """
-
-    results_dir: pathlib.Path | None = None
-    agents: tuple[str, ...] | None = None
-    games: tuple[str, ...] | None = None
-    metric: str = "train"
-    iteration: int | str = "common"
-    reference: str = baselines.DQN
-    baselines: str = baselines.DOPAMINE
-    video_pinball_random: float = VIDEO_PINBALL_RANDOM
-    repetitions: int = 2000
-    strict: bool = False
-    cache_dir: pathlib.Path | None = None
 
 
 @dataclasses.dataclass
@@ -261,11 +226,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         ValueError: a game, the reference or every agent is unknown, no run of `results_dir` can
             be compared, or nothing at all is left to compare.
     """
-    if request.metric == "eval" and request.results_dir is None:
-        raise ValueError(
-            "--metric=eval: it must be 'train' without --results_dir; the published baselines are "
-            "training returns"
-        )
+    request.check()
     notices: list[str] = []
 
     def note(line: str) -> None:
@@ -413,7 +374,7 @@ def _own_name(agent: str, taken: set[str]) -> str:
 
 
 def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
-    return runs.find_runs(results_dir) if results_dir else []
+    return find_runs(results_dir) if results_dir else []
 
 
 def _wanted_folders(request: Request) -> set[str] | None:
@@ -437,7 +398,7 @@ def _agents(request: Request, own: list[LearningCurve]) -> list[str]:
     """The agents asked for, with the reference."""
     # LogDQN first: unless told otherwise, it is what is set against the reference.
     own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
-    wanted = request.agents or (*own_agents, *baselines.DEFAULT_AGENTS)
+    wanted = request.agents or (*own_agents, *DEFAULT_AGENTS)
     return list(dict.fromkeys([*wanted, request.reference]))
 
 

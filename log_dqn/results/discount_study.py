@@ -1,6 +1,6 @@
 """The study of discount factors on small games: scores, intervals, tables and figures.
 
-A table has a row for each run: `stage,agent,gamma,game,seed,setting,score`. A score is the mean
+A table has a row for each run: `stage,game,agent,setting,gamma,seed,score`. A score is the mean
 training return of the last tenth of the iterations. Over games, scores are normalised by the best
 mean that any agent has at any discount factor on that game, so that 1 is the best known.
 """
@@ -16,8 +16,8 @@ from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
 from log_dqn.results.statistics import Interval
 
-RUN = ["stage", "agent", "gamma", "game", "seed"]
-"""The columns that name a run."""
+RUN = ["stage", "game", "agent", "setting", "gamma", "seed"]
+"""The columns that name a run, in a table's order."""
 
 LOOKS = looks({"log_dqn": "LogDQN", "dqn": "DQN"})
 """How the agents are shown."""
@@ -48,19 +48,38 @@ def collect(
             notify(f"{curve.agent} {curve.game} {curve.seed}: not finished; left out")
             continue
         agent, _, setting = curve.agent.partition("/")
-        name = dict(zip(RUN, (stage, agent, curve.gamma, curve.game, int(curve.seed)), strict=True))
-        rows.append({**name, "setting": setting, "score": scores.final_score(curve.returns)})
+        values = (stage, curve.game, agent, setting, curve.gamma, int(curve.seed))
+        name = dict(zip(RUN, values, strict=True))
+        rows.append({**name, "score": scores.final_score(curve.returns)})
         points += [
             {**name, "iteration": iteration, "mean_return": value}
             for iteration, value in enumerate(curve.returns)
         ]
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no finished runs")
-    order = ["stage", "game", "agent", "gamma", "seed"]
     return (
-        pd.DataFrame(rows).sort_values(order, ignore_index=True),
-        pd.DataFrame(points).sort_values([*order, "iteration"], ignore_index=True),
+        pd.DataFrame(rows).sort_values(RUN, ignore_index=True),
+        pd.DataFrame(points).sort_values([*RUN, "iteration"], ignore_index=True),
     )
+
+
+def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Returns both tables' rows, sorted; of a run that both have, those of `new`."""
+    key = [*RUN, "iteration"] if "iteration" in new else RUN
+    both = pd.concat([before, new]).drop_duplicates(key, keep="last")
+    return both.sort_values(key, ignore_index=True)
+
+
+def whole_seeds(table: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """Returns the rows of the seeds of which no run is missing, and the other seeds.
+
+    Args:
+        table: scores of one stage.
+    """
+    runs_of_seed = table.groupby("seed").size()
+    cells = table[["agent", "game", "gamma"]].drop_duplicates()
+    whole = runs_of_seed.index[runs_of_seed == len(cells)]
+    return table[table["seed"].isin(whole)], sorted(set(runs_of_seed.index) - set(whole))
 
 
 def best_means(table: pd.DataFrame) -> pd.Series:

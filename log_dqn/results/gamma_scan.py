@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from log_dqn import games
-from log_dqn.results import baselines, statistics
+from log_dqn.results import statistics
+from log_dqn.results.request import DQN
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 
@@ -43,8 +44,8 @@ def participants(
             "is not in the gamma figure"
         )
     scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
-    if any(score.agent == baselines.DQN for score in scores):
-        settings[baselines.DQN] = (baselines.DQN, 0.99)
+    if any(score.agent == DQN for score in scores):
+        settings[DQN] = (DQN, 0.99)
     six = sorted({score.game for score in scores} & set(games.PAPER6))
     for agent in list(settings):
         missing = sorted(set(six) - {score.game for score in scores if score.agent == agent})

@@ -17,10 +17,9 @@ import numpy as np
 from log_dqn import games
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
+from log_dqn.results.request import find_runs
 from log_dqn.results.words import counted, printable
 from log_dqn.run_folder import configuration, layout, safe_pickle
-
-METRICS = ("train", "eval")
 
 LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
@@ -189,23 +188,6 @@ def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
         if isinstance(value, (int, float)) and 0 <= value <= 1:
             return printable(name.partition(".")[0]), float(value)
     return None
-
-
-def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
-    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder.
-
-    Raises:
-        ValueError: it is not a folder, or holds no run.
-    """
-    if not results_dir.is_dir():
-        raise ValueError(f"--results_dir={results_dir}: not a folder")
-    found = layout.find_runs(results_dir)
-    if not found:
-        raise ValueError(
-            f"--results_dir={results_dir}: no runs; they are looked for in "
-            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N"
-        )
-    return found
 
 
 def read_runs(

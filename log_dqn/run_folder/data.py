@@ -3,12 +3,19 @@
 import json
 import pathlib
 import zipfile
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 # Stand in the JSON file for an array or bytes: {"array": "0"} is the array of that name.
 _ARRAY, _BYTES = "array", "bytes"
+
+
+def check_finite(weights: Iterable[np.ndarray]) -> None:
+    """Checks weights before they are saved; raises FloatingPointError if one is NaN or infinite."""
+    if not all(np.isfinite(array).all() for array in weights):
+        raise FloatingPointError("the weights are not finite")
 
 
 def save(path: pathlib.Path, tree: Any) -> None:

@@ -17,7 +17,7 @@ from log_dqn.tf import agent_checkpoint
 _REMEDY = "--restart starts over"
 
 
-class Found(NamedTuple):
+class SavedRun(NamedTuple):
     """What a run can resume from.
 
     Attributes:
@@ -54,7 +54,7 @@ def _report(message: str) -> None:
     print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
 
 
-def find(run_dir: pathlib.Path) -> Found | None:
+def find(run_dir: pathlib.Path) -> SavedRun | None:
     """Returns what a run can resume from, or None for a run that has nothing yet.
 
     Raises:
@@ -69,8 +69,8 @@ def find(run_dir: pathlib.Path) -> Found | None:
             raise
         newest = None
     if newest is not None:
-        return Found(run_dir, *newest)
-    return Found(run_dir, None, {}) if dopamine else None
+        return SavedRun(run_dir, *newest)
+    return SavedRun(run_dir, None, {}) if dopamine else None
 
 
 def _of_agent() -> Any:
@@ -98,7 +98,7 @@ def save(
     checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
 
 
-def load(found: Found, agent: Any, environment: Any, parameters: Mapping[str, Any]) -> State:
+def load(found: SavedRun, agent: Any, environment: Any, parameters: Mapping[str, Any]) -> State:
     """Loads agent and random states, and returns the rest of the checkpoint.
 
     Args:

@@ -19,7 +19,7 @@ from log_dqn.sweeps.plan import AgentPlan
 from log_dqn.vectorized import request as vectorized_request
 
 
-class Request(NamedTuple):
+class SweepOptions(NamedTuple):
     """Options of the sweep, one of its games, and whether `log_dqn.train_vectorized` trains it."""
 
     agents: list[str]
@@ -69,7 +69,7 @@ def _length() -> tuple[int, int]:
 class _Single:
     """What is asked of `log_dqn.train`'s configurations."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: SweepOptions) -> None:
         with compat.quiet():
             from log_dqn.single import agents, start
         self._request, self._agents, self._start = request, agents, start
@@ -108,7 +108,7 @@ class _Single:
 class _Vectorized:
     """The same of `log_dqn.train_vectorized`'s."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: SweepOptions) -> None:
         from log_dqn.vectorized import start
 
         self._request, self._start = request, start
@@ -127,12 +127,12 @@ class _Vectorized:
     def lengths(self, agent: str, scans: list[str]) -> list[tuple[int, int]]:
         """See `_Single`."""
         self.configure(agent)
-        protocols = [setting.protocol for setting in self._start.read_settings(scans, agent)]
-        self._start.check_fits(protocols[0], self._request.game)  # They are alike.
-        return [(p.num_iterations, p.training_steps + p.evaluation_steps) for p in protocols]
+        runners = [setting.runner for setting in self._start.read_settings(scans, agent)]
+        self._start.check_fits(runners[0], self._request.game)  # They are alike.
+        return [(r.num_iterations, r.training_steps + r.evaluation_steps) for r in runners]
 
 
-def check(request: Request) -> list[AgentPlan]:
+def check(request: SweepOptions) -> list[AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent.
 
     Raises:
@@ -161,7 +161,7 @@ def check(request: Request) -> list[AgentPlan]:
     return plans
 
 
-def answer(connection: Connection, request: Request) -> None:
+def answer(connection: Connection, request: SweepOptions) -> None:
     """Sends the plans through a connection, or a ValueError of one line."""
     try:
         connection.send(check(request))

@@ -56,7 +56,9 @@ def run(
     Returns:
         The signals that came; then the processes have been stopped.
     """
-    trainable = tune.with_parameters(worker.Worker, jobs=list(jobs), gpus=resources["gpu"])
+    trainable = tune.with_parameters(
+        worker.Worker, jobs=list(jobs), cpus=resources["cpu"], gpus=resources["gpu"]
+    )
     tuner = tune.Tuner(
         tune.with_resources(trainable, resources),
         param_space={"job": tune.grid_search(list(range(len(jobs))))},

@@ -45,9 +45,23 @@ class Worker(tune.Trainable):
     After a death the next step raises JobDied.
     """
 
-    def setup(self, config: dict[str, Any], jobs: Sequence[plan.Job] = (), gpus: float = 0) -> None:
-        """Takes the first job: `config` has `job`, an index into the jobs; each has some GPUs."""
+    def setup(
+        self,
+        config: dict[str, Any],
+        jobs: Sequence[plan.Job] = (),
+        cpus: float = 1,
+        gpus: float = 0,
+    ) -> None:
+        """Takes the first job.
+
+        Args:
+            config: has `job`, an index into the jobs.
+            jobs: the jobs of all workers.
+            cpus: CPUs of a job, each for a thread; a part of one is one thread.
+            gpus: GPUs of a job.
+        """
         self._jobs = jobs
+        self._threads = max(1, int(cpus))
         self._gpus = gpus
         self._take(jobs[config["job"]])
 
@@ -70,7 +84,7 @@ class Worker(tune.Trainable):
         job = self._job
         for run in job.runs:
             _wait_until_free(run.folder)
-        command = [sys.executable, *job.arguments]
+        command = [sys.executable, *job.arguments, f"--threads={self._threads}"]
         job.output.parent.mkdir(parents=True, exist_ok=True)
         node = ray.get_runtime_context().get_node_id()
         with open(job.output, "a", encoding="utf-8") as output:

@@ -12,6 +12,7 @@ from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn.run_folder import arrays, safe_pickle
 from log_dqn.run_folder.checkpoints import WEIGHTS, replay_array
+from log_dqn.run_folder.data import check_finite
 
 _PRIORITIES = "priorities"
 # What a checkpoint of a prioritized replay memory names.
@@ -29,8 +30,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
         OSError: if a file can't be written.
     """
     weights = agent._sess.run(agent.online_convnet.trainable_variables)
-    if not all(np.isfinite(weight).all() for weight in weights):
-        raise FloatingPointError("the weights are not finite")
+    check_finite(weights)
     try:
         agent._saver.save(
             agent._sess, str(folder / WEIGHTS), write_meta_graph=False, write_state=False

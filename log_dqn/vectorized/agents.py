@@ -1,4 +1,4 @@
-"""LogDQN and DQN as settings and pure functions, for the lockstep of many runs."""
+"""LogDQN and DQN as settings and pure functions, for many runs."""
 
 import dataclasses
 import functools

@@ -168,7 +168,7 @@ class DeviceLoop:
             game: the game of all runs.
             rules: the runs' numbers.
         """
-        self._learner = of_runs
+        self.learner = of_runs
         self._num_runs = of_runs.num_runs
         self._game = game
         self._run = _compiled(of_runs.programs, game)
@@ -201,7 +201,7 @@ class DeviceLoop:
             seeds: seeds, shape [num_runs]; those of other runs are not used.
         """
         keys = self._of_runs(jnp.stack([jax.random.key(int(seed)) for seed in seeds]))
-        each = self._learner.programs.each
+        each = self.learner.programs.each
         state, frame = jax.jit(each(self._game.reset))(keys)
         self._state, frame = jax.jit(
             each(lambda run, new, old: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old))
@@ -215,7 +215,7 @@ class DeviceLoop:
             place: where the runs are, arrays of shape [num_runs].
             may_start: which waiting runs may start, bool, shape [num_runs].
         """
-        of_runs, shape = self._learner, self._shape
+        of_runs, shape = self.learner, self._shape
         episodes = Episode(
             *(
                 np.zeros((CHUNK_STEPS, *shape), dtype)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from log_dqn.jax import update
+from log_dqn.jax import trees, update
 from log_dqn.vectorized import agents, networks, replay
 from log_dqn.vectorized.timeline import Draws, Steps
 
@@ -360,8 +360,7 @@ class Learner:
         Raises:
             ValueError: if they are of another network.
         """
-        if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in self.run_weights(run)]:
-            raise ValueError("its weights are those of another network")
+        leaves = trees.with_leaves(self.run_weights(run), leaves)
         columns = max(self._columns)
         values = [
             self._agent.with_columns(leaf, columns) if is_output else leaf

@@ -109,7 +109,6 @@ class _Demand:
     problem: Problem
     num_actions: int
     room: Room
-    runs_per_call: int | None
 
     def replay_bytes(self, capacity: int, runs: int) -> int:
         """Returns the size of the replay memories of some runs."""
@@ -140,8 +139,7 @@ class _Demand:
         """Returns where the memories of some runs fit, None if nowhere."""
         room, needed = self.room, self.replay_bytes(capacity, runs)
         device = room.host if room.device is None else room.device
-        learning = min(runs, self.runs_per_call or runs)
-        on_device = device - _RESERVE - runs * self.weights - learning * self.workspace
+        on_device = device - _RESERVE - runs * (self.weights + self.workspace)
         if needed <= on_device:
             return Placement(False, needed)
         if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
@@ -172,12 +170,7 @@ class _Demand:
 
 
 def place(
-    agent: agents.Agent,
-    problem: Problem,
-    num_actions: int,
-    num_runs: int,
-    room: Room,
-    runs_per_call: int | None = None,
+    agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int, room: Room
 ) -> Placement:
     """Works out where a job's replay memories fit: on the device if possible, or else on the host.
 
@@ -187,12 +180,11 @@ def place(
         num_actions: the largest number of actions of its games.
         num_runs: number of runs.
         room: memory that is free.
-        runs_per_call: how many runs learn at a time; None for all.
 
     Raises:
         ValueError: if they fit nowhere; the message says what would.
     """
-    demand = _Demand(agent, problem, num_actions, room, runs_per_call)
+    demand = _Demand(agent, problem, num_actions, room)
     found = demand.place(problem.capacity, num_runs)
     if found is None:
         raise ValueError(demand.refusal(num_runs))

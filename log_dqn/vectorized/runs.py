@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from log_dqn import scan
+from log_dqn.jax import trees
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.layout import Log
 from log_dqn.vectorized import networks
@@ -167,8 +168,7 @@ def save(
         OSError: if a file can't be written.
     """
     weights = learner.run_weights(index)
-    if not all(np.isfinite(leaf).all() for leaf in weights):
-        raise FloatingPointError("the weights are not finite")
+    data.check_finite(weights)
     iteration = len(log) - 1
 
     def write(folder: pathlib.Path) -> None:
@@ -216,7 +216,7 @@ def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int)
             )
 
 
-class Found(NamedTuple):
+class LatestCheckpoint(NamedTuple):
     """A run's newest usable checkpoint."""
 
     folder: pathlib.Path
@@ -229,7 +229,7 @@ class Found(NamedTuple):
         return self.manifest["iteration"] + 1
 
 
-def find(run: Run, report: checkpoints.Report) -> Found | None:
+def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
     """Finds a run's newest usable checkpoint; None if there is none.
 
     Args:
@@ -255,10 +255,10 @@ def find(run: Run, report: checkpoints.Report) -> Found | None:
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
     configuration.check_same(folder, manifest["config"], run.config.parameters)
-    return Found(folder, manifest, data.load(folder / checkpoints.LOG))
+    return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
 
 
-def load(found: Found, learner: Learner, index: int) -> Counters:
+def load(found: LatestCheckpoint, learner: Learner, index: int) -> Counters:
     """Puts a checkpoint into a learner.
 
     Args:
@@ -305,12 +305,10 @@ def load_params(
     init = functools.partial(
         agent.init, network, state_shape=state_shape, num_actions=num_actions, columns=num_actions
     )
-    expected, structure = jax.tree.flatten(jax.eval_shape(init, jax.random.key(0)))
+    expected = jax.eval_shape(init, jax.random.key(0))
     try:
         # They are the first of `Weights`.
-        leaves = data.load(folder / checkpoints.WEIGHTS)[: len(expected)]
+        leaves = data.load(folder / checkpoints.WEIGHTS)[: len(jax.tree.leaves(expected))]
+        return trees.with_leaves(expected, leaves)
     except (ValueError, TypeError) as error:
         raise checkpoints.CheckpointError(f"{folder} can't be loaded: {error}") from error
-    if [leaf.shape for leaf in expected] != [np.shape(leaf) for leaf in leaves]:
-        raise checkpoints.CheckpointError(f"{folder} can't be loaded: it is of another network")
-    return jax.tree.unflatten(structure, leaves)

@@ -14,7 +14,7 @@ from log_dqn.vectorized.timeline import Phase
 
 @gin.configurable(name_or_fn="VectorizedRunner")
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Protocol:
+class RunnerSettings:
     """What a run consists of. Steps are agent steps; the defaults are the paper's.
 
     Attributes:
@@ -88,12 +88,14 @@ class Schedule:
         iterations: each run's iteration's episodes.
     """
 
-    def __init__(self, run_agents: Sequence[agents.Agent], protocol: Protocol, slots: int) -> None:
+    def __init__(
+        self, run_agents: Sequence[agents.Agent], runner: RunnerSettings, slots: int
+    ) -> None:
         """Initializes the runs, each waiting for its first iteration.
 
         Args:
             run_agents: each run's agent.
-            protocol: what a run consists of.
+            runner: what a run consists of.
             slots: slots of a run's replay memory.
         """
         names = (
@@ -101,12 +103,12 @@ class Schedule:
             "epsilon_decay_period",
         )  # fmt: skip
         self.rules = timeline.Rules(
-            num_iterations=protocol.num_iterations,
-            training_steps=protocol.training_steps,
-            evaluation_steps=protocol.evaluation_steps,
-            stack_size=protocol.stack_size,
+            num_iterations=runner.num_iterations,
+            training_steps=runner.training_steps,
+            evaluation_steps=runner.evaluation_steps,
+            stack_size=runner.stack_size,
             slots=slots,
-            capacity=protocol.replay_capacity,
+            capacity=runner.replay_capacity,
             update_horizon=run_agents[0].update_horizon,
             update_period=run_agents[0].update_period,
             **{name: np.array([getattr(agent, name) for agent in run_agents]) for name in names},

@@ -27,11 +27,12 @@ from log_dqn.vectorized import (
     learner,
     networks,
     placement,
+    pool,
     request,
     runs,
     training,
 )
-from log_dqn.vectorized.schedule import Protocol
+from log_dqn.vectorized.schedule import RunnerSettings
 
 
 class ReadSetting(NamedTuple):
@@ -39,13 +40,13 @@ class ReadSetting(NamedTuple):
 
     Attributes:
         setting: the setting.
-        protocol: what its runs consist of.
+        runner: what its runs consist of.
         agent: their agent.
         config: the gin configuration in force.
     """
 
     setting: scan.Setting
-    protocol: Protocol
+    runner: RunnerSettings
     agent: agents.Agent
     config: configuration.Configuration
 
@@ -84,21 +85,21 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[ReadSe
     settings = []
     for setting in scan.parse(scans):
         for parameter in setting.bindings:
-            _check_is_of_agent(parameter, Protocol().agent)
+            _check_is_of_agent(parameter, RunnerSettings().agent)
         for binding in setting.gin_bindings():
             with files.explained("scan", binding):
                 gin.parse_config(binding)
-        protocol = Protocol()
+        runner = RunnerSettings()
         check(
-            "agent", agent, agent in (None, protocol.agent),
-            f"{protocol.agent!r}, which the gin files configure",
+            "agent", agent, agent in (None, runner.agent),
+            f"{runner.agent!r}, which the gin files configure",
         )  # fmt: skip
-        settings.append(_read_setting(setting, protocol))
+        settings.append(_read_setting(setting, runner))
     first = settings[0]
     for other in settings[1:]:
         check(
             "scan", other.setting.name,
-            other.protocol == first.protocol and other.agent.shared == first.agent.shared
+            other.runner == first.runner and other.agent.shared == first.agent.shared
             and _optimizer_settings(other.config) == _optimizer_settings(first.config),
             f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
             "of VectorizedRunner or of the optimizer",
@@ -119,14 +120,14 @@ def _names(agent_class: Any) -> str:
     return ", ".join(field.name for field in dataclasses.fields(agent_class))
 
 
-def _read_setting(setting: scan.Setting, protocol: Protocol) -> ReadSetting:
-    agent = agents.AGENTS[protocol.agent]()
-    most = max(protocol.replay_capacity - protocol.stack_size, 1)
+def _read_setting(setting: scan.Setting, runner: RunnerSettings) -> ReadSetting:
+    agent = agents.AGENTS[runner.agent]()
+    most = max(runner.replay_capacity - runner.stack_size, 1)
     check(
         "update_horizon", agent.update_horizon, agent.update_horizon <= most,
-        f"at most {most}, for a replay_capacity of {protocol.replay_capacity}",
+        f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
     )  # fmt: skip
-    _check_bindings_are_read(protocol.agent, agent)
+    _check_bindings_are_read(runner.agent, agent)
     agent.create_optimizer(agent.constants)  # So that gin notes its settings.
     config = configuration.operative()
     used = {".".join(name.split(".")[-2:]) for name in config.parameters}
@@ -136,7 +137,7 @@ def _read_setting(setting: scan.Setting, protocol: Protocol) -> ReadSetting:
             "scan", parameter, name in used,
             f"a parameter that the agent uses: {type(agent).__name__} has {_names(agent)}",
         )  # fmt: skip
-    return ReadSetting(setting, protocol, agent, config)
+    return ReadSetting(setting, runner, agent, config)
 
 
 def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
@@ -167,15 +168,15 @@ def plan_runs(
 ) -> list[runs.Run]:
     """Returns the runs of a study: one for each setting, game and seed."""
     planned = []
-    for (setting, protocol, agent, config), game, seed in itertools.product(settings, games, seeds):
-        folder = layout.run_dir(results_dir, protocol.agent, setting.name, game, seed)
-        planned.append(runs.Run(protocol.agent, setting, game, seed, agent, config, folder))
+    for (setting, runner, agent, config), game, seed in itertools.product(settings, games, seeds):
+        folder = layout.run_dir(results_dir, runner.agent, setting.name, game, seed)
+        planned.append(runs.Run(runner.agent, setting, game, seed, agent, config, folder))
     return planned
 
 
 def unfinished(
     planned: Sequence[runs.Run], num_iterations: int
-) -> tuple[list[runs.Run], list[runs.Found | None]]:
+) -> tuple[list[runs.Run], list[runs.LatestCheckpoint | None]]:
     """Returns the runs that have iterations left, each with its checkpoint if it has one.
 
     Raises:
@@ -193,40 +194,43 @@ def unfinished(
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))
 
 
-def check_fits(protocol: Protocol, game: str) -> None:
+def check_fits(runner: RunnerSettings, game: str) -> None:
     """Checks that the network, and the states it is given, fit a game.
 
     Raises:
         ValueError: if they don't.
     """
     if game not in jax_games.GAMES:
-        check("network", protocol.network, protocol.network == "nature", "'nature' for Atari")
+        check("network", runner.network, runner.network == "nature", "'nature' for Atari")
         return
     check(
-        "network", protocol.network, protocol.network != "nature",
+        "network", runner.network, runner.network != "nature",
         "'revisiting_rainbow' or 'minatar' for MinAtar",
     )  # fmt: skip
-    check("stack_size", protocol.stack_size, protocol.stack_size == 1, "1 for MinAtar")
+    check("stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
 
 
-def create_trainer(
+def create_pool(
     job_runs: Sequence[runs.Run],
-    protocol: Protocol,
-    found: Sequence[runs.Found | None],
+    runner: RunnerSettings,
+    found: Sequence[runs.LatestCheckpoint | None],
     checkpoint_replay: bool,
+    num_threads: int,
     stack: contextlib.ExitStack,
-) -> training.Trainer | device_trainer.Pool:
-    """Makes the runs' folders and their trainer. If that fails, the new folders are gone again.
+) -> pool.Pool:
+    """Makes the runs' folders and what trains them. If that fails, the new folders are gone again.
+
+    A CPU computes one run a core side by side: more in one call gain nothing there, and each run's
+    arithmetic is the very same whatever runs beside it. Another device computes all runs in one
+    call; where the games are JAX programs, all of a game.
 
     Args:
         job_runs: the runs.
-        protocol: what each consists of.
+        runner: what each consists of.
         found: each run's checkpoint, or None.
         checkpoint_replay: whether checkpoints hold the replay memory.
+        num_threads: cores of a CPU that are used.
         stack: holds the runs' folders.
-
-    Returns:
-        The trainer; where the games are JAX programs, the pool of trainers.
 
     Raises:
         ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
@@ -234,92 +238,85 @@ def create_trainer(
         checkpoints.CheckpointError: if a checkpoint doesn't fit.
         OSError: if a file can't be read or written.
     """
-    check_fits(protocol, job_runs[0].game)
-    create = _create_pool if job_runs[0].game in jax_games.GAMES else _create_atari_trainer
+    check_fits(runner, job_runs[0].game)
+    workload = training.Workload(job_runs, runner, found, checkpoint_replay)
+    on_cpu = jax.default_backend() == "cpu"
+    workers = min(num_threads, len(job_runs)) if on_cpu else 1
+    shown = progress.Progress(
+        [0 if f is None else f.iterations for f in found],
+        runner.num_iterations,
+        runner.steps_per_iteration,
+    )
+    trainers, places = zip(
+        *(
+            _plan_trainer(workload, indices, workers if on_cpu else len(indices), shown)
+            for indices in _parts(job_runs, on_cpu)
+        ),
+        strict=True,
+    )
     with contextlib.ExitStack() as undo:
-
-        def claim_folders() -> None:
-            for run in job_runs:
-                lock.claim(run.folder, stack, undo)
-
-        trainer = create(training.Plan(job_runs, protocol, found, checkpoint_replay), claim_folders)
+        for run in job_runs:
+            lock.claim(run.folder, stack, undo)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
+    _announce(workload, workers, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
-    return trainer
+    return pool.Pool(trainers, workers, shown)
 
 
-def _create_atari_trainer(
-    plan: training.Plan, claim_folders: Callable[[], None]
-) -> training.Trainer:
-    problem, place = _fit(
-        plan, environments.FRAME_SHAPE, "uint8", environments.MAX_ACTIONS, len(plan.runs)
+def _parts(job_runs: Sequence[runs.Run], on_cpu: bool) -> list[list[int]]:
+    """Returns the indices of the runs that learn in one call, for each trainer."""
+    if on_cpu:
+        return [[index] for index in range(len(job_runs))]
+    by_program = collections.defaultdict(list)
+    for index, run in enumerate(job_runs):
+        by_program[run.game if run.game in jax_games.GAMES else "Atari"].append(index)
+    return list(by_program.values())
+
+
+def _plan_trainer(
+    workload: training.Workload, indices: Sequence[int], at_a_time: int, shown: progress.Progress
+) -> tuple[Callable[[], training.Trainer], placement.Placement]:
+    """Returns what creates the trainer of some runs, and where the memories lie.
+
+    Args:
+        workload: all runs.
+        indices: the trainer's.
+        at_a_time: how many runs learn side by side, of this trainer and others.
+        shown: the progress of all runs.
+
+    Raises:
+        ValueError: if the replay memories of so many runs fit nowhere.
+    """
+    runner = workload.runner
+    part = workload._replace(
+        runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
     )
-    protocol = plan.protocol
-    atari = environments.AtariGames([run.game for run in plan.runs], protocol.max_steps_per_episode)
-    claim_folders()
-    trainer = training.HostTrainer(plan, problem, atari, place.on_host, training.runs_per_call())
-    on_cpu = jax.devices()[0].platform == "cpu"
-    where = "the host's memory" if place.on_host or on_cpu else "its memory"
-    _announce(
-        plan,
-        memories=f"; replay memories of {protocol.replay_capacity} transitions take "
-        f"{place.replay_bytes / 1e9:.2f} GB of {where}",
-    )
-    return trainer
-
-
-def _create_pool(plan: training.Plan, claim_folders: Callable[[], None]) -> device_trainer.Pool:
-    workers = device_trainer.num_workers()
-    on_cpu = jax.default_backend() == "cpu"
-    parts: list[list[int]] = []
-    for game in dict.fromkeys(run.game for run in plan.runs):
-        indices = [i for i, run in enumerate(plan.runs) if run.game == game]
-        # One run a core of a CPU, which gains nothing from more; all that fit on another device.
-        parts += [[i] for i in indices] if on_cpu else [indices]
-    shown = progress.Progress(
-        [0 if f is None else f.iterations for f in plan.found],
-        plan.protocol.num_iterations,
-        plan.protocol.steps_per_iteration,
-    )
-
-    def part_of(indices: list[int]) -> Callable[[], device_trainer.DeviceTrainer]:
-        part = plan._replace(
-            runs=[plan.runs[i] for i in indices], found=[plan.found[i] for i in indices]
-        )
-        game = jax_games.create(part.runs[0].game, plan.protocol.max_steps_per_episode)
-        at_a_time = min(workers, len(plan.runs)) if on_cpu else len(indices)
-        problem, _ = _fit(part, game.frame_shape, "bool", game.num_actions, at_a_time)
-        return lambda: device_trainer.DeviceTrainer(part, problem, game, shown, indices)
-
-    trainers = [part_of(indices) for indices in parts]
-    claim_folders()
-    _announce(plan, at_a_time=f", {workers} at a time")
-    return device_trainer.Pool(trainers, workers, shown)
-
-
-def _fit(
-    plan: training.Plan,
-    frame_shape: tuple[int, ...],
-    frame_dtype: str,
-    num_actions: int,
-    num_runs: int,
-) -> tuple[learner.Problem, placement.Placement]:
-    """Returns what the runs of a plan learn from, and where so many replay memories fit."""
-    protocol = plan.protocol
+    names = [run.game for run in part.runs]
+    small = names[0] in jax_games.GAMES
+    if small:
+        game = jax_games.create(names[0], runner.max_steps_per_episode)
+        frames, num_actions = (game.frame_shape, "bool"), game.num_actions
+    else:
+        frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
-        networks.create(protocol.network, protocol.precision), frame_shape, frame_dtype,
-        protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
+        networks.create(runner.network, runner.precision), *frames,
+        runner.stack_size, runner.batch_size, runner.replay_capacity,
     )  # fmt: skip
-    return problem, placement.place(
-        plan.runs[0].agent, problem, num_actions, num_runs, placement.free(),
-        training.runs_per_call(),
-    )  # fmt: skip
+    place = placement.place(part.runs[0].agent, problem, num_actions, at_a_time, placement.free())
+
+    def create() -> training.Trainer:
+        if small:
+            return device_trainer.DeviceTrainer(part, problem, game, shown, indices)
+        atari = environments.AtariGames(names, runner.max_steps_per_episode)
+        return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
+
+    return create, place
 
 
-def _resumed(found: Sequence[runs.Found | None]) -> str:
+def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
     """Returns, in words, from which iterations runs are resumed; nothing if none is."""
     iterations = [checkpoint.iterations for checkpoint in found if checkpoint is not None]
     if not iterations:
@@ -329,11 +326,16 @@ def _resumed(found: Sequence[runs.Found | None]) -> str:
     return f"; {count}resumed from iteration {first}{f' to {last}' * (first < last)}"
 
 
-def _announce(plan: training.Plan, at_a_time: str = "", memories: str = "") -> None:
-    per_game = collections.Counter(run.game for run in plan.runs)
+def _announce(workload: training.Workload, workers: int, place: placement.Placement) -> None:
+    per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
+    on_cpu = jax.default_backend() == "cpu"
+    at_a_time = f", {workers} at a time" if on_cpu else ""
+    where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
-        f"Training {placement.counted(len(plan.runs))} of {plan.protocol.agent} on "
-        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}{memories}{_resumed(plan.found)}",
+        f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "
+        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}; replay memories of "
+        f"{workload.runner.replay_capacity} transitions take {place.replay_bytes / 1e9:.2f} GB of "
+        f"{where}{_resumed(workload.found)}",
         flush=True,
     )

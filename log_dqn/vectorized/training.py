@@ -3,55 +3,45 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from log_dqn.program import progress
+from log_dqn.program.progress import Progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized.environments import AtariGames, Results
 from log_dqn.vectorized.learner import Learner, Problem
-from log_dqn.vectorized.runs import Counters, Events, Found, Log, Run
-from log_dqn.vectorized.schedule import Protocol, Schedule
-from log_dqn.vectorized.timeline import Draws, Phase, Steps
+from log_dqn.vectorized.runs import Counters, Events, LatestCheckpoint, Log, Run
+from log_dqn.vectorized.schedule import RunnerSettings, Schedule
+from log_dqn.vectorized.timeline import Phase
 
 # Training steps between a run's events, as in Dopamine.
 SUMMARY_PERIOD = 500
 
 
-def runs_per_call() -> int | None:
-    """Returns how many runs act and learn in one call; None for all.
-
-    A CPU computes them one after the other anyway, and each run's arithmetic is then the very
-    same whatever runs beside it.
-    """
-    return 1 if jax.default_backend() == "cpu" else None
-
-
-class Plan(NamedTuple):
+class Workload(NamedTuple):
     """What a trainer trains.
 
     Attributes:
         runs: the runs; their agents are alike in `Agent.shared`.
-        protocol: what each consists of.
+        runner: what each consists of.
         found: each run's checkpoint to resume from, or None to start.
         checkpoint_replay: whether checkpoints hold the replay memory.
     """
 
     runs: Sequence[Run]
-    protocol: Protocol
-    found: Sequence[Found | None]
+    runner: RunnerSettings
+    found: Sequence[LatestCheckpoint | None]
     checkpoint_replay: bool = False
 
 
 class _Update(NamedTuple):
-    """An update of a group: its place among the runs, who learned, and statistics."""
+    """An update: who learned, and statistics."""
 
-    group: slice
     learns: np.ndarray
     statistics: dict[str, jax.Array]
 
@@ -59,73 +49,64 @@ class _Update(NamedTuple):
 class Trainer:
     """Some runs that learn together: their checkpoints, logs, events and progress.
 
-    A subclass says what a step is, and which progress it shows.
+    A subclass says what a step is.
 
     Attributes:
+        learner: what acts and learns.
         schedule: where each run is.
         failures: why runs were left out, by their index.
     """
 
-    _progress: progress.Progress
-
     def __init__(
         self,
-        plan: Plan,
+        workload: Workload,
         problem: Problem,
         num_actions: Sequence[int],
+        progress: Progress,
+        shown_as: Sequence[int],
         on_host: bool = False,
-        group_size: int | None = None,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            plan: what it trains.
+            workload: what it trains.
             problem: what the runs learn from.
             num_actions: each run's number of actions.
+            progress: progress of these runs and of others.
+            shown_as: indices of the runs there.
             on_host: whether the replay memories are kept in the host's memory.
-            group_size: how many runs act and learn in one call; None for all.
 
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        self._runs, self._protocol = plan.runs, plan.protocol
-        self._checkpoint_replay = plan.checkpoint_replay
-        run_agents = [run.agent for run in plan.runs]
-        seeds = [run.seed for run in plan.runs]
-        num_runs = len(plan.runs)
-        size = group_size or num_runs
-        self._groups = [slice(i, min(i + size, num_runs)) for i in range(0, num_runs, size)]
-        self._learners = [
-            Learner(run_agents[group], problem, num_actions[group], seeds[group], on_host)
-            for group in self._groups
-        ]
-        self.schedule = Schedule(run_agents, plan.protocol, self._learners[0].slots)
-        self._logs: list[Log] = [{} for _ in plan.runs]
-        self._events = [Events(run.folder) for run in plan.runs]
-        self._training_began, self._training_seconds = np.zeros((2, num_runs))
+        self._runs, self._runner = workload.runs, workload.runner
+        self._checkpoint_replay = workload.checkpoint_replay
+        run_agents = [run.agent for run in workload.runs]
+        seeds = [run.seed for run in workload.runs]
+        self._progress, self._shown_as = progress, list(shown_as)
+        self.learner = Learner(run_agents, problem, num_actions, seeds, on_host)
+        self.schedule = Schedule(run_agents, workload.runner, self.learner.slots)
+        self._logs: list[Log] = [{} for _ in workload.runs]
+        self._events = [Events(run.folder) for run in workload.runs]
+        self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
         self._stop_signal: int | None = None
         self.failures: dict[int, str] = {}
-        for index, checkpoint in enumerate(plan.found):
+        for index, checkpoint in enumerate(workload.found):
             if checkpoint is not None:
                 self._resume(index, checkpoint)
 
-    def _resume(self, index: int, found: Found) -> None:
+    def _resume(self, index: int, found: LatestCheckpoint) -> None:
         schedule = self.schedule
         self._logs[index] = found.log
         schedule.place.iteration[index] = found.iterations
-        if found.iterations >= self._protocol.num_iterations:
+        if found.iterations >= self._runner.num_iterations:
             schedule.stop(index)
             return
-        counters = run_files.load(found, *self._place(index))
+        counters = run_files.load(found, self.learner, index)
         for name, value in counters._asdict().items():
             getattr(schedule.place, name)[index] = value
         # The run may have died between its checkpoint and what follows that.
         run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
-
-    def _place(self, index: int) -> tuple[Learner, int]:
-        """Returns the learner that a run is in, and its place there."""
-        number, place = divmod(index, self._groups[0].stop)
-        return self._learners[number], place
 
     def stop(self, signal_number: int) -> None:
         """Makes `train` raise RunStopped before its next step, for a signal handler."""
@@ -158,12 +139,12 @@ class Trainer:
         """Runs a step of every run."""
         raise NotImplementedError
 
-    def _show_progress(self, runs: Any = slice(None)) -> None:
-        """Shows how far the runs are, which are these ones of those whose progress is shown."""
+    def _show_progress(self) -> None:
+        """Shows how far the runs are."""
         place = self.schedule.place
-        before = np.where(place.phase == Phase.EVALUATION, self._protocol.training_steps, 0)
+        before = np.where(place.phase == Phase.EVALUATION, self._runner.training_steps, 0)
         running = place.phase != Phase.FINISHED
-        self._progress.report(place.iteration, before + place.phase_steps, running, runs)
+        self._progress.report(place.iteration, before + place.phase_steps, running, self._shown_as)
 
     def _environment_seeds(self, starts: np.ndarray) -> np.ndarray:
         """Returns the seeds of the environments of runs whose iteration starts; 0 for others."""
@@ -185,7 +166,7 @@ class Trainer:
             **{name: int(getattr(schedule.place, name)[index]) for name in Counters._fields}
         )
         try:
-            run_files.save(run, *self._place(index), counters, log, self._checkpoint_replay)
+            run_files.save(run, self.learner, index, counters, log, self._checkpoint_replay)
         except FloatingPointError as error:
             self._fail(
                 index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
@@ -198,20 +179,19 @@ class Trainer:
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
         results = ", ".join(layout.results(entry))
-        title, num_iterations = self._runs[index].title, self._protocol.num_iterations
+        title, num_iterations = self._runs[index].title, self._runner.num_iterations
         self._progress.print_line(f"{title}: iteration {iteration + 1}/{num_iterations}: {results}")
 
     def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
         """Writes the events that are due, and stops runs that have diverged."""
         due = (number % SUMMARY_PERIOD == 0) & (number > 0)
         for update in updates:
-            chosen = np.flatnonzero(update.learns & due[update.group])
+            chosen = np.flatnonzero(update.learns & due)
             if chosen.size:
                 statistics = {tag: np.atleast_1d(v) for tag, v in update.statistics.items()}
-                for i in chosen:
-                    values = {tag: float(of_runs[i]) for tag, of_runs in statistics.items()}
-                    index = update.group.start + int(i)
-                    self._write_summary(index, int(number[index]), values)
+                for run in chosen.tolist():
+                    values = {tag: float(of_runs[run]) for tag, of_runs in statistics.items()}
+                    self._write_summary(run, int(number[run]), values)
 
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
@@ -234,12 +214,17 @@ class HostTrainer(Trainer):
     """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
 
     def __init__(
-        self, plan: Plan, problem: Problem, environments: AtariGames, *args: Any, **kwargs: Any
+        self,
+        workload: Workload,
+        problem: Problem,
+        environments: AtariGames,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
         Args:
-            plan: what it trains.
+            workload: what it trains.
             problem: what the runs learn from.
             environments: one for each run.
             *args: `Trainer`'s further arguments.
@@ -248,20 +233,10 @@ class HostTrainer(Trainer):
         Raises:
             checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
-        super().__init__(plan, problem, environments.num_actions, *args, **kwargs)
+        super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
         self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
         self._step = 0
-        self._progress = progress.Progress(
-            self.schedule.place.iteration,
-            plan.protocol.num_iterations,
-            plan.protocol.steps_per_iteration,
-        )
-
-    def train(self) -> None:
-        """See `Trainer`."""
-        with self._progress:
-            super().train()
 
     def step(self) -> None:
         """Runs a step of every run."""
@@ -275,11 +250,9 @@ class HostTrainer(Trainer):
         frames = self._start_iterations(results.frames)
         learns, syncs = schedule.train()
         updates += self._learn(learns & ~certain, number)
-        for group, learner in self._grouped(syncs):
-            learner.sync(syncs[group])
-        # Storing the last results of iterations that are over.
-        acts = (schedule.place.phase != Phase.FINISHED) | over
-        actions = self._act(acts, frames, np.clip(results.rewards, -1, 1).astype(np.float32))
+        if syncs.any():
+            self.learner.sync(syncs)
+        actions = self._act(frames, np.clip(results.rewards, -1, 1).astype(np.float32))
         if not schedule.finished:
             self._environments.send(actions)
         self._step += 1
@@ -289,12 +262,6 @@ class HostTrainer(Trainer):
         self._summarize(updates, number)
         self._show_progress()
 
-    def _grouped(self, runs: np.ndarray) -> Iterator[tuple[slice, Learner]]:
-        """Yields the groups that have one of some runs, bools of shape [num_runs]."""
-        for group, learner in zip(self._groups, self._learners, strict=True):
-            if runs[group].any():
-                yield group, learner
-
     def _before_the_first_step(self) -> Results:
         num_runs = len(self._runs)
         frames = np.zeros((num_runs, *self._frame_shape), self._frame_dtype)
@@ -303,26 +270,13 @@ class HostTrainer(Trainer):
     def _learn(self, learns: np.ndarray, number: np.ndarray) -> list[_Update]:
         if not learns.any():
             return []
-        draws = self.schedule.draws(learns, number)
-        return [
-            _Update(group, learns[group], learner.learn(Draws(*(part[group] for part in draws))))
-            for group, learner in self._grouped(learns)
-        ]
+        return [_Update(learns, self.learner.learn(self.schedule.draws(learns, number)))]
 
-    def _act(self, acts: np.ndarray, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    def _act(self, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+        """Chooses each run's action; of runs that are over, only the last result is stored."""
         schedule = self.schedule
-        epsilons, steps = schedule.epsilons(), schedule.steps()
-        actions = np.zeros(len(self._runs), np.int32)
-        chosen = [
-            (group, learner.act(
-                frames[group], rewards[group], epsilons[group],
-                Steps(*(part[group] for part in steps)),
-            ))
-            for group, learner in self._grouped(acts)
-        ]  # fmt: skip
-        for group, of_group in chosen:
-            actions[group] = of_group
-        return actions
+        chosen = self.learner.act(frames, rewards, schedule.epsilons(), schedule.steps())
+        return np.asarray(chosen).reshape(len(self._runs))
 
     def _record(self, results: Results) -> np.ndarray:
         schedule = self.schedule

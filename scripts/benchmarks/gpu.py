@@ -183,9 +183,7 @@ def fast(size: Size) -> dict[str, Any]:
             gin.clear_config()
             trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder)
             figures = vectorized.measure(trainer, size.seconds)
-            planned = (
-                sum(leaf.nbytes for learner in trainer._learners for leaf in learner.memory) / 1e9
-            )
+            planned = sum(leaf.nbytes for leaf in trainer.learner.memory) / 1e9
             result[f"Atari, {num_runs} runs"] = {
                 "agent steps/s": figures.steps_per_second,
                 "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
@@ -208,7 +206,7 @@ def fast(size: Size) -> dict[str, Any]:
 
 def _calls(trainer: training.HostTrainer, steps: int = 16) -> dict[str, float]:
     """Returns how often a step of a trainer starts each program on the device, on average."""
-    programs = trainer._learners[0].programs
+    programs = trainer.learner.programs
     with contextlib.ExitStack() as stack:
         started = {
             name: stack.enter_context(
@@ -229,7 +227,7 @@ def trace(size: Size) -> dict[str, Any]:
         with jax.profiler.trace(folder, create_perfetto_trace=True):
             for _ in range(size.traced_steps):
                 trainer.step()
-            jax.block_until_ready([learner.weights for learner in trainer._learners])
+            jax.block_until_ready(trainer.learner.weights)
         (path,) = pathlib.Path(folder).rglob("perfetto_trace.json.gz")
         with gzip.open(path) as file:
             events = json.load(file)["traceEvents"]

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import importlib.util
-import os
 import resource
 from collections.abc import Callable, Sequence
 
@@ -11,11 +10,10 @@ import jax
 import numpy as np
 
 from benchmarks import measuring
-from log_dqn.program import gin_files
+from log_dqn.program import gin_files, threads
 from log_dqn.vectorized import (
     agents,
     device_loop,
-    device_trainer,
     jax_games,
     learner,
     networks,
@@ -48,17 +46,17 @@ class Player:
         gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
         if not learns:
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.min_replay_history = 1000000000")
-        protocol = schedule.Protocol(training_steps=10**9)
+        runner = schedule.RunnerSettings(training_steps=10**9)
         self._everyone = np.ones(len(seeds), bool)
         settings = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_games.create(game)
         problem = learner.Problem(
-            networks.create(protocol.network, protocol.precision), jax_game.frame_shape, "bool",
-            protocol.stack_size, protocol.batch_size, protocol.replay_capacity,
+            networks.create(runner.network, runner.precision), jax_game.frame_shape, "bool",
+            runner.stack_size, runner.batch_size, runner.replay_capacity,
         )  # fmt: skip
         num_actions = [jax_game.num_actions] * len(seeds)
         self.learner = learner.Learner(settings, problem, num_actions, seeds)
-        self._schedule = schedule.Schedule(settings, protocol, self.learner.slots)
+        self._schedule = schedule.Schedule(settings, runner, self.learner.slots)
         self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
         self._loop.reset(self._everyone, np.array(seeds))
         self.returns: list[float] = []
@@ -124,12 +122,14 @@ def run(game: str, rounds: int) -> None:
         game: one of MinAtar's.
         rounds: blocks of each.
     """
-    device_trainer.keep_to_cores()
+    # As train_vectorized does.
+    threads.limit(1)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
     players = {agent: Player(game, agent, [1]) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     idle = Player(game, "log_dqn", [1], learns=False)
-    cores = len(os.sched_getaffinity(0))
+    cores = threads.cores()
     side_by_side = [Player(game, "log_dqn", [seed]) for seed in range(1, cores + 1)]
     executor = concurrent.futures.ThreadPoolExecutor(cores)
     blocks: dict[str, Callable[[], object]] = {

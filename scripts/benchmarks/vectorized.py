@@ -1,4 +1,6 @@
-"""Vectorized training: agent steps per second of 1, 2, 4, ... runs, and what limits them.
+"""Vectorized training: agent steps per second of 1, 2, 4, ... runs in one call, and their limits.
+
+On a CPU it computes one run in a call, and several side by side, which `cores` measures.
 
 The columns: agent steps per second of all runs together, and of each; the share of the time that
 the host spends waiting for the environments, on acting (with the wait for the device) and on
@@ -23,6 +25,7 @@ import numpy as np
 
 from benchmarks import measuring
 from log_dqn import scan
+from log_dqn.program import progress
 from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
 
@@ -49,12 +52,13 @@ def create_trainer(agent: str, num_runs: int, capacity: int, folder: str) -> tra
         )
         for seed in range(1, num_runs + 1)
     ]
-    protocol = schedule.Protocol(training_steps=10**9, replay_capacity=capacity)
+    runner = schedule.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
     trainer = training.HostTrainer(
-        training.Plan(job_runs, protocol, [None] * num_runs),
+        training.Workload(job_runs, runner, [None] * num_runs),
         problem,
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
-        group_size=training.runs_per_call(),
+        progress.Progress([0] * num_runs, runner.num_iterations, runner.steps_per_iteration),
+        range(num_runs),
     )
     for _ in range(_WARM_UP + 12):
         trainer.step()
@@ -93,7 +97,7 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
     start = time.perf_counter()
     for _ in range(steps):
         trainer.step()
-    jax.block_until_ready([of_runs.weights for of_runs in trainer._learners])
+    jax.block_until_ready(trainer.learner.weights)
     passed = time.perf_counter() - start
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
@@ -111,14 +115,14 @@ def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]
         trainer._environments.receive()
 
     def act() -> None:
-        trainer._act(everyone, results.frames, np.zeros(num_runs, np.float32))
+        trainer._act(results.frames, np.zeros(num_runs, np.float32))
 
     number = np.full(num_runs, 4)
     trainer.schedule.certain_updates()
 
     def learn() -> None:
         trainer._learn(everyone, number)
-        jax.block_until_ready([of_runs.weights for of_runs in trainer._learners])
+        jax.block_until_ready(trainer.learner.weights)
 
     period = trainer._runs[0].agent.update_period
     return {
@@ -141,7 +145,7 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
     def ours() -> None:
         for _ in range(steps):
             trainer.step()
-        jax.block_until_ready(trainer._learners[0].weights)
+        jax.block_until_ready(trainer.learner.weights)
 
     times = measuring.interleave(
         {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
@@ -180,8 +184,11 @@ def run(
 ) -> None:
     """Prints a line for each number of runs, then one run against Dopamine.
 
-    A run remembers `capacity` transitions; a figure takes `at_least` so many seconds.
+    Without any, one run on a CPU, and 1 to 16 elsewhere. A run remembers `capacity` transitions; a
+    figure takes `at_least` so many seconds.
     """
+    if not runs_at_once:
+        runs_at_once = (1,) if jax.default_backend() == "cpu" else (1, 2, 4, 8, 16)
     device = jax.devices()[0].device_kind
     print(f"{measuring.GAME}, {agent}, batch size 32, JAX {jax.__version__} on {device}")
     names = ("runs", "steps/s", "a run", "env", "act", "learn", "| env", "acting", "updates", "")

@@ -13,8 +13,10 @@ import pytest
 
 import log_dqn
 from log_dqn import games
+from log_dqn.commands import linear_figures, play
 from log_dqn.commands import main as command
 from log_dqn.commands.main import COMMANDS
+from log_dqn.linear import experiments
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -46,6 +48,9 @@ def run(*arguments, before=""):
 NOWHERE = pathlib.Path(tempfile.gettempdir(), "log_dqn_nowhere")
 TRAIN = ["train", f"--base_dir={NOWHERE}"]
 VECTORIZED = ["train-vectorized", "--games=Pong", f"--results_dir={NOWHERE}"]
+COMPARE = ["compare", f"--out={NOWHERE}"]
+PLAY = ["play", f"--run={NOWHERE}", f"--out={NOWHERE}.gif"]
+FIGURES = ["figures", f"--out={NOWHERE}"]
 SWEEP = ["sweep", "--games=Pong", "--agents=dqn", f"--results_dir={NOWHERE}"]
 
 REFUSED = [
@@ -83,6 +88,26 @@ REFUSED = [
         "results_dir is '/proc/nowhere'; it must be a folder that can",
     ),
     ([*SWEEP, "--results_dir="], "results_dir is ''; it must be the name of a folder"),
+    ([*COMPARE, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    ([*COMPARE, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
+    ([*COMPARE, "--metric=test"], "argument --metric: invalid choice: 'test'"),
+    ([*COMPARE, "--metric=eval"], "--metric=eval: it must be 'train' without --results_dir"),
+    ([*COMPARE, "--iteration=last"], "'last' is neither a number"),
+    ([*COMPARE, f"--results_dir={NOWHERE}"], f"--results_dir={NOWHERE}: not a folder"),
+    ([*COMPARE, f"--results_dir={ROOT / 'tests'}"], "no runs; they are looked for in"),
+    ([*COMPARE, "--out=/proc/nowhere"], "out is '/proc/nowhere'; it must be a folder that can"),
+    ([*PLAY, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    (PLAY, f"run is '{NOWHERE}'; it must be the folder of a run that log-dqn trained; this one is"),
+    ([*PLAY, f"--run={ROOT}"], "this one has no config.json that names an agent"),
+    ([*PLAY, "--out=film.avi"], "'film.avi' does not end in .mp4 or .gif"),
+    ([*PLAY, "--max_steps=0"], "'0' is not a whole number, at least 1"),
+    ([*FIGURES, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
+    ([*FIGURES, "--only=kappa"], "argument --only: invalid choice: 'kappa'"),
+    ([*FIGURES, "--gammas", "0.5", "1.5"], "gamma is 1.5; it must be between 0 and 1"),
+    ([*FIGURES, "--runs=0"], "'0' is not a whole number, at least 1"),
+    ([*FIGURES, "--seed=-1"], "'-1' is not a whole number, at least 0"),
+    ([*FIGURES, "--out=/proc/nowhere"], "out is '/proc/nowhere'; it must be a folder that can"),
+    ([*FIGURES, "--out="], "out is ''; it must be the name of a folder"),
 ]
 
 
@@ -114,6 +139,65 @@ def test_the_first_line_comes_before_anything_heavy_is_imported(tmp_path, argume
     assert done.returncode != 0
     (line,) = done.stdout.splitlines()[:1]
     assert line.startswith("Starting ") and line.endswith(f" on Pong in {tmp_path / 'run'}")
+
+
+def write_run(folder, text):
+    (folder / "logs").mkdir(parents=True)
+    (folder / "config.json").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["compare", "--out=out"], "a report on the published baselines in out"),
+        (["compare", "--out=out", "--results_dir=results"], "a report on results in out"),
+        (
+            ["play", "--out=a.gif", "--run=results/dqn/Pong/1"],
+            "a film of results/dqn/Pong/1 in a.gif",
+        ),
+        (
+            ["figures", "--out=out", "--only", "rms_error", "chain_log"],
+            "rms_error, chain_log in out",
+        ),
+    ],
+)
+def test_small_programs_say_what_they_start_before_anything_heavy_is_imported(
+    tmp_path, monkeypatch, arguments, line
+):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "results/dqn/Pong/1", '{"create_agent.agent_name": "dqn"}')
+    done = run(*arguments, before=f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))")
+    assert done.returncode != 0
+    assert done.stdout.splitlines()[0] == f"Starting {line}"
+    assert {path.name for path in tmp_path.iterdir()} == {"results"}
+
+
+def test_a_run_of_dopamines_own_is_refused_early(tmp_path):
+    write_run(tmp_path / "run", "{}")
+    (tmp_path / "run/config.json").unlink()
+    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.gif'}")
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert done.stderr.endswith(
+        "this one looks like a run of Dopamine's own, with no config.json that names an agent\n"
+    )
+    assert done.stderr.startswith("log-dqn play: error: run is ")
+
+
+def test_a_film_is_a_file(tmp_path):
+    write_run(tmp_path / "run", '{"VectorizedRunner.agent": "dqn"}')
+    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'run/config.json/a.gif'}")
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert "the folder of out is" in done.stderr and "it must be a folder that can" in done.stderr
+    (tmp_path / "film.gif").mkdir()
+    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.gif'}")
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert f"out is '{tmp_path / 'film.gif'}'; it must be a file" in done.stderr
+
+
+def test_what_keeps_a_film_from_being_written_names_it(tmp_path):
+    message = r"out is 'a\.gif'; it must be a file that can be written \(Is a directory\)"
+    with pytest.raises(ValueError, match=message), play._writing(pathlib.Path("a.gif")):
+        tmp_path.write_bytes(b"")
 
 
 def test_a_folder_in_use_and_one_of_no_run_are_refused_early(tmp_path):
@@ -159,6 +243,10 @@ def test_the_version_with_what_it_runs_on(capsys):
     assert capsys.readouterr().out == f"log_dqn {log_dqn.__version__}\n"
 
 
+def test_the_figures_are_those_of_the_experiments():
+    assert tuple(experiments.EXPERIMENTS) == linear_figures.NAMES
+
+
 def test_games(capsys):
     assert command.main(["games", "paper6"]) == 0
     assert tuple(capsys.readouterr().out.split()) == games.PAPER6
@@ -178,6 +266,8 @@ def test_games(capsys):
         (["train", "--game", "Spa"], {"SpaceInvaders"}),
         (["train", "--agent", "jax_l"], {"jax_log_dqn"}),
         (["sweep", "--max"], {"--max_failures"}),
+        (["compare", "--metric", "e"], {"eval"}),
+        (["figures", "--only", "rms"], {"rms_error"}),
     ],
 )
 def test_bash_completes(words, completed):
@@ -194,10 +284,12 @@ def test_bash_completes(words, completed):
     assert {line.strip() for line in done.stdout.split()} == completed
 
 
-def test_the_modules_can_be_run_as_well():
-    for name in ("train", "train_vectorized", "sweep"):
+def test_the_modules_and_scripts_can_be_run_as_well():
+    modules = [["-m", f"log_dqn.{name}"] for name in ("train", "train_vectorized", "sweep")]
+    scripts = [[f"{ROOT}/scripts/{name}.py"] for name in ("compare", "play", "linear_figures")]
+    for program in (*modules, *scripts):
         done = subprocess.run(
-            [sys.executable, "-m", f"log_dqn.{name}", "--version"],
+            [sys.executable, *program, "--version"],
             env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")

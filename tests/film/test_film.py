@@ -3,7 +3,6 @@
 import json
 import math
 import pathlib
-import runpy
 import shutil
 import sys
 from typing import ClassVar
@@ -17,6 +16,7 @@ import tensorflow as tf
 from PIL import Image
 
 from log_dqn import train_vectorized
+from log_dqn.commands import play as commands_play
 from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, Values, play, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
@@ -26,7 +26,6 @@ from log_dqn.vectorized import learner, networks, timeline
 from tests.programs import NEEDS_MINATAR, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "play.py"
 SIZE = painter.WIDTH, painter.HEIGHT
 
 
@@ -59,7 +58,7 @@ def fresh():
 
 def main(*arguments):
     """Runs the program; returns the exit status."""
-    return runpy.run_path(str(SCRIPT))["main"]([str(argument) for argument in arguments])
+    return commands_play.main([str(argument) for argument in arguments])
 
 
 def write_run(run_dir, gin_files=(), **settings):
@@ -172,7 +171,7 @@ def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
     capsys.readouterr()
     assert main(f"--run={run_dir}", f"--out={out}", "--max_steps=4") == 0
     printed, errors = capsys.readouterr()
-    assert printed.startswith(f"{out}: 4 agent steps, return ") and errors == ""
+    assert f"\n{out}: 4 agent steps, return " in printed and errors == ""
     with Image.open(out) as film:
         assert (film.n_frames, film.size) == (4, SIZE)
 
@@ -484,7 +483,8 @@ def test_a_film_of_two_runs(a_run, tmp_path, capsys):
     assert main(f"--run={run_dir}", f"--compare={other}", f"--out={out}", "--max_steps=6") == 2
     error = capsys.readouterr().err
     assert error == (
-        f"play: --compare is {other}, a run on CartPole; it must be one on Centipede, as --run is\n"
+        f"log-dqn play: error: compare is '{other}, a run on CartPole'; it must be one on "
+        "Centipede, as --run is\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -551,32 +551,25 @@ def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "damage", "message"),
     [
-        ("log_dqn", "no run", "is not a run; it has no config.json that names an agent"),
         ("log_dqn", "no checkpoint", "has no checkpoint of this package"),
         ("log_dqn", "truncated", "none of the checkpoints in"),
-        ("log_dqn", "no folder", "cannot be written"),
         ("jax_log_dqn cartpole", "no checkpoint", "has no checkpoint of this package"),
         ("jax_log_dqn cartpole", "truncated", "none of the checkpoints in"),
         ("vectorized log_dqn", "no checkpoint", "has no checkpoint of this package"),
         ("vectorized log_dqn", "truncated", "none of the checkpoints in"),
-        ("vectorized log_dqn", "another game", "it is of another network"),
+        ("vectorized log_dqn", "another game", "the weights are those of another network"),
         ("vectorized log_dqn", "old", "config.json is not this version's: "),
     ],
 )
 def test_bad_input(a_run, tmp_path, capsys, kind, damage, message):
     run, out = tmp_path / "run", tmp_path / "film.gif"
-    if damage == "no run":
-        run.mkdir()
-    else:
-        shutil.copytree(a_run(kind), run)
+    shutil.copytree(a_run(kind), run)
     if damage == "no checkpoint":
         shutil.rmtree(run / "checkpoints")
         shutil.rmtree(run / "logs", ignore_errors=True)
     if damage == "truncated":
         for path in [*run.glob("checkpoints/*/weights.*"), *run.glob("checkpoints/*/agent.npz")]:
             path.write_bytes(path.read_bytes()[:1000])
-    if damage == "no folder":
-        out = tmp_path / "absent" / "film.gif"
     if damage == "another game":
         for path in run.glob("checkpoints/*/manifest.json"):
             path.write_text(path.read_text().replace("Centipede", "Pong"))

@@ -158,7 +158,9 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, mo
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == "Starting jax_log_dqn on Centipede in run"
-    assert lines[1] == "Training jax_log_dqn on the CPU; results go to run" or "GPU" in lines[1]
+    start, _, end = lines[1].partition(" with ")
+    assert start == "Training jax_log_dqn on the CPU" or "GPU" in start
+    assert end.endswith("; results go to run")
     assert [line.split(":")[0] for line in lines[2:]] == ["iteration 1/2", "iteration 2/2"]
     assert first.stderr == ""
 

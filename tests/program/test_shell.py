@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from log_dqn.program import shell
+from log_dqn.run_folder.checkpoints import CheckpointError
 
 
 def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
@@ -36,3 +37,27 @@ def test_errors_of_the_options_begin_as_the_programs_own(capsys, names, begin):
     shell.print_error(parser.program, ValueError("x"))
     assert options == f"{begin}unrecognized arguments: --nothing\n"
     assert capsys.readouterr().err == f"{begin}x\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (None, 0, ""),
+        (ValueError("seed is -1"), 2, "log-dqn play: error: seed is -1\n"),
+        (CheckpointError("none is usable"), 2, "log-dqn play: error: none is usable\n"),
+        (OSError(28, "No space left"), 2, "log-dqn play: error: [Errno 28] No space left\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_a_small_program_ends_in_one_line(capsys, error, status, said):
+    def work():
+        if error is not None:
+            raise error
+
+    assert shell.run_once("log-dqn play", work) == status
+    assert capsys.readouterr().err == said
+
+
+def test_a_fault_of_the_program_is_not_the_users():
+    with pytest.raises(TypeError):
+        shell.run_once("log-dqn play", lambda: [] + 1)

@@ -12,6 +12,7 @@ import pytest
 
 from log_dqn import games
 from log_dqn.results import baselines, references, scores
+from log_dqn.results.request import DEFAULT_AGENTS
 from tests.results import synthetic
 
 PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
@@ -58,7 +59,7 @@ def test_wrong_content_is_refused(text):
 def test_final_runs_have_the_final_scores():
     runs = baselines.final_runs(["AirRaid", "Pong"])
     assert len(runs) == 2 * 4 * 5
-    assert {run.agent for run in runs} == set(baselines.DEFAULT_AGENTS)
+    assert {run.agent for run in runs} == set(DEFAULT_AGENTS)
     first = next(run for run in runs if run[:3] == ("DQN", "AirRaid", "0"))
     assert scores.final_score(first.returns) == 7965.9572  # the table's first row
     assert len(first.returns) == 199
@@ -72,7 +73,7 @@ def test_a_folder(tmp_path):
     assert {r.agent for r in runs if r.game == "Pong"} == set(AGENTS)
     # The others come from the package; Surround has no published runs.
     finals = [r for r in runs if r.game in ("Alien", "Qbert")]
-    assert {r.agent for r in finals} == set(baselines.DEFAULT_AGENTS)
+    assert {r.agent for r in finals} == set(DEFAULT_AGENTS)
     assert all(np.isnan(r.returns[:-1]).all() for r in finals)
     assert {r.game for r in runs} == {"Pong", "Alien", "Qbert"}
     assert len(lines) == 2
@@ -202,7 +203,7 @@ def test_one_file_fails(server, tmp_path, fault, reason):
     assert "baselines of Pong" in lines[0] and reason in lines[0]
     assert files(cache) == ["alien.json", "qbert.json"]  # Nothing half-written.
     assert with_curves(runs) == {"Alien", "Qbert"}
-    assert {r.agent for r in runs if r.game == "Pong"} == set(baselines.DEFAULT_AGENTS)
+    assert {r.agent for r in runs if r.game == "Pong"} == set(DEFAULT_AGENTS)
     del server.faults["pong.json"]
     assert with_curves(load(server, cache, lines)) == set(GAMES)
     assert server.requests == ["alien.json", "pong.json", "qbert.json", "pong.json"]
@@ -239,7 +240,7 @@ def test_what_is_kept_is_read_without_a_server(tmp_path):
     lines.clear()
     runs = load(server, cache, lines)
     assert with_curves(runs) == {"Pong", "Qbert"}
-    assert {r.agent for r in runs if r.game == "Alien"} == set(baselines.DEFAULT_AGENTS)
+    assert {r.agent for r in runs if r.game == "Alien"} == set(DEFAULT_AGENTS)
     assert len(lines) == 1 and "baselines of Alien from" in lines[0] and "no conn" in lines[0]
 
 
@@ -317,7 +318,7 @@ def test_the_hashes_and_final_scores_are_those_of_the_published_files():
         data = (PUBLISHED / f"{game.lower()}.json").read_bytes()
         assert hashlib.sha256(data).hexdigest() == table[f"{game.lower()}.json"]
         for run in baselines.parse(data, game):
-            if run.agent in baselines.DEFAULT_AGENTS:
+            if run.agent in DEFAULT_AGENTS:
                 assert len(run.returns) == 199
                 final = finals[run[:3]]
                 assert run.returns[-20:].mean() == pytest.approx(final, rel=1e-4, abs=1e-3)

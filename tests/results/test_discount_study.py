@@ -19,6 +19,7 @@ def table(values):
             {
                 "stage": "main",
                 "agent": agent,
+                "setting": f"gamma={gamma}",
                 "gamma": gamma,
                 "game": game,
                 "seed": seed,
@@ -111,6 +112,7 @@ def test_runs_are_collected_from_their_folders(tmp_path):
     notes = []
     scores, curves = discount_study.collect(tmp_path, "main", 20, notes.append)
     (row,) = scores.itertuples()
+    assert list(scores)[:-1] == discount_study.RUN
     assert (row.stage, row.agent, row.gamma, row.game, row.seed, row.setting, row.score) == (
         "main", "log_dqn", 0.5, "MinAtar/Breakout", 3, "gamma=0.5", 18.5,
     )  # fmt: skip
@@ -119,6 +121,23 @@ def test_runs_are_collected_from_their_folders(tmp_path):
     assert notes == ["log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out"]
     with pytest.raises(ValueError, match="no finished runs"):
         discount_study.collect(tmp_path, "main", 99, notes.append)
+
+
+def test_a_run_that_was_collected_again_replaces_its_row():
+    new = SCORES.head(1).assign(score=8.5)
+    merged = discount_study.merge(SCORES.iloc[::-1], new)
+    assert len(merged) == len(SCORES)
+    of_run = merged[(merged["agent"] == "log_dqn") & (merged["game"] == "MinAtar/A")]
+    assert of_run["score"].tolist() == [8.5, 9.0, 10.0, 10.0]
+    curves = pd.concat([new.assign(iteration=i) for i in (0, 1)])
+    assert len(discount_study.merge(curves, curves)) == 2
+
+
+def test_seeds_of_which_a_run_is_missing_are_left_out():
+    missing = (SCORES["seed"] == 2) & (SCORES["agent"] == "dqn") & (SCORES["gamma"] == 0.9)
+    whole, left_out = discount_study.whole_seeds(SCORES[~missing])
+    assert left_out == [2] and set(whole["seed"]) == {1} and len(whole) == 8
+    assert discount_study.whole_seeds(SCORES)[1] == []
 
 
 def test_a_table_as_markdown():

@@ -4,13 +4,13 @@ import csv
 import html
 import pickle
 import re
-import runpy
 import sys
 from pathlib import Path
 
 import pytest
 
 from log_dqn import games
+from log_dqn.commands import compare as compare_command
 from log_dqn.results import comparison, page, protocol, provenance, report
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.run_folder import configuration
@@ -316,9 +316,8 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
         returns = synthetic.curve(game, 3, 0.3, 0)
         synthetic.write_log(tmp_path / "runs/log_dqn" / game / "0", returns, config=config)
     source = synthetic.write_baselines(tmp_path / "published", ["Pong", "Alien"], {"DQN": 1.0})
-    main = runpy.run_path(str(ROOT / "scripts/compare.py"))["main"]
     arguments = [f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}"]
-    assert main([*arguments, f"--baselines={source}", "--repetitions=20"]) == 0
+    assert compare_command.main([*arguments, f"--baselines={source}", "--repetitions=20"]) == 0
     reasons = (
         "300 agent steps an iteration (baselines: 250,000); "
         "episodes of at most 400 frames (baselines: 108,000); "

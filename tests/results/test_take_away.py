@@ -15,7 +15,7 @@ from log_dqn.results import comparison, export, provenance, report, tables
 from tests.results import synthetic
 
 GAMES = ["Pong", "Alien"]
-COMMAND = "python scripts/compare.py --out=report"
+COMMAND = "log-dqn compare --out=report"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ def clean_gin():
 
 
 def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorized=False):
-    return check.Request(agents, scans, list(gin_files), list(gin_bindings), game, vectorized)
+    return check.SweepOptions(agents, scans, list(gin_files), list(gin_bindings), game, vectorized)
 
 
 # Appendix C.2.

@@ -121,7 +121,7 @@ def test_every_hyperparameter(name):
     }
     assert bound == EXPECTED[name]
     # What a file sets is what its objects get, and every field is set.
-    protocol = schedule.Protocol()
+    protocol = schedule.RunnerSettings()
     agent = agents.AGENTS[protocol.agent]()
     class_name = type(agent).__name__
     assert dataclasses.asdict(protocol) == {**ATARI, **EXPECTED[name]["VectorizedRunner"]}
@@ -132,7 +132,7 @@ def test_the_files_are_the_defaults():
     # So that the paper's settings stand in one place more, where they can be compared.
     default = dataclasses.asdict(agents.VectorizedLogDQNAgent())
     assert default == {"optimizer": "rmsprop_tf", **LOG_DQN}
-    assert dataclasses.asdict(schedule.Protocol()) == {"agent": "log_dqn", **RUNNER, **ATARI}
+    assert dataclasses.asdict(schedule.RunnerSettings()) == {"agent": "log_dqn", **RUNNER, **ATARI}
     assert agents.VectorizedDQNAgent().learning_rate == 0.00025
 
 

@@ -11,6 +11,7 @@ from log_dqn.vectorized import (
     jax_games,
     learner,
     networks,
+    pool,
     runs,
     schedule,
     training,
@@ -19,7 +20,7 @@ from log_dqn.vectorized.environments import Results
 
 from . import toys
 
-PROTOCOL = schedule.Protocol(
+RUNNER = schedule.RunnerSettings(
     num_iterations=2,
     training_steps=900,
     evaluation_steps=200,
@@ -59,22 +60,20 @@ class HostGames:
 
 def problem(game):
     return learner.Problem(
-        networks.revisiting_rainbow, game.frame_shape, "bool", 1, 8, PROTOCOL.replay_capacity
+        networks.revisiting_rainbow, game.frame_shape, "bool", 1, 8, RUNNER.replay_capacity
     )
 
 
 def shown(num_runs):
-    return progress.Progress([0] * num_runs, PROTOCOL.num_iterations, PROTOCOL.steps_per_iteration)
+    return progress.Progress([0] * num_runs, RUNNER.num_iterations, RUNNER.steps_per_iteration)
 
 
-def device_trainer_of(
-    folder, game, run_agents, seeds, resume=False, shared=None, shown_as=slice(None)
-):
+def device_trainer_of(folder, game, run_agents, seeds, resume=False, shared=None, shown_as=None):
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
-    plan = training.Plan(job_runs, PROTOCOL, found)
+    workload = training.Workload(job_runs, RUNNER, found)
     return device_trainer.DeviceTrainer(
-        plan, problem(game), game, shared or shown(len(seeds)), shown_as
+        workload, problem(game), game, shared or shown(len(seeds)), shown_as or range(len(seeds))
     )
 
 
@@ -83,8 +82,10 @@ def trainers(tmp_path, game, run_agents):
     seeds = list(range(1, len(run_agents) + 1))
     on_device = device_trainer_of(tmp_path / "device", game, run_agents, seeds)
     job_runs = toys.make_runs(tmp_path / "host", run_agents, seeds)
-    plan = training.Plan(job_runs, PROTOCOL, [None] * len(seeds), checkpoint_replay=True)
-    on_host = training.HostTrainer(plan, problem(game), HostGames(game, len(seeds)))
+    workload = training.Workload(job_runs, RUNNER, [None] * len(seeds), checkpoint_replay=True)
+    on_host = training.HostTrainer(
+        workload, problem(game), HostGames(game, len(seeds)), shown(len(seeds)), range(len(seeds))
+    )
     return on_device, on_host
 
 
@@ -111,7 +112,7 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
             assert log[f"{phase}_episode_lengths"] == wanted[f"{phase}_episode_lengths"]
     for field in learner.replay.Memory._fields:
         np.testing.assert_array_equal(
-            *(getattr(trainer._learners[0].memory, field)[:400] for trainer in (on_device, on_host))
+            *(getattr(trainer.learner.memory, field)[:400] for trainer in (on_device, on_host))
         )
     for mine, theirs in zip(toys.weights(on_device)[0], toys.weights(on_host)[0], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
@@ -166,13 +167,13 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
         ]
 
     shared = shown(3)
-    pool = device_trainer.Pool(creators([1, 2, 3], shared), 2, shared)
-    pool.train()
-    assert pool.failures == []
+    of_three = pool.Pool(creators([1, 2, 3], shared), 2, shared)
+    of_three.train()
+    assert of_three.failures == []
     assert shared.numbers.fraction == 1 and shared.disable
     assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
     shared = shown(3)
-    stopped = device_trainer.Pool(creators([4, 5, 6], shared), 2, shared)
+    stopped = pool.Pool(creators([4, 5, 6], shared), 2, shared)
     stopped.stop(2)
     with pytest.raises(RunStopped) as stop:
         stopped.train()

@@ -65,10 +65,9 @@ def agents_curve(create, seed):
 
 
 def our_curves(tmp_path, agent):
-    protocol = schedule.Protocol(num_iterations=1, training_steps=STEPS, evaluation_steps=0)
+    runner = schedule.RunnerSettings(num_iterations=1, training_steps=STEPS, evaluation_steps=0)
     trainer = toys.make_trainer(
-        tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, protocol=protocol, capacity=2000,
-        group_size=None,
+        tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner, capacity=2000,
     ).trainer  # fmt: skip
     trainer.train()
     return [curve(iteration.returns[Phase.TRAINING]) for iteration in trainer.schedule.iterations]

@@ -60,11 +60,11 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
     agent = toys.log_dqn(update_horizon=n, min_replay_history=20, gamma=0.9)
     problem = learner.Problem(toys.small_network, (3,), "uint8", STACK, 8, capacity)
     of_runs = learner.Learner([agent] * 2, problem, [4, 4], [1, 2], on_host)
-    protocol = schedule.Protocol(
+    runner = schedule.RunnerSettings(
         num_iterations=8, training_steps=900, evaluation_steps=100, replay_capacity=capacity,
         stack_size=STACK,
     )  # fmt: skip
-    plan = schedule.Schedule([agent] * 2, protocol, of_runs.slots)
+    plan = schedule.Schedule([agent] * 2, runner, of_runs.slots)
     environments = toys.Toys(lambda seed: toys.Noise(seed, lengths=(1, 8)), 2)
     plain = [PlainMemory(n, 0.9, capacity) for _ in range(2)]
     before, compared, episodes = None, 0, 0

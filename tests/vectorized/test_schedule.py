@@ -97,14 +97,14 @@ def our_steps(update_horizon, iterations, min_replay_history):
     agent = agents.VectorizedDQNAgent(
         update_horizon=update_horizon, min_replay_history=min_replay_history, **PERIODS
     )
-    protocol = schedule.Protocol(
+    runner = schedule.RunnerSettings(
         num_iterations=iterations,
         training_steps=TRAINING,
         evaluation_steps=EVALUATION,
         replay_capacity=CAPACITY,
         stack_size=1,
     )
-    plan = schedule.Schedule([agent], protocol, replay.num_slots(CAPACITY, 1, update_horizon))
+    plan = schedule.Schedule([agent], runner, replay.num_slots(CAPACITY, 1, update_horizon))
     toy = new_toy()
     toy.reset()
     steps, returns, early, late = [], [], 0, 0
@@ -169,10 +169,10 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
 def test_runs_learn_at_the_same_steps():
     """One call updates all runs, though their iterations end at different steps."""
     run_agents = [toys.log_dqn(min_replay_history=8)] * 3
-    protocol = schedule.Protocol(
+    runner = schedule.RunnerSettings(
         num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100, stack_size=1
     )
-    plan = schedule.Schedule(run_agents, protocol, replay.num_slots(100, 1, 1))
+    plan = schedule.Schedule(run_agents, runner, replay.num_slots(100, 1, 1))
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
@@ -192,7 +192,7 @@ def test_runs_learn_at_the_same_steps():
 
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
-    plan = schedule.Schedule([agent], schedule.Protocol(stack_size=1), 20)
+    plan = schedule.Schedule([agent], schedule.RunnerSettings(stack_size=1), 20)
     learned = []
     # The first episode is a single step; its transition can be drawn a step later.
     for step, ended in enumerate((False, True, False, False)):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn import scan
+from log_dqn.program import progress
 from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, learner, networks, runs, schedule, training
 from log_dqn.vectorized.environments import Results
@@ -121,8 +122,7 @@ def make_trainer(
     create,
     run_agents,
     seeds=None,
-    protocol=None,
-    group_size=1,
+    runner=None,
     on_host=False,
     checkpoint_replay=False,
     found=None,
@@ -132,13 +132,17 @@ def make_trainer(
     seeds = seeds or list(range(1, len(run_agents) + 1))
     environments = Toys(create, len(run_agents))
     problem_ = problem(create, **problem_settings)
-    protocol = protocol or schedule.Protocol(
+    runner = runner or schedule.RunnerSettings(
         num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
     )
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
-    plan = training.Plan(job_runs, protocol, checkpoints, checkpoint_replay)
-    trainer = training.HostTrainer(plan, problem_, environments, on_host, group_size)
+    workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
+    indices = range(len(job_runs))
+    shown = progress.Progress(
+        [0] * len(job_runs), runner.num_iterations, runner.steps_per_iteration
+    )
+    trainer = training.HostTrainer(workload, problem_, environments, shown, indices, on_host)
     return ToyTrainer(trainer, environments)
 
 
@@ -165,5 +169,4 @@ def log_dqn(**settings):
 
 def weights(trainer):
     """The weights of each run, as lists of arrays."""
-    places = [trainer._place(index) for index in range(len(trainer._runs))]
-    return [learner.run_weights(index) for learner, index in places]
+    return [trainer.learner.run_weights(index) for index in range(len(trainer._runs))]

@@ -4,7 +4,6 @@ import csv
 import html
 import pickle
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +13,11 @@ import pytest
 from PIL import Image
 
 from log_dqn import games
+from log_dqn.commands.compare import main
 from log_dqn.results import references, scores
 from tests.results import synthetic
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
-main = runpy.run_path(str(SCRIPT))["main"]
 FEW = ["Pong", "Alien", "DoubleDunk"]
 
 
@@ -44,7 +43,8 @@ def run(capsys, *arguments):
         status = exit_.code
     captured = capsys.readouterr()
     lines = captured.err.replace("\r", "\n").split("\n")
-    return status, captured.out, [line for line in lines if line.startswith("compare: ")]
+    said = [line for line in lines if line.startswith(("compare: ", "log-dqn compare: "))]
+    return status, captured.out, said
 
 
 def table(path):
@@ -59,7 +59,8 @@ def test_whole_report(tmp_path, published, capsys):
         capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
         "--iteration=final",
     )  # fmt: skip
-    assert (status, printed, lines) == (0, f"{out / 'report.html'}\n", [])
+    assert (status, lines) == (0, [])
+    assert printed == f"Starting a report on {tmp_path / 'runs'} in {out}\n{out / 'report.html'}\n"
     names = {"relative", "mean_median", "iqm", "aggregates", "profile", "improvement"}
     names |= {"learning_curves"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
@@ -242,7 +243,7 @@ def test_a_results_folder_that_is_none(tmp_path, published, capsys):
         "--games=Pong",
     )  # fmt: skip
     assert status == 2 and not (tmp_path / "r").exists()
-    assert line == f"compare: --results_dir={folder}: not a folder"
+    assert line == f"log-dqn compare: error: --results_dir={folder}: not a folder"
 
 
 def test_few_seeds_have_no_interval(tmp_path, published, capsys):
@@ -270,7 +271,7 @@ def test_few_seeds_have_no_interval(tmp_path, published, capsys):
         (["--iteration=last"], "'last' is neither a number >= 0, 'common' nor 'final'"),
         (["--repetitions=0"], "'0' is not a whole number, at least 1"),
         (["--metric=test"], "--metric"),
-        (["--out=/proc/report"], "--out=/proc/report: cannot be written"),
+        (["--out=/proc/report"], "out is '/proc/report'; it must be a folder that can be written"),
         (["--agents=Rainbow2", "--reference=none"], "--agents=Rainbow2: unknown"),
         (["--reference=none"], "--reference=none: unknown; known are C51, DQN, DQN (Adam"),
         (["--metric=eval"], "--metric=eval: it must be 'train' without --results_dir"),

@@ -1,0 +1,144 @@
+"""Compares runs with Dopamine's published baselines: `log-dqn compare`."""
+
+import argparse
+import functools
+import itertools
+import math
+import pathlib
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+
+from tqdm import tqdm
+
+from log_dqn import games
+from log_dqn.program import shell
+from log_dqn.results import references
+from log_dqn.results import request as asked
+from log_dqn.run_folder import lock
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    parser = shell.Parser(
+        prog="log-dqn compare",
+        description="Compares runs with Dopamine's published baselines and writes tables, figures "
+        "and a page.",
+        allow_abbrev=False,
+        # The defaults are those of `Request`.
+        argument_default=argparse.SUPPRESS,
+    )
+    add = parser.add_argument
+    add("--out", type=pathlib.Path, required=True, help="folder for the report")
+    add(
+        "--results_dir",
+        type=pathlib.Path,
+        help="holds {agent}[/{setting}]/{game}/{seed}/logs/log_N",
+    )
+    add(
+        "--agents",
+        nargs="+",
+        type=_names,
+        help="agents to show, own or published, in this order; the first is set against the "
+        "reference; by default all own ones and "
+        f"{', '.join(asked.DEFAULT_AGENTS)}; also published: "
+        "'DQN (Adam + MSE in JAX)', 'Quantile (JAX)'",
+    )
+    add(
+        "--games",
+        nargs="+",
+        type=_names,
+        help=f"games, or the sets {', '.join(games.SETS)}; by default those of the own runs",
+    )
+    add("--metric", choices=asked.METRICS, help="returns to compare")
+    add(
+        "--iteration",
+        type=_iteration,
+        help="how far runs count: 'common' (default), as many emulator frames as all have; "
+        "'final', each to its own end; or a number, as many frames as that iteration "
+        "ends with; scores average the last 10%% of iterations up to there",
+    )
+    add("--reference", help="relative scores refer to this agent")
+    add(
+        "--baselines",
+        help="folder or http(s) address of Dopamine's baselines; default: its repository, "
+        "downloaded once into your cache folder",
+    )
+    add(
+        "--video_pinball_random",
+        type=_video_pinball_random,
+        help=f"random score of VideoPinball (default: {references.VIDEO_PINBALL_RANDOM}; other "
+        "tables have 0.0)",
+    )
+    add(
+        "--strict",
+        action="store_true",
+        help="leave out runs whose protocol is not that of the baselines, or not recorded",
+    )
+    default = asked.Request.repetitions
+    add("--repetitions", type=shell.at_least(1), help=f"bootstrap (default: {default})")
+    return parser
+
+
+def _names(text: str) -> list[str]:
+    # A setting of a scan has commas of its own: log_dqn/gamma=0.84,c=0.5.
+    names = [name.strip() for name in re.split(r",(?![^,/]*=)", text) if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} holds no name")
+    return names
+
+
+def _iteration(text: str) -> int | str:
+    if text in ("final", "common"):
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number >= 0, 'common' nor 'final'")
+    return int(text)
+
+
+def _video_pinball_random(text: str) -> float:
+    human = references.references()["VideoPinball"].human
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not -math.inf < value < human:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number below the human score {human}")
+    return value
+
+
+def show_progress(title: str, items: Sequence) -> Iterable:
+    """A progress bar with the time left."""
+    # None: no bar where there is no terminal to draw it on.
+    return tqdm(items, f"{title:<20}", file=sys.stderr, dynamic_ncols=True, disable=None)
+
+
+def notify(line: str) -> None:
+    """Writes one line about something missing, above any progress bar."""
+    tqdm.write(f"compare: {line}", file=sys.stderr)
+
+
+def _compare(arguments: Sequence[str], flags: argparse.Namespace) -> None:
+    given = vars(flags)
+    for name in {"agents", "games"} & given.keys():
+        given[name] = tuple(dict.fromkeys(itertools.chain.from_iterable(given[name])))
+    out = given.pop("out")
+    request = asked.Request(**given)
+    request.check()
+    shell.check_writable("out", str(out))
+    shell.print_start(f"a report on {request.results_dir or 'the published baselines'} in {out}")
+    from log_dqn.results import comparison, report
+
+    compared = comparison.compare(request, notify, show_progress)
+    with lock.writing("out", str(out)):
+        report.write(compared, out, shlex.join(["log-dqn", "compare", *arguments]), show_progress)
+    print(out / "report.html")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Makes the report; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = create_parser()
+    flags = parser.parse_args(arguments)
+    return shell.run_once(parser.program, functools.partial(_compare, arguments, flags))

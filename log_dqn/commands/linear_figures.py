@@ -1,0 +1,79 @@
+"""Makes the figures of the paper's small-scale experiments: `log-dqn figures`."""
+
+import argparse
+import functools
+import os
+import pathlib
+from collections.abc import Sequence
+
+from log_dqn import checks, games
+from log_dqn.program import shell
+
+NAMES = (
+    "metric_gap", "chain_regular", "chain_log", "kappa_regular", "kappa_deterministic",
+    "kappa_full", "rms_error", "hypotheses", "convergence",
+)  # fmt: skip
+"""The experiments, which `log_dqn.linear.experiments` describes."""
+
+
+def _cores() -> int:
+    # Those this process may use, where the system can tell.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    parser = shell.Parser(
+        prog="log-dqn figures",
+        description="Makes the figures of the paper's small-scale experiments: NAME.png, NAME.pdf "
+        "and NAME.csv of each.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--out", required=True, help="folder for the files")
+    which = f"among {', '.join(NAMES)} (default: all)"
+    add("--only", nargs="+", choices=NAMES, metavar="NAME", default=NAMES, help=which)
+    add("--runs", type=shell.at_least(1), default=1, help="independent runs (default: 1)")
+    add("--seed", type=shell.at_least(0), default=0, help="random seed (default: 0)")
+    add("--jobs", type=shell.at_least(1), default=_cores(), help="threads (default: all cores)")
+    gammas = "discount factors of the chain scans (default: the paper's)"
+    add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
+    constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
+    add("--constant-step-sizes", action="store_true", help=constant)
+    return parser
+
+
+def _make(flags: argparse.Namespace) -> None:
+    for gamma in flags.gammas or ():
+        checks.check_gamma(gamma)
+    shell.check_writable("out", flags.out)
+    shell.print_start(f"{games.listing(flags.only)} in {flags.out}")
+    from log_dqn.linear import experiments
+
+    options = experiments.Options(
+        runs=flags.runs,
+        seed=flags.seed,
+        jobs=flags.jobs,
+        gammas=tuple(sorted(set(flags.gammas or experiments.GAMMAS))),
+        annealed=not flags.constant_step_sizes,
+        progress=True,
+    )
+    # Before the work, not after it.
+    if "chain_log" in flags.only:
+        experiments.check_log_gammas(options)
+    from log_dqn.linear import figures
+
+    out = pathlib.Path(flags.out)
+    out.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(flags.only):
+        figures.write(name, experiments.EXPERIMENTS[name](options), out)
+        print(f"{out / name}.png, .pdf and .csv", flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the experiments, writes their figures and says where they are."""
+    parser = create_parser()
+    flags = parser.parse_args(arguments)
+    return shell.run_once(parser.program, functools.partial(_make, flags))

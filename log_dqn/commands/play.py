@@ -1,0 +1,170 @@
+"""Films a trained agent, the screen beside what it expects of each action: `log-dqn play`."""
+
+import argparse
+import contextlib
+import functools
+import logging
+import os
+import pathlib
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from log_dqn import compat
+from log_dqn.checks import check
+from log_dqn.program import shell
+from log_dqn.run_folder import configuration, layout
+from log_dqn.single import request
+
+if TYPE_CHECKING:
+    from log_dqn.film.loading import Player
+
+SUFFIXES = (".mp4", ".gif")
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    parser = shell.Parser(
+        prog="log-dqn play",
+        description="Films a trained agent: the screen beside what the agent expects of each "
+        "action.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--run", type=pathlib.Path, required=True, help="folder of the run")
+    parser.add_argument(
+        "--compare", metavar="RUN", type=pathlib.Path,
+        help="folder of another run of this game, filmed beside it on the same seed",
+    )  # fmt: skip
+    parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
+    parser.add_argument(
+        "--max_steps", type=shell.at_least(1), default=3000,
+        help="agent steps after which the episode is left (default: %(default)s, 200 s)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=shell.whole, default=0, help="seed of the game (default: 0)")
+    return parser
+
+
+def _film(text: str) -> pathlib.Path:
+    if pathlib.Path(text).suffix not in SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join(SUFFIXES)}")
+    return pathlib.Path(text)
+
+
+def _check_run(option: str, folder: pathlib.Path) -> None:
+    """Checks that a folder holds a run that this package trained; raises ValueError else."""
+    if {"create_agent.agent_name", "VectorizedRunner.agent"} & configuration.read(folder).keys():
+        return
+    lacks = f"no {layout.CONFIG} that names an agent"
+    if not folder.is_dir():
+        fault = "is no folder"
+    elif layout.has_folders(folder):
+        fault = f"looks like a run of Dopamine's own, with {lacks}"
+    else:
+        fault = f"has {lacks}"
+    check(option, str(folder), False, f"the folder of a run that log-dqn trained; this one {fault}")
+
+
+def _title(run: pathlib.Path, player: "Player") -> str:
+    counted = f"{player.iterations} iteration{'s' * (player.iterations != 1)}"
+    return f"{'/'.join(run.resolve().parts[-3:])}   after {counted}"
+
+
+def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
+    """Loads the agents of some runs on one game."""
+    with compat.quiet():
+        import absl.logging
+        import jax
+        import tensorflow as tf
+
+        # A GPU may be busy with training, and a film needs none.
+        jax.config.update("jax_platforms", "cpu")
+        tf.config.set_visible_devices([], "GPU")
+        tf.get_logger().setLevel(logging.ERROR)
+        absl.logging.set_verbosity(absl.logging.ERROR)
+        from log_dqn.film import loading
+
+        players = [loading.load(run, seed) for run in runs]
+    games = [player.game_name for player in players]
+    allowed = f"one on {games[0]}, as --run is"
+    check("compare", f"{runs[-1]}, a run on {games[-1]}", games[0] == games[-1], allowed)
+    return players
+
+
+@contextlib.contextmanager
+def _writing(out: pathlib.Path) -> Iterator[None]:
+    """Turns what keeps the film from being written into a ValueError that names it."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise ValueError(
+            f"out is {str(out)!r}; it must be a file that can be written ({reason})"
+        ) from error
+
+
+def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Sequence[str]) -> str:
+    """Plays an episode of each player and writes it aside, then under its name.
+
+    Returns:
+        A line about it.
+
+    Raises:
+        OSError: the film can't be written.
+    """
+    import imageio.v2 as imageio
+    import numpy as np
+    from tqdm import tqdm
+
+    from log_dqn.film import painter
+
+    # imageio starts ffmpeg, which is another program at once; JAX's threads stay out of it.
+    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+    out, max_steps = flags.out, flags.max_steps
+    settings = (
+        {"duration": 1000 / painter.FRAMES_PER_SECOND, "loop": 0}
+        if out.suffix == ".gif"
+        # The frames need no scaling to sixteens.
+        else {"fps": painter.FRAMES_PER_SECOND, "macro_block_size": 2}
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
+        path = pathlib.Path(aside) / out.name
+        writer: Any  # A writer, though imageio's stubs say less.
+        with imageio.get_writer(path, **settings) as writer:
+            frames = painter.film(players, titles, max_steps, flags.seed)
+            shown = tqdm(frames, total=max_steps, unit=" steps", disable=None)
+            for count, (image, last) in enumerate(shown, 1):  # noqa: B007  For the line below.
+                writer.append_data(np.asarray(image))
+        os.replace(path, out)
+    returns = " and ".join(f"{step.score:g}" for step in last)
+    return f"{out}: {count} agent steps, return {returns}"
+
+
+def _play(flags: argparse.Namespace) -> None:
+    options = {"run": flags.run, "compare": flags.compare}
+    runs = {option: folder for option, folder in options.items() if folder is not None}
+    for option, folder in runs.items():
+        _check_run(option, folder)
+    request.check_seed(flags.seed)
+    check("out", str(flags.out), not flags.out.is_dir(), "a file")
+    shell.check_writable("the folder of out", str(flags.out.parent))
+    shell.print_start(f"a film of {' beside '.join(map(str, runs.values()))} in {flags.out}")
+    try:
+        players = _load(list(runs.values()), flags.seed)
+        titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]
+        with _writing(flags.out):
+            line = _write(players, flags, titles)
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"{error.name} must be installed: pip install 'log_dqn[play]', or "
+            "pip install '.[play]' in the source"
+        ) from error
+    print(line)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the film; returns the exit status."""
+    parser = create_parser()
+    flags = parser.parse_args(arguments)
+    return shell.run_once(parser.program, functools.partial(_play, flags))

@@ -1,0 +1,88 @@
+"""What is asked of a report, and what can be checked of it before anything is read."""
+
+import dataclasses
+import pathlib
+
+from log_dqn import games
+from log_dqn.results.references import VIDEO_PINBALL_RANDOM
+from log_dqn.run_folder import layout
+
+METRICS = ("train", "eval")
+
+DOPAMINE = (
+    "https://raw.githubusercontent.com/google/dopamine/"
+    "8842298e89cfe42c80ea71f63913017696785f0f/baselines/atari/data"
+)
+"""Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
+
+DQN = "DQN"
+DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
+"""The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What the user asked for.
+
+    Attributes:
+        results_dir: holds `{agent}/{game}/{seed}/`; None compares the baselines alone.
+        agents: the agents in the order in which they are shown, of which the first is set against
+            the reference; all of `results_dir` (LogDQN first) and the four TensorFlow baselines
+            if None.
+        games: games or sets of games; those of `results_dir` if None, or else `paper55`.
+        metric: `train` or `eval`.
+        iteration: the last iteration that counts: `common` for the last experience, in emulator
+            frames, that all runs have; `final` for each run's own last iteration; a number for
+            as many frames as that iteration ends with.
+        reference: the agent that relative scores refer to.
+        baselines: a folder or an http(s) address.
+        video_pinball_random: VideoPinball's random score.
+        repetitions: bootstrap repetitions.
+        strict: whether runs of another protocol, or one not recorded, are left out.
+        cache_dir: where downloaded baselines are kept; the user's cache folder if None.
+    """
+
+    results_dir: pathlib.Path | None = None
+    agents: tuple[str, ...] | None = None
+    games: tuple[str, ...] | None = None
+    metric: str = "train"
+    iteration: int | str = "common"
+    reference: str = DQN
+    baselines: str = DOPAMINE
+    video_pinball_random: float = VIDEO_PINBALL_RANDOM
+    repetitions: int = 2000
+    strict: bool = False
+    cache_dir: pathlib.Path | None = None
+
+    def check(self) -> None:
+        """Checks names and folders.
+
+        Raises:
+            ValueError: a game is unknown, `results_dir` is no folder or holds no run, or the
+                metric is one that the published baselines don't have.
+        """
+        if self.metric == "eval" and self.results_dir is None:
+            raise ValueError(
+                "--metric=eval: it must be 'train' without --results_dir; the published baselines "
+                "are training returns"
+            )
+        games.select(self.games or ())
+        if self.results_dir is not None:
+            find_runs(self.results_dir)
+
+
+def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
+    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder.
+
+    Raises:
+        ValueError: it is not a folder, or holds no run.
+    """
+    if not results_dir.is_dir():
+        raise ValueError(f"--results_dir={results_dir}: not a folder")
+    found = layout.find_runs(results_dir)
+    if not found:
+        raise ValueError(
+            f"--results_dir={results_dir}: no runs; they are looked for in "
+            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N"
+        )
+    return found

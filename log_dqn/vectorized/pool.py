@@ -1,0 +1,84 @@
+"""Trainers side by side, one a core of a CPU."""
+
+import concurrent.futures
+import signal
+import threading
+from collections.abc import Callable, Sequence
+
+from log_dqn.program.progress import Progress
+from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder.checkpoints import CheckpointError
+from log_dqn.vectorized.training import Trainer, stopped_by
+
+
+class Pool:
+    """Trainers that run side by side, as many at a time as there are workers.
+
+    Attributes:
+        failures: why runs were left out.
+    """
+
+    def __init__(
+        self,
+        create_trainers: Sequence[Callable[[], Trainer]],
+        num_workers: int,
+        progress: Progress,
+    ) -> None:
+        """Takes functions that each create a trainer when there is a worker for it."""
+        self._progress = progress
+        self._create_trainers = create_trainers
+        self._num_workers = num_workers
+        self._trainers: set[Trainer] = set()
+        self._lock = threading.Lock()
+        self._stop_signal: int | None = None
+        self.failures: list[str] = []
+
+    def stop(self, signal_number: int) -> None:
+        """Makes `train` raise RunStopped soon, for a signal handler."""
+        self._stop_signal = signal_number
+
+    def train(self) -> None:
+        """Runs all trainers.
+
+        Raises:
+            RunStopped: if a file can't be written, a checkpoint doesn't fit, or `stop` was called.
+                The checkpoints of finished iterations are intact.
+        """
+        executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
+        futures = [executor.submit(self._train, create) for create in self._create_trainers]
+        try:
+            left = set(futures)
+            while left:
+                done, left = concurrent.futures.wait(
+                    left, timeout=0.2, return_when=concurrent.futures.FIRST_EXCEPTION
+                )
+                if self._stop_signal is not None:
+                    self._stop_trainers()
+                for future in done:
+                    future.result()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._stop_trainers()
+            executor.shutdown()
+            self._progress.close()
+
+    def _stop_trainers(self) -> None:
+        with self._lock:
+            for trainer in self._trainers:
+                trainer.stop(self._stop_signal or signal.SIGTERM)
+
+    def _train(self, create: Callable[[], Trainer]) -> None:
+        if self._stop_signal is not None:
+            raise stopped_by(self._stop_signal)
+        try:
+            trainer = create()
+        except CheckpointError as error:
+            raise RunStopped(f"error: {error}", status=2) from error
+        with self._lock:
+            self._trainers.add(trainer)
+        try:
+            trainer.train()
+        finally:
+            with self._lock:
+                self._trainers.remove(trainer)
+                self.failures += trainer.failures.values()
