@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 import shutil
+import subprocess
 import sys
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ import imageio.v2 as imageio
 import numpy as np
 import pytest
 import tensorflow as tf
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from log_dqn import train_vectorized
 from log_dqn.commands import play as commands_play
@@ -26,6 +27,7 @@ from log_dqn.vectorized import learner, networks, timeline
 from tests.programs import NEEDS_MINATAR, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 
+ROOT = pathlib.Path(__file__).parents[2]
 SIZE = painter.WIDTH, painter.HEIGHT
 
 
@@ -174,6 +176,8 @@ def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
     assert f"\n{out}: 4 agent steps, return " in printed and errors == ""
     with Image.open(out) as film:
         assert (film.n_frames, film.size) == (4, SIZE)
+        delays = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
+        assert delays == [60, 70, 70, 60]  # 15 frames a second, where a gif has hundredths.
 
 
 def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
@@ -213,8 +217,8 @@ def test_an_environment_that_does_not_draw_itself_is_refused(tmp_path, capsys):
     write_run(run_dir, agent="jax_dqn", env="Own/Vector-v0")
     capsys.readouterr()
     assert main(f"--run={run_dir}", f"--out={out}") == 2
-    error = "play: env is 'Own/Vector-v0'; it must be one that draws itself, as rgb_array\n"
-    assert capsys.readouterr().err == error and not out.exists()
+    error = "env is 'Own/Vector-v0'; it must be one that draws itself, as rgb_array"
+    assert capsys.readouterr().err == f"log-dqn play: error: {error}\n" and not out.exists()
 
 
 def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
@@ -540,6 +544,17 @@ def test_a_configuration_that_names_other_code_is_refused(
     with pytest.raises(ValueError, match="it must be"):
         loading.load(run_dir, seed=0)
     assert "evil_module" not in sys.modules
+
+
+def test_a_program_that_refuses_a_run_says_one_line(a_run, tmp_path):
+    """TensorFlow has written a page by then, in a process of its own."""
+    changes = {"create_gym_environment.environment_name": "evil_module:CartPole"}
+    run_dir = altered(a_run("jax_log_dqn cartpole"), tmp_path / "run", **changes)
+    arguments = ["play", f"--run={run_dir}", f"--out={tmp_path / 'film.gif'}"]
+    command = [sys.executable, "-m", "log_dqn.commands.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("log-dqn play: error: env is 'evil_module:CartPole-v")
 
 
 def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
