@@ -83,7 +83,8 @@ def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
         tf.get_logger().setLevel(logging.ERROR)
         absl.logging.set_verbosity(absl.logging.ERROR)
         from log_dqn.film import loading
-
+    # On its own: where a run is refused, what TensorFlow wrote at its start is not shown.
+    with compat.quiet():
         players = [loading.load(run, seed) for run in runs]
     games = [player.game_name for player in players]
     allowed = f"one on {games[0]}, as --run is"
@@ -122,7 +123,7 @@ def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Seque
     warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
     out, max_steps = flags.out, flags.max_steps
     settings = (
-        {"duration": 1000 / painter.FRAMES_PER_SECOND, "loop": 0}
+        {"duration": painter.gif_delays(max_steps), "loop": 0}
         if out.suffix == ".gif"
         # The frames need no scaling to sixteens.
         else {"fps": painter.FRAMES_PER_SECOND, "macro_block_size": 2}

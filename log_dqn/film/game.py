@@ -9,6 +9,7 @@ import matplotlib
 import numpy as np
 
 from log_dqn import minatar
+from log_dqn.checks import check
 from log_dqn.single import seeding
 from log_dqn.vectorized import jax_games
 
@@ -17,6 +18,7 @@ _ACTIONS = {
     "CartPole": ("left", "right"),
     "Acrobot": ("left", "none", "right"),
     "MountainCar": ("left", "none", "right"),
+    "LunarLander": ("none", "left", "main", "right"),
     "bsuite/Catch": ("left", "stay", "right"),
 }
 
@@ -29,7 +31,8 @@ _WITHOUT_SCREEN = {
 def _names(game: str, num_actions: int) -> tuple[str, ...]:
     if game.startswith("MinAtar/"):
         return _MINATAR_ACTIONS
-    return _ACTIONS.get(game, tuple(f"action {number}" for number in range(num_actions)))
+    name, _, _ = game.partition("-v")  # gymnasium's ids end in a version.
+    return _ACTIONS.get(name, tuple(f"action {number}" for number in range(num_actions)))
 
 
 def board(frame: np.ndarray) -> np.ndarray:
@@ -55,6 +58,7 @@ class DopamineGame:
         """Takes the environment, and seeds it.
 
         Raises:
+            ValueError: if it doesn't draw itself.
             ModuleNotFoundError: if what draws it is not installed.
         """
         self._environment = environment
@@ -68,6 +72,8 @@ class DopamineGame:
             os.environ.update(_WITHOUT_SCREEN)
             import pygame  # noqa: F401  What gymnasium draws with; it says less if it is absent.
 
+            modes = game.metadata.get("render_modes", [])
+            check("env", name, "rgb_array" in modes, "one that draws itself, as rgb_array")
             game.render_mode = "rgb_array"
         seeding.seed_environment(environment, seed)
 

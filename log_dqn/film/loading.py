@@ -7,14 +7,12 @@ read.
 
 import pathlib
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import gin
 import gymnasium
-import jax
-import jax.numpy as jnp
-import numpy as np
 import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 
@@ -31,14 +29,13 @@ from log_dqn.film.episode import Agent, Game
 from log_dqn.jax import networks as _our_jax_networks  # noqa: F401
 from log_dqn.program.gin_files import bound, explained
 from log_dqn.program.shell import explain
-from log_dqn.run_folder import configuration, data, layout
-from log_dqn.single import agents, seeding
+from log_dqn.run_folder import configuration, layout
+from log_dqn.single import agents, gymnasium_game, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
 from log_dqn.vectorized import environments, jax_games, networks, runs
 from log_dqn.vectorized.schedule import RunnerSettings
 
-_CHECKPOINT = re.compile(r"(?:tf_ckpt-(\d+)|(\d+)/weights)\.index")
 _REMEDY = "there is nothing to play"
 
 # Memories aren't read; a small one saves gigabytes.
@@ -53,6 +50,7 @@ _FACTORIES: dict[str, tuple[Callable[[], Any], str]] = {
     "create_atari_environment": (atari_lib.create_atari_environment, "game_name"),
     agents.MINATAR_FACTORY: (minatar.create_environment, "game_name"),
     "create_gym_environment": (gym_lib.create_gym_environment, "environment_name"),
+    agents.GYMNASIUM_FACTORY: (gymnasium_game.create_environment, "environment_id"),
 }
 
 # A name of gin's, and whether it is called; only optimizers may be.
@@ -104,27 +102,6 @@ def load(run_dir: pathlib.Path, seed: int) -> Player:
         config = run_dir / layout.CONFIG
         raise ValueError(f"{config} is not this version's: {explain(error)}") from error
     raise ValueError(f"{run_dir} is not a run; it has no {layout.CONFIG} that names an agent")
-
-
-def newest_weights(run_dir: pathlib.Path) -> tuple[str, int]:
-    """Finds a run's newest TensorFlow variables, in this package's layout or in Dopamine's.
-
-    Returns:
-        The prefix for TensorFlow's `Saver`, and the iteration.
-
-    Raises:
-        ValueError: if there are none.
-    """
-    root = layout.checkpoints_dir(run_dir)
-    found = [
-        (int(match[1] or match[2]), str(path.with_suffix("")))
-        for path in root.glob("**/*.index")
-        if (match := _CHECKPOINT.fullmatch(path.relative_to(root).as_posix()))
-    ]
-    if not found:
-        raise ValueError(f"{run_dir} has no checkpoint of a TensorFlow agent in {root}")
-    iteration, prefix = max(found)
-    return prefix, iteration
 
 
 def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str, Any]]:
@@ -190,15 +167,22 @@ def _environment(parameters: Mapping[str, Any]) -> tuple[str, Any]:
     allowed = f"one of {', '.join(_FACTORIES)} to be played"
     check("Runner.create_environment_fn", factory, name in _FACTORIES, allowed)
     create, parameter = _FACTORIES[name]
-    game = bound(f"{name}.{parameter}")
-    if name == "create_gym_environment":
-        # gymnasium would import the module that an id "module:game" begins with.
-        environment_id = f"{game}-{bound(f'{name}.version', 'v0')}"
-        is_known = environment_id in gymnasium.registry
-        check("game", environment_id, is_known, "one of gymnasium's own")
-    else:
+    game = str(bound(f"{name}.{parameter}"))
+    if parameter == "game_name":
         games.check_game(game)
-    return str(game), create()
+    elif parameter == "environment_id":
+        _check_registered(game)
+    else:
+        _check_registered(f"{game}-{bound(f'{name}.version', 'v0')}")
+    return game, create()
+
+
+def _check_registered(environment_id: str) -> None:
+    """Checks that gymnasium has an environment, without the import that 'module:id' stands for."""
+    module, _, own_id = environment_id.rpartition(":")
+    is_there = own_id in gymnasium.registry and (not module or module in sys.modules)
+    allowed = "one of gymnasium's own, or of a module that is imported: a film imports none"
+    check("env", environment_id, is_there, allowed)
 
 
 def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int) -> Player:
@@ -209,51 +193,13 @@ def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
     game, environment = _environment(parameters)
     played = film_game.DopamineGame(game, environment, seed)
     max_steps = int(parameters["Runner.max_steps_per_episode"])
-    agent: Agent
-    if agents.uses_jax():
-        folder, manifest = _newest_checkpoint(run_dir)
-        iteration = manifest["iteration"]
-        agent = _jax_player(folder, environment, seed)
-    else:
-        prefix, iteration = newest_weights(run_dir)
-        agent = _tensorflow_player(run_dir, prefix, environment)
-    return Player(agent, played, game, iteration + 1, max_steps)
-
-
-def _tensorflow_player(
-    run_dir: pathlib.Path, prefix: str, environment: Any
-) -> players.TensorFlowPlayer:
+    folder, manifest = _newest_checkpoint(run_dir)
     with tf.Graph().as_default():
-        agent = agents.create_agent(None, environment)
-        try:
-            agent._saver.restore(agent._sess, prefix)
-        except Exception as error:  # TensorFlow has many kinds for a damaged checkpoint.
-            reason = str(error).splitlines()[0]
-            raise ValueError(f"{run_dir}: {prefix} cannot be read: {reason}") from error
+        agent = agents.create_agent(None, environment, seed=seed)
+        saved_run.load_weights(folder, agent)
     agent.eval_mode = True
-    return players.TensorFlowPlayer(agent)
-
-
-def _jax_player(folder: pathlib.Path, environment: Any, seed: int) -> players.JaxPlayer:
-    agent = agents.create_agent(None, environment, seed=seed)
-    agent.eval_mode = True
-    agent.online_params = _fill(folder, agent.online_params, _saved(folder, "online_params"))
-    return players.JaxPlayer(agent)
-
-
-def _saved(folder: pathlib.Path, name: str) -> Any:
-    try:
-        return data.load(folder / "agent")[name]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder} cannot be read: {error}") from error
-
-
-def _fill(folder: pathlib.Path, tree: Any, leaves: list[np.ndarray]) -> Any:
-    """Returns a tree with other leaves, of the same shapes."""
-    old, structure = jax.tree.flatten(tree)
-    if [leaf.shape for leaf in old] != [np.shape(leaf) for leaf in leaves]:
-        raise ValueError(f"{folder} cannot be read: its weights are those of another network")
-    return jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in leaves])
+    player = players.JaxPlayer if agents.uses_jax() else players.TensorFlowPlayer
+    return Player(player(agent), played, game, manifest["iteration"] + 1, max_steps)
 
 
 # Runs of vectorized training.

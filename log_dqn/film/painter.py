@@ -28,6 +28,15 @@ _LEAST_SPAN = 1e-12
 _CHOSEN, _INK, _QUIET, _FAINT = "#D55E00", "#1B1F24", "#57606A", "#C4CAD0"
 
 
+def gif_delays(num_frames: int) -> list[int]:
+    """Returns for how many milliseconds a gif shows each frame, at `FRAMES_PER_SECOND`.
+
+    A gif counts hundredths of a second: delays of 60 and 70 ms take turns.
+    """
+    ends = 100 * np.arange(num_frames + 1) // FRAMES_PER_SECOND
+    return (10 * np.diff(ends)).tolist()
+
+
 class _Axis:
     """An axis that shows the differences between a few numbers, wherever they lie.
 

@@ -16,6 +16,7 @@ from dopamine.jax.replay_memory import elements
 
 from log_dqn.jax import trees
 from log_dqn.run_folder import arrays
+from log_dqn.run_folder.checkpoints import replay_array, replay_parts
 from log_dqn.run_folder.data import check_finite
 
 _TREES = ("online_params", "target_network_params", "optimizer_state")
@@ -42,12 +43,12 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     memory = replay._memory.values()
     for name in _NUMBERS:
         numbers = np.array([getattr(element, name) for element in memory])
-        arrays.save(folder / f"replay_{name}.npy.zst", numbers)
+        arrays.save(replay_array(folder, name), numbers)
     for name in _STACKS:
         parts = [_bytes_of(getattr(element, name)) for element in memory]
         sizes = np.array([len(part) for part in parts], np.int64)
-        arrays.save(folder / f"replay_{name}_sizes.npy.zst", sizes)
-        arrays.save_parts(folder / f"replay_{name}.zst", parts)
+        arrays.save(replay_array(folder, f"{name}_sizes"), sizes)
+        arrays.save_parts(replay_parts(folder, name), parts)
     sampling = replay._sampling_distribution.to_state_dict()
     sampling["key_by_index"] = np.array(sampling["key_by_index"], np.int64)
     del sampling["index_by_key"]  # the inverse of key_by_index
@@ -81,10 +82,10 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
 
     replay = agent._replay
     keys = state["keys"].tolist()
-    columns: list[Any] = [list(arrays.load(folder / f"replay_{name}.npy.zst")) for name in _NUMBERS]
+    columns: list[Any] = [list(arrays.load(replay_array(folder, name))) for name in _NUMBERS]
     for name in _STACKS:
-        sizes = arrays.load(folder / f"replay_{name}_sizes.npy.zst")
-        parts = arrays.load_parts(folder / f"replay_{name}.zst", sizes.tolist())
+        sizes = arrays.load(replay_array(folder, f"{name}_sizes"))
+        parts = arrays.load_parts(replay_parts(folder, name), sizes.tolist())
         columns.append([_stack_of(part, state["stack"], replay._compress) for part in parts])
     names = (*_NUMBERS, *_STACKS)
     replay._memory = collections.OrderedDict(
@@ -107,6 +108,15 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
     trajectory = replay._transition_accumulator._trajectory
     trajectory.clear()
     trajectory.extend(elements.TransitionElement(*step) for step in state["trajectory"])
+
+
+def load_weights(agent: dqn_agent.JaxDQNAgent, state: dict[str, Any]) -> None:
+    """Takes what an agent needs to act, and nothing else, out of what `save` has returned.
+
+    Raises:
+        ValueError: if it doesn't fit the agent.
+    """
+    agent.online_params = trees.with_leaves(agent.online_params, state["online_params"])
 
 
 def _bytes_of(stack: np.ndarray) -> bytes:

@@ -153,7 +153,7 @@ def _performance(axes: Axes, table: Table, y: str) -> None:
 
 
 def _hypotheses(table: Table) -> Figure:
-    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey=True)
     titles = ("regular task", "values times 100", "values plus 100*")
     variations = dict.fromkeys(table.column("variation"))

@@ -114,6 +114,11 @@ def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
     width, height = figure.get_size_inches()
     if not shown:
         return Bbox.from_extents(0, 0, width, height)
+    # A legend would go down to the bottom of what is saved, which is the footnote's.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
     below = -0.4 * _FOOT / height
     figure.text(0.008, below, "    ".join(shown), fontsize=7, color="0.35", va="top")
     return Bbox.from_extents(0, -_FOOT, width, height)
@@ -360,7 +365,7 @@ def _interval_rows(
     axes.spines[["top", "right"]].set_visible(False)
     axes.use_sticky_edges = False
     axes.margins(x=0.08)
-    axes.locator_params(axis="x", nbins=5)
+    axes.locator_params(axis="x", nbins=5, steps=[1, 2, 5, 10])
 
 
 def performance_profiles(
@@ -377,7 +382,7 @@ def performance_profiles(
     axes = _tidy(figure.subplots())
     _lines(axes, {agent: (thresholds, curve) for agent, curve in profiles.items()}, looks)
     axes.set_xlim(thresholds[0], thresholds[-1])
-    axes.set_ylim(0, 1)
+    axes.set_ylim(-0.03, 1.03)  # Room for markers at the ends.
     axes.set_xlabel("human-normalised score \u03c4")
     axes.set_ylabel("fraction of runs with score > \u03c4")
     axes.set_title(f"Performance profile over {counted(num_games, 'game')}")

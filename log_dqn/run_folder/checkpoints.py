@@ -18,6 +18,9 @@ _MANIFEST = "manifest.json"
 _FORMAT = 2
 _WRITING = ".writing-"
 
+AGENT, WEIGHTS, RANDOM, LOG, METRICS = "agent", "weights", "random", "log", "collector"
+"""Names of a checkpoint's files, without their suffixes."""
+
 Report = Callable[[str], None]
 """Is told, in one line each, of checkpoints that are skipped."""
 
@@ -58,6 +61,16 @@ def replace_file(path: pathlib.Path, data: bytes) -> None:
         aside.unlink(missing_ok=True)
         raise
     _synchronise(path.parent)
+
+
+def replay_array(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """Returns the file of an array of the replay memory."""
+    return folder / f"replay_{name}.npy.zst"
+
+
+def replay_parts(folder: pathlib.Path, name: str) -> pathlib.Path:
+    """Returns the file of what the replay memory holds in pieces of bytes."""
+    return folder / f"replay_{name}.zst"
 
 
 def iterations(root: pathlib.Path) -> list[int]:

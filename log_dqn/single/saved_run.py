@@ -89,10 +89,10 @@ def save(
     """
 
     def write(folder: pathlib.Path) -> None:
-        data.save(folder / "agent", _of_agent().save(agent, folder))
-        data.save(folder / "random", random_state.capture(environment))
-        data.save(folder / "log", state.log)
-        data.save(folder / "collector", state.metrics)
+        data.save(folder / checkpoints.AGENT, _of_agent().save(agent, folder))
+        data.save(folder / checkpoints.RANDOM, random_state.capture(environment))
+        data.save(folder / checkpoints.LOG, state.log)
+        data.save(folder / checkpoints.METRICS, state.metrics)
 
     description = {"iteration": state.iteration, "config": parameters}
     checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
@@ -116,13 +116,29 @@ def load(found: SavedRun, agent: Any, environment: Any, parameters: Mapping[str,
         return _load_dopamine(found.run_dir, agent)
     try:
         configuration.check_same(folder, manifest["config"], parameters)
-        _of_agent().load(agent, folder, data.load(folder / "agent"))
-        random_state.restore(environment, data.load(folder / "random"))
-        log, metrics = data.load(folder / "log"), data.load(folder / "collector")
+        _of_agent().load(agent, folder, data.load(folder / checkpoints.AGENT))
+        random_state.restore(environment, data.load(folder / checkpoints.RANDOM))
+        log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)
         return State(manifest["iteration"], log, metrics)
     except (ValueError, KeyError, tf.errors.OpError) as error:
         reason = _first_line(error)
         raise CheckpointError(f"{folder} can't be loaded: {reason}; {_REMEDY}") from error
+
+
+def load_weights(folder: pathlib.Path, agent: Any) -> None:
+    """Loads what an agent needs to act, and nothing else, from the folder of a checkpoint.
+
+    Raises:
+        CheckpointError: if it can't be read, or doesn't fit the agent.
+        OSError: if a file can't be read.
+    """
+    try:
+        if agents.uses_jax():
+            jax_agent_checkpoint.load_weights(agent, data.load(folder / checkpoints.AGENT))
+        else:
+            agent_checkpoint.load_weights(agent, folder)
+    except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
+        raise CheckpointError(f"{folder} can't be loaded: {_first_line(error)}") from error
 
 
 def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> State:

@@ -11,9 +11,10 @@ import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn.run_folder import arrays, safe_pickle
+from log_dqn.run_folder.checkpoints import WEIGHTS, replay_array
 from log_dqn.run_folder.data import check_finite
 
-_WEIGHTS = "weights"
+_PRIORITIES = "priorities"
 # What a checkpoint of a prioritized replay memory names.
 _SUM_TREE = ("dopamine.tf.replay_memory.sum_tree", "SumTree")
 
@@ -32,18 +33,18 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     check_finite(weights)
     try:
         agent._saver.save(
-            agent._sess, str(folder / _WEIGHTS), write_meta_graph=False, write_state=False
+            agent._sess, str(folder / WEIGHTS), write_meta_graph=False, write_state=False
         )
     except tf.errors.OpError as error:
         # The message is a page; the system's reason follows the file's path.
-        reason = re.search(rf"{_WEIGHTS}\S*; (.+)", error.message)
+        reason = re.search(rf"{WEIGHTS}\S*; (.+)", error.message)
         raise OSError(
             f"the weights can't be written ({reason[1] if reason else type(error).__name__})"
         ) from error
     memory = agent._replay.memory
     rows = min(int(memory.add_count), memory._replay_capacity)
     for name, array in memory._store.items():
-        arrays.save(folder / f"replay_{name}.npy.zst", array[:rows])
+        arrays.save(replay_array(folder, name), array[:rows])
     state = {
         "state": agent.state,
         "training_steps": agent.training_steps,
@@ -55,7 +56,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     if hasattr(memory, "sum_tree"):
         # Every level: the inner sums carry the rounding of their history.
         nodes = np.concatenate(memory.sum_tree.nodes)
-        arrays.save(folder / "replay_priorities.npy.zst", nodes)
+        arrays.save(replay_array(folder, _PRIORITIES), nodes)
         state["max_recorded_priority"] = float(memory.sum_tree.max_recorded_priority)
     return state
 
@@ -70,21 +71,30 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
     """
     memory = agent._replay.memory
     for name, array in memory._store.items():
-        arrays.load_into(folder / f"replay_{name}.npy.zst", array)
+        arrays.load_into(replay_array(folder, name), array)
     if hasattr(memory, "sum_tree"):
         levels = memory.sum_tree.nodes
         nodes = np.concatenate(levels)
-        arrays.load_into(folder / "replay_priorities.npy.zst", nodes)
+        arrays.load_into(replay_array(folder, _PRIORITIES), nodes)
         ends = np.cumsum([len(level) for level in levels])
         memory.sum_tree.nodes = np.split(nodes, ends[:-1])
         memory.sum_tree.max_recorded_priority = state["max_recorded_priority"]
-    agent._saver.restore(agent._sess, str(folder / _WEIGHTS))
+    load_weights(agent, folder)
     memory.add_count = np.array(state["add_count"])
     memory.invalid_range = state["invalid_range"]
     memory.episode_end_indices = set(state["episode_end_indices"])
     memory._next_experience_is_episode_start = state["next_experience_is_episode_start"]
     agent.state = state["state"]
     agent.training_steps = state["training_steps"]
+
+
+def load_weights(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> None:
+    """Reads the variables alone, which are all that an agent needs to act.
+
+    Raises:
+        tf.errors.OpError: if they can't be read or don't fit.
+    """
+    agent._saver.restore(agent._sess, str(folder / WEIGHTS))
 
 
 def dopamine_iterations(folder: pathlib.Path) -> list[int]:

@@ -172,8 +172,8 @@ def save(
     iteration = len(log) - 1
 
     def write(folder: pathlib.Path) -> None:
-        data.save(folder / "weights", weights)
-        data.save(folder / "log", log)
+        data.save(folder / checkpoints.WEIGHTS, weights)
+        data.save(folder / checkpoints.LOG, log)
         if with_replay:
             _save_replay(folder, learner, index, min(counters.stored, learner.slots))
 
@@ -196,7 +196,7 @@ def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int)
             learner.read_memory(index, name, start, min(start + _CHUNK_STEPS, steps)).tobytes()
             for start in range(0, steps, _CHUNK_STEPS)
         )
-        arrays.save_parts(folder / f"replay_{name}.zst", parts)
+        arrays.save_parts(checkpoints.replay_parts(folder, name), parts)
 
 
 def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
@@ -208,7 +208,7 @@ def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int)
         counts = [min(_CHUNK_STEPS, steps - start) for start in starts]
         step_bytes = int(np.prod(shape)) * dtype.itemsize
         parts = arrays.load_parts(
-            folder / f"replay_{name}.zst", [count * step_bytes for count in counts]
+            checkpoints.replay_parts(folder, name), [count * step_bytes for count in counts]
         )
         for start, count, part in zip(starts, counts, parts, strict=True):
             learner.write_memory(
@@ -255,7 +255,7 @@ def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
     configuration.check_same(folder, manifest["config"], run.config.parameters)
-    return LatestCheckpoint(folder, manifest, data.load(folder / "log"))
+    return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
 
 
 def load(found: LatestCheckpoint, learner: Learner, index: int) -> Counters:
@@ -274,7 +274,7 @@ def load(found: LatestCheckpoint, learner: Learner, index: int) -> Counters:
     """
     counters = Counters(**found.manifest["counters"])
     try:
-        learner.set_run_weights(index, data.load(found.folder / "weights"))
+        learner.set_run_weights(index, data.load(found.folder / checkpoints.WEIGHTS))
         if not found.manifest["replay"]:
             return counters._replace(stored=0)
         _load_replay(found.folder, learner, index, min(counters.stored, learner.slots))
@@ -308,7 +308,7 @@ def load_params(
     expected = jax.eval_shape(init, jax.random.key(0))
     try:
         # They are the first of `Weights`.
-        leaves = data.load(folder / "weights")[: len(jax.tree.leaves(expected))]
+        leaves = data.load(folder / checkpoints.WEIGHTS)[: len(jax.tree.leaves(expected))]
         return trees.with_leaves(expected, leaves)
     except (ValueError, TypeError) as error:
         raise checkpoints.CheckpointError(f"{folder} can't be loaded: {error}") from error

@@ -4,14 +4,17 @@ import json
 import math
 import pathlib
 import shutil
+import subprocess
 import sys
+from typing import ClassVar
 
 import gin
+import gymnasium
 import imageio.v2 as imageio
 import numpy as np
 import pytest
 import tensorflow as tf
-from PIL import Image
+from PIL import Image, ImageSequence
 
 from log_dqn import train_vectorized
 from log_dqn.commands import play as commands_play
@@ -22,8 +25,24 @@ from log_dqn.run_folder import data, layout
 from log_dqn.single import runner, start
 from log_dqn.vectorized import learner, networks, timeline
 from tests.programs import NEEDS_MINATAR, tiny
+from tests.single.own_environment import TIME_LIMIT, Own
 
+ROOT = pathlib.Path(__file__).parents[2]
 SIZE = painter.WIDTH, painter.HEIGHT
+
+
+class Drawn(Own):
+    """An environment that draws itself, a shade lighter each step."""
+
+    metadata: ClassVar = {"render_modes": ["rgb_array"]}
+
+    def render(self):
+        assert self.render_mode == "rgb_array"
+        return np.full((30, 40, 3), 10 * self._steps, np.uint8)
+
+
+DRAWN = "Film/Picture-v0"
+gymnasium.register(DRAWN, Drawn, max_episode_steps=TIME_LIMIT, kwargs={"observation": "Picture"})
 
 
 def clear():
@@ -90,6 +109,10 @@ UNTRAINED = {
     "full_rainbow": {"agent": "full_rainbow", "game": "Breakout"},
     "log_dqn minatar": {"agent": "log_dqn", "game": "MinAtar/Breakout"},
     "jax_dqn minatar": {"agent": "jax_dqn", "game": "MinAtar/Breakout"},
+    "log_dqn vector": {"agent": "log_dqn", "env": "MountainCar-v0"},
+    "jax_dqn number": {"agent": "jax_dqn", "env": "FrozenLake-v1"},
+    "dqn picture": {"agent": "dqn", "env": DRAWN},
+    "jax_log_dqn picture": {"agent": "jax_log_dqn", "env": f"{__name__}:{DRAWN}"},
 }
 VECTORIZED = {
     "vectorized log_dqn": ("log_dqn", "Centipede"),
@@ -103,6 +126,7 @@ NEEDING_MINATAR = [
 SLOW = (
     "c51", "rainbow", "implicit_quantile", "jax_log_dqn", "jax_dqn", "jax_rainbow",
     "jax_implicit_quantile", "full_rainbow", "log_dqn minatar", "vectorized log_dqn minatar",
+    "jax_dqn number", "dqn picture",
 )  # fmt: skip
 KINDS = [
     pytest.param(
@@ -152,20 +176,49 @@ def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
     assert f"\n{out}: 4 agent steps, return " in printed and errors == ""
     with Image.open(out) as film:
         assert (film.n_frames, film.size) == (4, SIZE)
+        delays = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
+        assert delays == [60, 70, 70, 60]  # 15 frames a second, where a gif has hundredths.
 
 
-def test_newest_weights_of_either_layout(tmp_path):
-    for name in ("tf_ckpt-2", "tf_ckpt-10", "9/weights"):
-        path = tmp_path / "checkpoints" / f"{name}.index"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    prefix = str(tmp_path / "checkpoints" / "tf_ckpt-10")
-    assert loading.newest_weights(tmp_path) == (prefix, 10)
-    (tmp_path / "checkpoints/11").mkdir()
-    (tmp_path / "checkpoints/11/weights.index").touch()
-    (tmp_path / "checkpoints/.writing-12").mkdir()
-    (tmp_path / "checkpoints/.writing-12/weights.index").touch()
-    assert loading.newest_weights(tmp_path) == (str(tmp_path / "checkpoints/11/weights"), 11)
+def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
+    run_dir = tmp_path / "run"
+    shutil.copytree(a_run("log_dqn"), run_dir)
+    newer = run_dir / "checkpoints" / "1"
+    shutil.copytree(run_dir / "checkpoints" / "0", newer)
+    manifest = newer / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"iteration": 0', '"iteration": 1'))
+    assert loading.load(run_dir, seed=0).iterations == 2
+    (path,) = newer.glob("weights.data-*")
+    content = path.read_bytes()
+    path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert loading.load(run_dir, seed=0).iterations == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("log_dqn vector", ("left", "none", "right")),
+        ("jax_log_dqn picture", ("action 0", "action 1")),
+    ],
+)
+def test_an_environment_of_gymnasium_is_played_as_in_training(a_run, kind, names):
+    player = loading.load(a_run(kind), seed=3)
+    assert player.game.action_names == names
+    steps = list(play(player.agent, player.game, max_steps=6, seed=0))
+    if kind == "log_dqn vector":
+        assert [step.score for step in steps] == [-1, -2, -3, -4, -5, -6]
+        assert steps[0].screen.shape == (400, 600, 3)
+    else:  # Its own time limit ends the episode.
+        assert [step.screen[0, 0, 0] for step in steps] == [0, 10, 20, 30, 40]
+
+
+def test_an_environment_that_does_not_draw_itself_is_refused(tmp_path, capsys):
+    run_dir, out = tmp_path / "run", tmp_path / "film.gif"
+    write_run(run_dir, agent="jax_dqn", env="Own/Vector-v0")
+    capsys.readouterr()
+    assert main(f"--run={run_dir}", f"--out={out}") == 2
+    error = "env is 'Own/Vector-v0'; it must be one that draws itself, as rgb_array"
+    assert capsys.readouterr().err == f"log-dqn play: error: {error}\n" and not out.exists()
 
 
 def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
@@ -477,6 +530,7 @@ def test_nothing_that_a_run_names_is_imported(a_run, tmp_path, monkeypatch, caps
         ("create_gym_environment.environment_name", "evil_module:CartPole"),
         ("gym_lib.create_gym_environment.environment_name", "evil_module:CartPole"),
         ("create_gym_environment.version", "v0:CartPole-v0"),
+        ("create_gymnasium_environment.environment_id", "evil_module:MountainCar-v0"),
         ("create_agent.agent_name", "evil_module"),
     ],
 )
@@ -485,10 +539,22 @@ def test_a_configuration_that_names_other_code_is_refused(
 ):
     (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)
-    run_dir = altered(a_run("log_dqn cartpole"), tmp_path / "run", **{parameter: value})
+    kind = "log_dqn vector" if "gymnasium" in parameter else "log_dqn cartpole"
+    run_dir = altered(a_run(kind), tmp_path / "run", **{parameter: value})
     with pytest.raises(ValueError, match="it must be"):
         loading.load(run_dir, seed=0)
     assert "evil_module" not in sys.modules
+
+
+def test_a_program_that_refuses_a_run_says_one_line(a_run, tmp_path):
+    """TensorFlow has written a page by then, in a process of its own."""
+    changes = {"create_gym_environment.environment_name": "evil_module:CartPole"}
+    run_dir = altered(a_run("jax_log_dqn cartpole"), tmp_path / "run", **changes)
+    arguments = ["play", f"--run={run_dir}", f"--out={tmp_path / 'film.gif'}"]
+    command = [sys.executable, "-m", "log_dqn.commands.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("log-dqn play: error: env is 'evil_module:CartPole-v")
 
 
 def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
@@ -500,8 +566,8 @@ def test_what_a_film_does_not_need_is_ignored(a_run, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "damage", "message"),
     [
-        ("log_dqn", "no checkpoint", "no checkpoint of a TensorFlow agent in"),
-        ("log_dqn", "truncated", "cannot be read"),
+        ("log_dqn", "no checkpoint", "has no checkpoint of this package"),
+        ("log_dqn", "truncated", "none of the checkpoints in"),
         ("jax_log_dqn cartpole", "no checkpoint", "has no checkpoint of this package"),
         ("jax_log_dqn cartpole", "truncated", "none of the checkpoints in"),
         ("vectorized log_dqn", "no checkpoint", "has no checkpoint of this package"),

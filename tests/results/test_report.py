@@ -1,8 +1,11 @@
 """The figures' parts that carry meaning, and the gamma scan."""
 
+import io
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
+from PIL import Image
 
 from log_dqn.results import (
     baselines,
@@ -381,3 +384,19 @@ def test_a_footnote_explains_the_marks_of_a_figure():
     assert text.get_text() == "\N{DAGGER} another protocol"
     figure = figures.iqm_curves(curves, looks("a"), 7, 4)
     assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])
+
+
+@pytest.mark.parametrize("draw", [figures.iqm_curves, figures.mean_and_median_curves])
+def test_a_footnote_stands_below_all_else(draw):
+    marked = looks_of({name: f"{name} \N{DAGGER}" for name in "abc"})
+    curves = {name: (np.array([1e6, 2e6]), interval(np.ones((3, 2)))) for name in "abc"}
+    pixels = []
+    for notes in ({}, {"\N{DAGGER}": "another protocol"}):
+        figure, png = draw(curves, marked, 7, 4), io.BytesIO()
+        box = figures.footnote(figure, notes)
+        figure.savefig(png, format="png", bbox_inches=box)
+        pixels.append(np.asarray(Image.open(png)))
+    bare, noted = pixels
+    assert len(noted) == len(bare) + 28  # 0.28 inches
+    np.testing.assert_array_equal(noted[: len(bare)], bare)
+    assert (noted[len(bare) :] < 128).any()
