@@ -33,12 +33,15 @@ from log_dqn.vectorized import agents, environments, learner, networks, runs, sc
 _WARM_UP = 220
 
 
-def create_trainer(agent: str, num_runs: int, capacity: int, folder: str) -> training.HostTrainer:
+def create_trainer(
+    agent: str, num_runs: int, capacity: int, folder: str, precision: str = "float32"
+) -> training.HostTrainer:
     """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
     problem = learner.Problem(
-        networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
-    )
+        networks.create("nature", precision), environments.FRAME_SHAPE, "uint8",
+        environments.STACK_SIZE, 32, capacity,
+    )  # fmt: skip
     config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
@@ -136,13 +139,14 @@ def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]
 
 
 def against_dopamine(agent: str, rounds: int, folder: str) -> None:
-    """Measures one run and Dopamine's TensorFlow DQN in turn."""
+    """Measures one run and Dopamine's TensorFlow DQN in turn, whole and its updates alone."""
     from benchmarks import agents_tf
 
     agents_tf.set_up()
     gin.parse_config("WrappedReplayBuffer.replay_capacity = 10000")
     dopamine = agents_tf.Player("DQN", replay_steps=500)
     trainer = create_trainer(agent, 1, 10_000, folder)
+    in_bfloat16 = create_trainer(agent, 1, 10_000, folder, "bfloat16")
     steps = 40
 
     def ours() -> None:
@@ -150,11 +154,31 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
             trainer.step()
         jax.block_until_ready(trainer.learner.weights)
 
+    updates = 10
+
+    def learn(trainer: training.HostTrainer) -> None:
+        draws = trainer.schedule.draws(np.ones(1, bool), np.full(1, 4))
+        for _ in range(updates):
+            trainer.learner.learn(draws)
+        jax.block_until_ready(trainer.learner.weights)
+
     times = measuring.interleave(
-        {"ours": ours, "dopamine": lambda: dopamine.loop(steps)}, rounds, "one run"
+        {
+            "ours": ours,
+            "dopamine": lambda: dopamine.loop(steps),
+            "our updates": lambda: learn(trainer),
+            "our updates in bfloat16": lambda: learn(in_bfloat16),
+            "dopamine's updates": lambda: dopamine.train(updates),
+        },
+        rounds,
+        "one run",
     )
     measuring.print_heading("one run", "DQN")
     measuring.print_ratio("whole loop", steps / times["ours"], steps / times["dopamine"], "steps/s")
+    ms = {name: 1e3 / updates * seconds for name, seconds in times.items()}
+    measuring.print_ratio("update", ms["our updates"], ms["dopamine's updates"], "ms")
+    measuring.print_heading("float32", "bfloat16")
+    measuring.print_ratio("update", ms["our updates"], ms["our updates in bfloat16"], "ms")
 
 
 class Figures(NamedTuple):
