@@ -1,0 +1,79 @@
+"""A study on MinAtar that is killed again and again ends like one that is not."""
+
+import os
+import pathlib
+import pickle
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from log_dqn.run_folder import layout
+
+ROOT = pathlib.Path(__file__).parents[2]
+KILLS = 20
+ITERATIONS = 20
+STUDY = [
+    "--games=MinAtar/Breakout,MinAtar/Freeway",
+    "--scan=VectorizedLogDQNAgent.gamma=0.8,0.99",
+    f"--gin_bindings=VectorizedRunner.num_iterations={ITERATIONS}",
+    "--gin_bindings=VectorizedRunner.training_steps=1500",
+    "--gin_bindings=VectorizedRunner.replay_capacity=2000",
+    "--gin_bindings=VectorizedLogDQNAgent.min_replay_history=200",
+]
+
+
+def start(results_dir):
+    return subprocess.Popen(
+        [sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}", *STUDY],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(results_dir):
+    """The number of iterations that all runs have finished together."""
+    logs = [layout.logs(folder) for _, _, _, folder in layout.find_runs(results_dir)]
+    return sum(int(of_run[0].name.removeprefix("log_")) + 1 for of_run in logs if of_run)
+
+
+def outcome(results_dir):
+    """The statistics and the final weights of each run."""
+    found = {}
+    for _, _, _, folder in layout.find_runs(results_dir):
+        log = pickle.loads((folder / "logs" / f"log_{ITERATIONS - 1}").read_bytes())
+        for entry in log.values():
+            del entry["train_average_steps_per_second"]
+        weights = np.load(folder / "checkpoints" / str(ITERATIONS - 1) / "weights.npz")
+        found[folder.relative_to(results_dir)] = (log, [weights[name] for name in weights.files])
+    return found
+
+
+@pytest.mark.slow
+def test_a_study_that_is_killed_ends_like_one_that_is_not(tmp_path):
+    pytest.importorskip("gymnax")
+    whole = start(tmp_path / "whole")
+    assert whole.wait() == 0, whole.communicate()
+    rng = random.Random(1)
+    for _ in range(KILLS):
+        process = start(tmp_path / "killed")
+        enough = finished(tmp_path / "killed") + rng.randint(0, 3)
+        while finished(tmp_path / "killed") < enough:
+            assert process.poll() is None, "the study is too short for so many kills"
+            time.sleep(0.02)
+        # In an iteration, while it is saved, or, with no iteration to wait for, as it starts.
+        time.sleep(rng.uniform(0, 0.4 if enough else 4))
+        process.kill()
+        process.communicate()
+    last = start(tmp_path / "killed")
+    assert "resumed from iteration" in last.communicate()[0] and last.returncode == 0
+    expected, found = outcome(tmp_path / "whole"), outcome(tmp_path / "killed")
+    assert len(expected) == 4 and found.keys() == expected.keys()
+    for run, (log, weights) in expected.items():
+        assert found[run][0] == log, run
+        for ours, theirs in zip(found[run][1], weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
