@@ -75,7 +75,7 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
     """Runs a step of every run that is not waiting."""
     rules, place, outcome = fixed.rules, loop.place, loop.outcome
     number = place.training_steps
-    place, _ = timeline.expect(rules, place, jnp)
+    place, *_ = timeline.expect(rules, place, jnp)
     place, episode = timeline.record(rules, place, outcome.reward, outcome.ended, jnp)
     may_start = loop.may_start & ~place.over
     place, _ = timeline.start(rules, place, loop.step, may_start, jnp)
@@ -96,7 +96,7 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
     )
     target_params = jax.lax.cond(
         syncs.any(),
-        lambda: programs.synced(weights.params, weights.target_params, syncs),
+        lambda: programs.synced(weights, syncs).target_params,
         lambda: weights.target_params,
     )
     weights = weights._replace(target_params=target_params)

@@ -84,10 +84,11 @@ class Programs:
         self.each: Callable[..., Any] = jax.vmap if several else lambda function: function
         self.draw = jax.jit(self.each(self._draw_one))
         self.initial_weights = jax.jit(self.each(self._initial_weights))
-        self.learn = jax.jit(
-            self._learn_from_steps if on_host else self.learn_from_memory,
-            donate_argnums=0,
-            compiler_options=compiler_options(),
+        learn = self._learn_from_steps if on_host else self.learn_from_memory
+        compiled = functools.partial(jax.jit, donate_argnums=0, compiler_options=compiler_options())
+        self.learn = compiled(learn)
+        self.sync_and_learn = compiled(
+            lambda weights, runs, *args: learn(self.synced(weights, runs), *args)
         )
         self.sync = jax.jit(self.synced)
         self.act = jax.jit(self._act_only if on_host else self.act_and_store, donate_argnums=(0, 1))
@@ -137,11 +138,12 @@ class Programs:
             new = jax.tree.map(lambda new, old: jnp.where(learns, new, old), new, weights)
         return new, statistics
 
-    def synced(self, params: Any, target_params: Any, runs: jax.Array) -> Any:
-        """Returns the target network's parameters, new ones for some runs."""
-        return self.each(
+    def synced(self, weights: Weights, runs: Any) -> Weights:
+        """Returns the weights with new target networks of some runs."""
+        target_params = self.each(
             lambda new, old, run: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old)
-        )(params, target_params, runs)
+        )(weights.params, weights.target_params, runs)
+        return weights._replace(target_params=target_params)
 
     def _act_only(self, stacks: Any, memory: None, *inputs: Any) -> Any:
         stacks, actions = self.each(self._act_one)(stacks, *inputs)
@@ -237,6 +239,7 @@ class Learner:
             for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
         ]
         self.weights = self.programs.initial_weights(self._constants, self._stack(params))
+        self._to_sync = self._none = np.zeros(self.num_runs, bool)
         runs = (self.num_runs,) if self._several else ()
         self.memory = replay.create(
             (*runs, self.slots), problem.frame_shape, problem.frame_dtype, np if on_host else jnp
@@ -282,18 +285,27 @@ class Learner:
             source = (steps, source[1])
         else:
             source = (self.memory, *source)
-        self.weights, statistics = self.programs.learn(
-            self.weights, self._constants, self._num_actions, *source
-        )
+        inputs = (self._constants, self._num_actions, *source)
+        if self._to_sync.any():
+            to_sync = self._of_runs(self._to_sync)
+            found = self.programs.sync_and_learn(self.weights, to_sync, *inputs)
+        else:
+            found = self.programs.learn(self.weights, *inputs)
+        self.weights, statistics = found
+        self._to_sync = self._none
         return statistics
 
     def sync(self, runs: np.ndarray) -> None:
-        """Copies the online network to the target network of some runs, bools [num_runs]."""
-        self.weights = self.weights._replace(
-            target_params=self.programs.sync(
-                self.weights.params, self.weights.target_params, self._of_runs(runs)
-            )
-        )
+        """Copies the online network to the target network of some runs, bools [num_runs].
+
+        Their next update begins with it, so that it costs no call of its own.
+        """
+        self._to_sync = self._to_sync | runs
+
+    def _sync_now(self) -> None:
+        if self._to_sync.any():
+            self.weights = self.programs.sync(self.weights, self._of_runs(self._to_sync))
+            self._to_sync = self._none
 
     # Acting.
 
@@ -348,6 +360,7 @@ class Learner:
 
     def _run_leaves(self, run: int) -> list[tuple[bool, np.ndarray]]:
         """Returns whether each of a run's arrays is of the output layer, and the array."""
+        self._sync_now()
         output = jax.tree_util.DictKey(agents.OUTPUT)
         return [
             (output in path, np.asarray(self._of_run(leaf, run)))

@@ -131,10 +131,11 @@ class Schedule:
         """Returns the runs that will learn at this step whatever their environments answer, bools.
 
         Such updates can be computed while the environments step: their transitions are stored
-        already.
+        already. None is returned if another run may learn as well, so that one call updates all.
         """
-        self.place, certain = timeline.expect(self.rules, self.place)
-        return certain
+        self.place, due, certain = timeline.expect(self.rules, self.place)
+        waits = self.place.phase == Phase.WAITING
+        return certain & (due == certain).all() & ~waits.any()
 
     def record(self, rewards: np.ndarray, ended: np.ndarray) -> np.ndarray:
         """Takes in what the last actions led to.

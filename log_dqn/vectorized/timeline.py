@@ -154,27 +154,27 @@ def begin(num_runs: int, slots: int) -> Place:
     )
 
 
-def expect(rules: Rules, place: Place, xp: Any = np) -> tuple[Place, Any]:
+def expect(rules: Rules, place: Place, xp: Any = np) -> tuple[Place, Any, Any]:
     """Works out what an update of this step samples from, before its result is known.
 
     Transitions of an ended episode's last n steps can be drawn one step later than in Dopamine's
     JAX agents, as in its TensorFlow agents.
 
     Returns:
-        The new place, and whether the run will learn at this step whatever its environment
-        answers. Such an update can be computed while the environment steps.
+        The new place, whether the run will learn at this step unless its phase ends with it, and
+        whether it will whatever its environment answers.
     """
     training = place.phase == Phase.TRAINING
     # Transitions that this step will find complete if the episode goes on.
     unfinished = xp.minimum(rules.update_horizon, place.open_steps + 1)
     available = xp.where(training, place.stored + 1 - unfinished, place.stored)
-    certain = (
+    due = (
         training
         & (place.training_steps % rules.update_period == 0)
         & (available > rules.min_replay_history)
-        & (place.phase_steps + 1 < rules.training_steps)
     )
-    return place._replace(available=available), certain
+    certain = due & (place.phase_steps + 1 < rules.training_steps)
+    return place._replace(available=available), due, certain
 
 
 def record(

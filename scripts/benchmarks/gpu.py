@@ -212,7 +212,7 @@ def _calls(trainer: training.HostTrainer, steps: int = 16) -> dict[str, float]:
             name: stack.enter_context(
                 mock.patch.object(programs, name, wraps=getattr(programs, name))
             )
-            for name in ("act", "learn", "sync", "draw")
+            for name in ("act", "learn", "sync_and_learn", "sync", "draw")
         }
         for _ in range(steps):
             trainer.step()

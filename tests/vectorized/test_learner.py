@@ -215,18 +215,35 @@ def test_runs_and_purposes_have_random_numbers_of_their_own():
     assert len(np.unique(jax.random.key_data(keys), axis=0)) == 6
 
 
-def test_syncs_only_the_target_networks_that_are_due():
+@pytest.mark.parametrize("by", ["saving", "learning"])
+def test_syncs_only_the_target_networks_that_are_due(by):
     of_runs = filled([AGENTS[0][0]()] * 2)
     of_runs.learn(draws(2))
-    start = jax.tree.map(np.asarray, of_runs.weights.target_params)
+    start = jax.tree.map(np.asarray, of_runs.weights)
     of_runs.sync(np.array([False, True]))
+    if by == "saving":
+        of_runs.run_weights(0)
+    else:
+        of_runs.learn(draws(2)._replace(learns=np.zeros(2, bool)))
     for old, new, online in zip(
-        *map(jax.tree.leaves, (start, of_runs.weights.target_params, of_runs.weights.params)),
+        *map(jax.tree.leaves, (start.target_params, of_runs.weights.target_params, start.params)),
         strict=True,
     ):
         np.testing.assert_array_equal(new[0], old[0])
         np.testing.assert_array_equal(new[1], online[1])
-        assert (np.asarray(online[1]) != old[1]).any()
+        assert (online[1] != old[1]).any()
+
+
+def test_an_update_after_a_sync_uses_the_new_target_network():
+    together, apart = (filled([AGENTS[0][0]()]) for _ in range(2))
+    for of_run in (together, apart):
+        of_run.learn(draws(1))
+        of_run.sync(np.ones(1, bool))
+    apart.run_weights(0)  # Syncs at once.
+    for of_run in (together, apart):
+        of_run.learn(draws(1))
+    for ours, theirs in zip(together.run_weights(0), apart.run_weights(0), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_run_without_an_update_keeps_its_weights():

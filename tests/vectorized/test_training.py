@@ -1,6 +1,8 @@
 """Trainers of small environments: independence of runs, checkpoints, failures."""
 
+import contextlib
 import dataclasses
+import functools
 import json
 import pickle
 import re
@@ -68,6 +70,35 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
         steps_of(trainer, 400)
     for ours, theirs in zip(*map(toys.weights, trainers), strict=True):
         assert equal(ours, theirs)
+
+
+def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path):
+    # Iterations that end at other steps in each run, so that some wait while others learn.
+    runner = schedule.RunnerSettings(
+        num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
+    )
+    trainer = toys.make_trainer(
+        tmp_path, toys.Noise, RUNS, runner=runner, capacity=300, stack_size=2
+    ).trainer
+    programs, calls = trainer.learner.programs, []
+
+    def called(name, program, *args):
+        calls[-1].append(name)
+        return program(*args)
+
+    with contextlib.ExitStack() as stack:
+        for name in ("act", "learn", "sync_and_learn", "sync"):
+            wrapped = functools.partial(called, name, getattr(programs, name))
+            stack.enter_context(mock.patch.object(programs, name, wrapped))
+        for _ in range(1000):
+            calls.append([])
+            trainer.step()
+    updates = [sum(name in ("learn", "sync_and_learn") for name in step) for step in calls]
+    assert all(step.count("act") == 1 for step in calls)
+    assert max(updates) == 1 and sum(updates) > 200
+    assert sum(step.count("sync_and_learn") for step in calls) > 5
+    # Only where a run is saved between its sync and its next update.
+    assert sum(step.count("sync") for step in calls) <= 9 * len(RUNS)
 
 
 def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
