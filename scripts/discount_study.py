@@ -4,6 +4,7 @@
     python scripts/discount_study.py train main --results_dir=results/minatar
     python scripts/discount_study.py collect main --results_dir=results/minatar
     python scripts/discount_study.py report
+    python scripts/discount_study.py gradients --results_dir=results/minatar/epsilon
 
 A stage is a few commands of `log_dqn.train_vectorized`, which this program prints as it starts
 them. What is complete is skipped, and what was stopped is resumed. With `--seeds=2-3` only those
@@ -103,6 +104,10 @@ STAGES = {
 """Arguments of the commands of each stage."""
 
 
+def _notify(line: str) -> None:
+    print(f"discount_study: {line}", file=sys.stderr)
+
+
 def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:
     """Runs a stage's commands one after the other; returns the first exit status that is not 0."""
     for arguments in STAGES[stage]:
@@ -120,11 +125,8 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
     """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
     from log_dqn.results import discount_study
 
-    def notify(line: str) -> None:
-        print(f"discount_study: {line}", file=sys.stderr)
-
     iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon") else ITERATIONS
-    tables = discount_study.collect(results_dir / stage, stage, iterations, notify)
+    tables = discount_study.collect(results_dir / stage, stage, iterations, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
     for name, table in zip(("scores", "curves"), tables, strict=True):
         path = DATA / f"minatar_{name}.csv"
@@ -132,6 +134,15 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
             table = discount_study.merge(pd.read_csv(path), table)
         table.to_csv(path, index=False, float_format="%.6g")
         print(path)
+    return 0
+
+
+def gradients(results_dir: pathlib.Path) -> int:
+    """Prints the gradients of finished runs beside RMSProp's epsilon."""
+    from log_dqn.results import discount_study
+
+    table = discount_study.gradients(results_dir, _notify)
+    print(table.to_string(index=False, float_format="%.2g"))
     return 0
 
 
@@ -178,11 +189,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--results_dir", type=pathlib.Path, required=True)
         if name == "train":
             command.add_argument("--seeds", help="a count or a range, such as 2-3")
+    command = commands.add_parser("gradients")
+    command.add_argument("--results_dir", type=pathlib.Path, required=True)
     commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
     args = parser.parse_args(argv)
     try:
         if args.command == "report":
             return report(args.out)
+        if args.command == "gradients":
+            return gradients(args.results_dir)
         if args.command == "collect":
             return collect(args.stage, args.results_dir)
         return train(args.stage, args.results_dir, args.seeds)

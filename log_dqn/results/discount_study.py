@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from log_dqn.games import canonical
 from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
 from log_dqn.results.statistics import Interval
+from log_dqn.run_folder import configuration, data, layout
 
 RUN = ["stage", "game", "agent", "setting", "gamma", "seed"]
 """The columns that name a run, in a table's order."""
@@ -80,6 +82,48 @@ def whole_seeds(table: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
     cells = table[["agent", "game", "gamma"]].drop_duplicates()
     whole = runs_of_seed.index[runs_of_seed == len(cells)]
     return table[table["seed"].isin(whole)], sorted(set(runs_of_seed.index) - set(whole))
+
+
+def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
+    """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
+
+    They are read from the optimizer's state in the runs' newest checkpoints: its decaying means of
+    the gradient and of its square, of each weight.
+
+    Args:
+        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`.
+        notify: is told of checkpoints that are skipped.
+
+    Returns:
+        Columns `game,agent,gamma,epsilon,rms,above`: the root of the mean square gradient over all
+        weights, and the share of weights whose gradient has a variance above epsilon.
+
+    Raises:
+        ValueError: if no run was trained with RMSProp.
+        checkpoints.CheckpointError: if a run has no usable checkpoint.
+    """
+    rows = []
+    for agent, game, _, folder in layout.find_runs(results_dir):
+        config = configuration.read(folder)
+        checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
+        if "rmsprop_tf.epsilon" not in config or checkpoint is None:
+            continue
+        leaves = data.load(checkpoint[0] / "weights")
+        # Weights, the target network's, then the two means, each a quarter of the arrays.
+        quarter = len(leaves) // 4
+        mean, square = (
+            np.concatenate([leaf.ravel() for leaf in leaves[start : start + quarter]])
+            for start in (2 * quarter, 3 * quarter)
+        )
+        epsilon = config["rmsprop_tf.epsilon"]
+        name = agent.partition("/")[0]
+        gamma = next(value for key, value in config.items() if key.endswith("Agent.gamma"))
+        above = float((square - mean**2 > epsilon).mean())
+        rows.append((canonical(game), name, gamma, epsilon, float(np.sqrt(square.mean())), above))
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no runs with RMSProp")
+    columns = ["game", "agent", "gamma", "epsilon", "rms", "above"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
 
 
 def best_means(table: pd.DataFrame) -> pd.Series:

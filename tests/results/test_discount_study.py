@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from log_dqn.results import discount_study
+from log_dqn.run_folder import checkpoints, data
 from tests.results import synthetic
 
 GAMMAS = (0.5, 0.9)
@@ -138,6 +139,29 @@ def test_seeds_of_which_a_run_is_missing_are_left_out():
     whole, left_out = discount_study.whole_seeds(SCORES[~missing])
     assert left_out == [2] and set(whole["seed"]) == {1} and len(whole) == 8
     assert discount_study.whole_seeds(SCORES)[1] == []
+
+
+def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
+    folder = tmp_path / "log_dqn" / "gamma=0.9,epsilon=0.001" / "MinAtar-Breakout" / "1"
+    (folder / "logs").mkdir(parents=True)
+    config = {"VectorizedLogDQNAgent.gamma": 0.9, "rmsprop_tf.epsilon": 0.001}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="no runs with RMSProp"):
+        discount_study.gradients(tmp_path, print)
+    weights, target = [np.ones((2, 1)), np.ones(2)], [np.zeros((2, 1)), np.zeros(2)]
+    mean = [np.array([[0.1], [0.0]]), np.array([0.2, 0.0])]
+    square = [np.array([[0.05], [1e-6]]), np.array([0.0406, 0.0095])]
+    checkpoints.write(
+        folder / "checkpoints", 0,
+        lambda place: data.save(place / "weights", [*weights, *target, *mean, *square]), {},
+    )  # fmt: skip
+    (row,) = discount_study.gradients(tmp_path, print).itertuples()
+    assert (row.game, row.agent, row.gamma, row.epsilon) == (
+        "MinAtar/Breakout", "log_dqn", 0.9, 0.001,
+    )  # fmt: skip
+    # Variances 0.04, 1e-6, 0.0006 and 0.0095; the mean of the squares is 0.02502525.
+    assert row.above == 0.5
+    assert row.rms == pytest.approx(np.sqrt(0.02502525))
 
 
 def test_a_table_as_markdown():
