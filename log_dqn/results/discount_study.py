@@ -175,12 +175,14 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         for index, gamma in enumerate(gammas):
             at_gamma = scored[..., index]
             for column, game in enumerate(games):
-                found = statistics.interval(
+                found = statistics.interval_of_enough_seeds(
                     _mean, at_gamma[:, column : column + 1], repetitions=repetitions
                 )
                 add(agent, gamma, game, "mean", found, best[game])
             for name, statistic in (("mean", _mean), ("iqm", _iqm)):
-                found = statistics.interval(statistic, at_gamma, repetitions=repetitions)
+                found = statistics.interval_of_enough_seeds(
+                    statistic, at_gamma, repetitions=repetitions
+                )
                 add(agent, gamma, _OVER_GAMES, name, found, 1.0)
     columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
@@ -207,7 +209,7 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         def statistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
             return np.atleast_1d(choose(x.mean(axis=(0, 1))) - choose(y.mean(axis=(0, 1))))
 
-        return statistics.interval(statistic, log_dqn, dqn, repetitions=repetitions)
+        return statistics.interval_of_enough_seeds(statistic, log_dqn, dqn, repetitions=repetitions)
 
     rows = []
     for index, gamma in enumerate(gammas):
@@ -298,7 +300,7 @@ def as_markdown(table: pd.DataFrame) -> str:
     """Returns a table of values with intervals as Markdown."""
     shown = table.assign(
         value=[
-            f"{value:.3g} ({low:.3g} to {high:.3g})"
+            f"{value:.3g}" + ("" if np.isnan(low) else f" ({low:.3g} to {high:.3g})")
             for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
         ]
     ).drop(columns=["low", "high"])

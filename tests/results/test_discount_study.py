@@ -35,14 +35,14 @@ def table(values):
 # Best means: 10 on MinAtar/A (LogDQN, 0.9), 4 on MinAtar/B (DQN, 0.9).
 SCORES = table(
     {
-        ("log_dqn", 0.5, "MinAtar/A"): [7.0, 9.0],
-        ("log_dqn", 0.9, "MinAtar/A"): [10.0, 10.0],
-        ("dqn", 0.5, "MinAtar/A"): [2.0, 2.0],
-        ("dqn", 0.9, "MinAtar/A"): [6.0, 6.0],
-        ("log_dqn", 0.5, "MinAtar/B"): [2.0, 2.0],
-        ("log_dqn", 0.9, "MinAtar/B"): [3.0, 3.0],
-        ("dqn", 0.5, "MinAtar/B"): [1.0, 1.0],
-        ("dqn", 0.9, "MinAtar/B"): [4.0, 4.0],
+        ("log_dqn", 0.5, "MinAtar/A"): [7.0, 8.0, 9.0],
+        ("log_dqn", 0.9, "MinAtar/A"): [10.0, 10.0, 10.0],
+        ("dqn", 0.5, "MinAtar/A"): [2.0, 2.0, 2.0],
+        ("dqn", 0.9, "MinAtar/A"): [6.0, 6.0, 6.0],
+        ("log_dqn", 0.5, "MinAtar/B"): [2.0, 2.0, 2.0],
+        ("log_dqn", 0.9, "MinAtar/B"): [3.0, 3.0, 3.0],
+        ("dqn", 0.5, "MinAtar/B"): [1.0, 1.0, 1.0],
+        ("dqn", 0.9, "MinAtar/B"): [4.0, 4.0, 4.0],
     }
 )
 
@@ -57,29 +57,39 @@ def cell(rows, **wanted):
 def test_scores_are_normalised_by_the_best_mean_on_their_game():
     assert discount_study.best_means(SCORES).to_dict() == {"MinAtar/A": 10.0, "MinAtar/B": 4.0}
     array = discount_study.array_of(SCORES, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
-    np.testing.assert_allclose(array, [[[0.7, 1.0], [0.5, 0.75]], [[0.9, 1.0], [0.5, 0.75]]])
+    np.testing.assert_allclose(array, [[[first, 1.0], [0.5, 0.75]] for first in (0.7, 0.8, 0.9)])
 
 
 def test_statistics_by_discount_factor():
-    rows = discount_study.by_gamma(SCORES, repetitions=200)
+    rows = discount_study.by_gamma(SCORES, repetitions=2000)
     on_game = cell(rows, agent="log_dqn", gamma=0.5, game="MinAtar/A")
-    # The mean of 7 and 9; resampled, both may be either.
+    # The mean of 7, 8 and 9; resampled, all may be any.
     assert (on_game.value, on_game.low, on_game.high) == pytest.approx((8.0, 7.0, 9.0))
     over = {"agent": "log_dqn", "gamma": 0.5, "game": "over games"}
-    # (0.8 + 0.5) / 2; the middle two of 0.5, 0.5, 0.7, 0.9.
+    # (0.8 + 0.5) / 2; the middle four of 0.5, 0.5, 0.5, 0.7, 0.8, 0.9.
     assert cell(rows, **over, statistic="mean").value == pytest.approx(0.65)
-    assert cell(rows, **over, statistic="iqm").value == pytest.approx(0.6)
+    assert cell(rows, **over, statistic="iqm").value == pytest.approx(0.625)
     assert len(rows) == 2 * 2 * (2 + 2)
 
 
 def test_the_two_claims():
-    rows = discount_study.claims(SCORES, repetitions=200)
+    rows = discount_study.claims(SCORES, repetitions=2000)
     # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
     at_low = cell(rows, claim="at gamma 0.5")
     assert at_low.value == pytest.approx(0.65 - 0.225)
     assert (at_low.low, at_low.high) == pytest.approx((0.6 - 0.225, 0.7 - 0.225))
     assert cell(rows, claim="at gamma 0.9").value == pytest.approx(0.875 - 0.8)
     assert cell(rows, claim="each at its best gamma").value == pytest.approx(0.875 - 0.8)
+
+
+def test_fewer_than_three_seeds_have_no_intervals():
+    two = SCORES[SCORES["seed"] < 3]
+    rows = discount_study.by_gamma(two, repetitions=50)
+    on_game = cell(rows, agent="log_dqn", gamma=0.5, game="MinAtar/A")
+    assert on_game.value == pytest.approx(7.5) and np.isnan([on_game.low, on_game.high]).all()
+    claims = discount_study.claims(two, repetitions=50)
+    assert claims[["low", "high"]].isna().all(axis=None)
+    assert "| at gamma 0.9 | 0.075 |" in discount_study.as_markdown(claims)
 
 
 def test_figures_show_what_the_tables_hold():
@@ -129,7 +139,7 @@ def test_a_run_that_was_collected_again_replaces_its_row():
     merged = discount_study.merge(SCORES.iloc[::-1], new)
     assert len(merged) == len(SCORES)
     of_run = merged[(merged["agent"] == "log_dqn") & (merged["game"] == "MinAtar/A")]
-    assert of_run["score"].tolist() == [8.5, 9.0, 10.0, 10.0]
+    assert of_run["score"].tolist() == [8.5, 8.0, 9.0, 10.0, 10.0, 10.0]
     curves = pd.concat([new.assign(iteration=i) for i in (0, 1)])
     assert len(discount_study.merge(curves, curves)) == 2
 
@@ -137,7 +147,7 @@ def test_a_run_that_was_collected_again_replaces_its_row():
 def test_seeds_of_which_a_run_is_missing_are_left_out():
     missing = (SCORES["seed"] == 2) & (SCORES["agent"] == "dqn") & (SCORES["gamma"] == 0.9)
     whole, left_out = discount_study.whole_seeds(SCORES[~missing])
-    assert left_out == [2] and set(whole["seed"]) == {1} and len(whole) == 8
+    assert left_out == [2] and set(whole["seed"]) == {1, 3} and len(whole) == 16
     assert discount_study.whole_seeds(SCORES)[1] == []
 
 
