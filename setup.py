@@ -56,7 +56,7 @@ setuptools.setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
-    # TensorFlow 2.20 and 2.21 have wheels for these.
+    # TensorFlow 2.21 has wheels for these.
     python_requires=">=3.10,<3.14",
     # The gin files live in configs/ and travel as log_dqn/configs/.
     packages=[
@@ -87,10 +87,11 @@ setuptools.setup(
     install_requires=[
         # Every workaround in log_dqn.compat is for this one, Dopamine's newest.
         "dopamine-rl==4.1.2",
-        # Dopamine's TensorFlow agents, in Keras 2, each part of the same release.
-        "tensorflow>=2.20,<2.22",
-        "tf-keras>=2.20,<2.22",
-        "tensorboard>=2.20,<2.22",
+        # Dopamine's TensorFlow agents, in Keras 2, each part of the same release; 2.20 writes lines of
+        # its own to the terminal that nothing can turn off.
+        "tensorflow>=2.21,<2.22",
+        "tf-keras>=2.21,<2.22",
+        "tensorboard>=2.21,<2.22",
         # The last release; log_dqn.compat lets it import with JAX 0.7 and newer.
         "tensorflow-probability>=0.25,<0.26",
         # JAX 0.6.2 is the last for Python 3.10, with flax 0.10. Minor releases remove names.
@@ -122,7 +123,7 @@ setuptools.setup(
     ],
     extras_require={
         # Both with CUDA 12, which TensorFlow is built for; JAX has a cuda13 as well.
-        "gpu": ["tensorflow[and-cuda]>=2.20,<2.22", "jax[cuda12]>=0.6,<0.11"],
+        "gpu": ["tensorflow[and-cuda]>=2.21,<2.22", "jax[cuda12]>=0.6,<0.11"],
         "wandb": WANDB,
         "minatar": MINATAR,
         "play": PLAY,
