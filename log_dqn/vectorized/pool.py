@@ -38,7 +38,7 @@ class Pool:
         self._stop_signal = signal_number
 
     def train(self) -> None:
-        """Runs all trainers.
+        """Runs all trainers; where one can't go on, all stop.
 
         Raises:
             RunStopped: if a file can't be written, a checkpoint doesn't fit, or `stop` was called.
@@ -52,30 +52,32 @@ class Pool:
                 done, left = concurrent.futures.wait(
                     left, timeout=0.2, return_when=concurrent.futures.FIRST_EXCEPTION
                 )
-                if self._stop_signal is not None:
-                    self._stop_trainers()
+                self._stop_trainers()
                 for future in done:
                     future.result()
         finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+            # One that is just being created sees it when it is there.
+            self._stop_signal = self._stop_signal or signal.SIGTERM
             self._stop_trainers()
             executor.shutdown()
             self._progress.close()
 
     def _stop_trainers(self) -> None:
-        with self._lock:
-            for trainer in self._trainers:
-                trainer.stop(self._stop_signal or signal.SIGTERM)
+        if self._stop_signal is not None:
+            with self._lock:
+                for trainer in self._trainers:
+                    trainer.stop(self._stop_signal)
 
     def _train(self, create: Callable[[], Trainer]) -> None:
         if self._stop_signal is not None:
             raise stopped_by(self._stop_signal)
         try:
             trainer = create()
-        except CheckpointError as error:
+        except (CheckpointError, OSError) as error:
             raise RunStopped(f"error: {error}", status=2) from error
         with self._lock:
             self._trainers.add(trainer)
+        self._stop_trainers()
         try:
             trainer.train()
         finally:

@@ -1,5 +1,8 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
+import queue
+import threading
+
 import jax
 import numpy as np
 import pytest
@@ -180,6 +183,27 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
     assert stop.value.status == 130
     assert not any((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (4, 5, 6))
     assert shared.numbers.fraction < 1 and shared.disable
+
+
+def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
+    game = jax_games.create("bsuite/Catch")
+    failing, creating, shared = queue.SimpleQueue(), threading.Event(), shown(2)
+
+    def fail():
+        failing.put(threading.current_thread())
+        creating.wait()
+        raise OSError(28, "No space left on device")
+
+    def create():
+        thread = failing.get()
+        creating.set()
+        thread.join()  # Until the pool has been stopped.
+        return device_trainer_of(tmp_path, game, [agent()], [1], shared=shared, shown_as=[1])
+
+    with pytest.raises(RunStopped, match="^error: .* No space left on device$") as stop:
+        pool.Pool([fail, create], 2, shared).train()
+    assert stop.value.status == 2
+    assert not (tmp_path / "1" / "checkpoints").exists()
 
 
 def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
