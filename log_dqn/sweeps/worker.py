@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray import tune
 
-from log_dqn.program import progress
+from log_dqn.program import progress, threads
 from log_dqn.run_folder import layout, lock
 from log_dqn.sweeps import plan, tethered
 
@@ -57,11 +57,12 @@ class Worker(tune.Trainable):
         Args:
             config: has `job`, an index into the jobs.
             jobs: the jobs of all workers.
-            cpus: CPUs of a job, each for a thread; a part of one is one thread.
+            cpus: CPUs of a job by Ray's count, each for a thread; a part of one is one thread.
             gpus: GPUs of a job.
         """
         self._jobs = jobs
-        self._threads = max(1, int(cpus))
+        # Ray counts what it was told, or the machine's, of which a process may be kept to a part.
+        self._threads = min(max(1, int(cpus)), threads.cores())
         self._gpus = gpus
         self._take(jobs[config["job"]])
 

@@ -5,6 +5,7 @@ from unittest import mock
 
 import pytest
 
+from log_dqn.program import threads
 from log_dqn.sweeps import plan, worker
 
 # What a training process does with two runs, of which one is resumed.
@@ -22,7 +23,7 @@ def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
     run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "log_dqn" / "Pong" / "1", 2, 100)
     output = pathlib.Path(run.folder) / "output.log"
     of_job = object.__new__(worker.Worker)
-    of_job._take(plan.Job("log_dqn/Pong/1", ("-c", "pass"), (run,), output))
+    of_job.setup({"job": 0}, [plan.Job("log_dqn/Pong/1", ("-c", "pass"), (run,), output)])
     report = of_job.step()
     assert report["failure"].startswith("can't be started: ")
     assert "Not a directory" in report["failure"] or "File exists" in report["failure"]
@@ -46,3 +47,15 @@ def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch
     of_job._take(job)
     assert of_job.step()["fraction"] == 0
     of_job.cleanup()
+
+
+@pytest.mark.parametrize(("cpus", "expected"), [(0.5, 1), (1, 1), (1000, threads.cores())])
+def test_a_job_has_a_thread_for_each_of_its_cpus_as_far_as_there_are_cores(
+    tmp_path, monkeypatch, cpus, expected
+):
+    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+    of_job = object.__new__(worker.Worker)
+    of_job.setup({"job": 0}, [plan.Job("x", ("-c", "pass"), (), tmp_path / "log")], cpus=cpus)
+    of_job.step()
+    of_job.cleanup()
+    assert (tmp_path / "log").read_text().endswith(f" -c pass --threads={expected}\n")

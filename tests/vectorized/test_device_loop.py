@@ -200,7 +200,7 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
         thread.join()  # Until the pool has been stopped.
         return device_trainer_of(tmp_path, game, [agent()], [1], shared=shared, shown_as=[1])
 
-    with pytest.raises(RunStopped, match="^error: .* No space left on device$") as stop:
+    with pytest.raises(RunStopped, match=r"^error: .* No space left on device$") as stop:
         pool.Pool([fail, create], 2, shared).train()
     assert stop.value.status == 2
     assert not (tmp_path / "1" / "checkpoints").exists()
