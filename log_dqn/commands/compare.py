@@ -30,7 +30,7 @@ def create_parser() -> shell.Parser:
         argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
-    add("--out", type=pathlib.Path, required=True, help="folder for the report")
+    add("--out", required=True, help="folder for the report")
     add(
         "--results_dir",
         type=pathlib.Path,
@@ -126,14 +126,15 @@ def _compare(arguments: Sequence[str], flags: argparse.Namespace) -> None:
     out = given.pop("out")
     request = asked.Request(**given)
     request.check()
-    shell.check_writable("out", str(out))
+    shell.check_writable("out", out)
     shell.print_start(f"a report on {request.results_dir or 'the published baselines'} in {out}")
     from log_dqn.results import comparison, report
 
     compared = comparison.compare(request, notify, show_progress)
-    with lock.writing("out", str(out)):
-        report.write(compared, out, shlex.join(["log-dqn", "compare", *arguments]), show_progress)
-    print(out / "report.html")
+    folder, command = pathlib.Path(out), shlex.join(["log-dqn", "compare", *arguments])
+    with lock.writing("out", out):
+        report.write(compared, folder, command, show_progress)
+    print(folder / "report.html")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,25 +2,18 @@
 
 import argparse
 import functools
-import os
 import pathlib
 from collections.abc import Sequence
 
 from log_dqn import checks, games
-from log_dqn.program import shell
+from log_dqn.program import shell, threads
+from log_dqn.run_folder import lock
 
 NAMES = (
     "metric_gap", "chain_regular", "chain_log", "kappa_regular", "kappa_deterministic",
     "kappa_full", "rms_error", "hypotheses", "convergence",
 )  # fmt: skip
 """The experiments, which `log_dqn.linear.experiments` describes."""
-
-
-def _cores() -> int:
-    # Those this process may use, where the system can tell.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def create_parser() -> shell.Parser:
@@ -37,7 +30,8 @@ def create_parser() -> shell.Parser:
     add("--only", nargs="+", choices=NAMES, metavar="NAME", default=NAMES, help=which)
     add("--runs", type=shell.at_least(1), default=1, help="independent runs (default: 1)")
     add("--seed", type=shell.at_least(0), default=0, help="random seed (default: 0)")
-    add("--jobs", type=shell.at_least(1), default=_cores(), help="threads (default: all cores)")
+    jobs = "threads (default: all cores)"
+    add("--jobs", type=shell.at_least(1), default=threads.cores(), help=jobs)
     gammas = "discount factors of the chain scans (default: the paper's)"
     add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
     constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
@@ -66,9 +60,11 @@ def _make(flags: argparse.Namespace) -> None:
     from log_dqn.linear import figures
 
     out = pathlib.Path(flags.out)
-    out.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(flags.only):
-        figures.write(name, experiments.EXPERIMENTS[name](options), out)
+        table = experiments.EXPERIMENTS[name](options)
+        with lock.writing("out", flags.out):
+            out.mkdir(parents=True, exist_ok=True)
+            figures.write(name, table, out)
         print(f"{out / name}.png, .pdf and .csv", flush=True)
 
 

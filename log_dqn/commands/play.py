@@ -1,20 +1,19 @@
 """Films a trained agent, the screen beside what it expects of each action: `log-dqn play`."""
 
 import argparse
-import contextlib
 import functools
 import logging
 import os
 import pathlib
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from log_dqn import compat
 from log_dqn.checks import check
 from log_dqn.program import shell
-from log_dqn.run_folder import configuration, layout
+from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.single import request
 
 if TYPE_CHECKING:
@@ -92,18 +91,6 @@ def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
     return players
 
 
-@contextlib.contextmanager
-def _writing(out: pathlib.Path) -> Iterator[None]:
-    """Turns what keeps the film from being written into a ValueError that names it."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or error
-        raise ValueError(
-            f"out is {str(out)!r}; it must be a file that can be written ({reason})"
-        ) from error
-
-
 def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Sequence[str]) -> str:
     """Plays an episode of each player and writes it aside, then under its name.
 
@@ -154,7 +141,7 @@ def _play(flags: argparse.Namespace) -> None:
     try:
         players = _load(list(runs.values()), flags.seed)
         titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]
-        with _writing(flags.out):
+        with lock.writing("out", str(flags.out), "file"):
             line = _write(players, flags, titles)
     except ModuleNotFoundError as error:
         raise ValueError(

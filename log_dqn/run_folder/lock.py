@@ -43,13 +43,13 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(name: str, folder: str) -> Iterator[None]:
-    """Turns what keeps a folder from being written into a ValueError that names it."""
+def writing(name: str, path: str, kind: str = "folder") -> Iterator[None]:
+    """Turns what keeps a folder, or a file, from being written into a ValueError that names it."""
     try:
         yield
     except OSError as error:
-        allowed = f"a folder that can be written ({error.strerror})"
-        raise ValueError(f"{name} is {folder!r}; it must be {allowed}") from error
+        allowed = f"a {kind} that can be written ({error.strerror or error})"
+        raise ValueError(f"{name} is {path!r}; it must be {allowed}") from error
 
 
 def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:

@@ -25,3 +25,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
         pytest.raises(ValueError, match=rf"{message}\(Not a directory\)"),
     ):
         lock.claim(tmp_path / "file/1", undo, undo)
+
+
+def test_what_keeps_a_file_or_a_folder_from_being_written_names_it(tmp_path):
+    message = r"out is 'a\.gif'; it must be a file that can be written \(Is a directory\)"
+    with pytest.raises(ValueError, match=message), lock.writing("out", "a.gif", "file"):
+        tmp_path.write_bytes(b"")
+    # What a library raises may have a message alone.
+    message = r"out is 'a'; it must be a folder that can be written \(the disk is full\)"
+    with pytest.raises(ValueError, match=message), lock.writing("out", "a"):
+        raise OSError("the disk is full")
