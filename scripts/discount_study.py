@@ -17,9 +17,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
-
-import pandas as pd
+from collections.abc import Callable, Sequence
 
 from log_dqn.program import shell
 
@@ -121,8 +119,10 @@ def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:
     return 0
 
 
-def collect(stage: str, results_dir: pathlib.Path) -> int:
+def collect(stage: str, results_dir: pathlib.Path) -> None:
     """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
+    import pandas as pd
+
     from log_dqn.results import discount_study
 
     iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon") else ITERATIONS
@@ -134,20 +134,20 @@ def collect(stage: str, results_dir: pathlib.Path) -> int:
             table = discount_study.merge(pd.read_csv(path), table)
         table.to_csv(path, index=False, float_format="%.6g")
         print(path)
-    return 0
 
 
-def gradients(results_dir: pathlib.Path) -> int:
+def gradients(results_dir: pathlib.Path) -> None:
     """Prints the gradients of finished runs beside RMSProp's epsilon."""
     from log_dqn.results import discount_study
 
     table = discount_study.gradients(results_dir, _notify)
     print(table.to_string(index=False, float_format="%.2g"))
-    return 0
 
 
-def report(out: pathlib.Path) -> int:
+def report(out: pathlib.Path) -> None:
     """Draws the figures of the main stage from `docs/data`, and prints its tables."""
+    import pandas as pd
+
     from log_dqn.results import discount_study
 
     tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
@@ -155,8 +155,12 @@ def report(out: pathlib.Path) -> int:
     scores, left_out = discount_study.whole_seeds(scores)
     if left_out:
         print(f"discount_study: runs of seeds {left_out} are missing; left out", file=sys.stderr)
-    if scores.empty:
-        raise ValueError(f"{DATA} has no run of the stage main; train and collect it first")
+    missing = [agent for agent in discount_study.LOOKS if agent not in set(scores["agent"])]
+    if missing:
+        raise ValueError(
+            f"{DATA} has no whole seed of {' and '.join(missing)} in the stage main; train and "
+            "collect it first"
+        )
     curves = curves[curves["seed"].isin(scores["seed"])]
     by_gamma = discount_study.by_gamma(scores)
     figures = {
@@ -169,7 +173,6 @@ def report(out: pathlib.Path) -> int:
         print(out / f"{name}.png")
     print(discount_study.as_markdown(by_gamma))
     print(discount_study.as_markdown(discount_study.claims(scores)))
-    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -193,17 +196,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--results_dir", type=pathlib.Path, required=True)
     commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
     args = parser.parse_args(argv)
-    try:
-        if args.command == "report":
-            return report(args.out)
-        if args.command == "gradients":
-            return gradients(args.results_dir)
-        if args.command == "collect":
-            return collect(args.stage, args.results_dir)
-        return train(args.stage, args.results_dir, args.seeds)
-    except (OSError, ValueError) as error:
-        shell.print_error(parser.program, error)
-        return 2
+    work: dict[str, Callable[[], int | None]] = {
+        "train": lambda: train(args.stage, args.results_dir, args.seeds),
+        "collect": lambda: collect(args.stage, args.results_dir),
+        "gradients": lambda: gradients(args.results_dir),
+        "report": lambda: report(args.out),
+    }
+    return shell.run_once(parser.program, work[args.command])
 
 
 if __name__ == "__main__":

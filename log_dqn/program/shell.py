@@ -130,24 +130,23 @@ def print_error(program: str, error: Exception) -> None:
     print(f"{program}: error: {explain(error)}", file=sys.stderr)
 
 
-def run_once(program: str, work: Callable[[], None]) -> int:
+def run_once(program: str, work: Callable[[], int | None]) -> int:
     """Does the work of a program that leaves nothing to resume.
 
     Args:
         program: name of the program, for what it says.
-        work: does it, and raises what keeps it from being done.
+        work: does it, and raises what keeps it from being done; may return an exit status.
 
     Returns:
         The exit status: 2 for what the user can mend, 130 when interrupted.
     """
     try:
-        work()
+        return work() or 0
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except (CheckpointError, OSError, ValueError) as error:
         print_error(program, error)
         return 2
-    return 0
 
 
 def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:

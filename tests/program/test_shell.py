@@ -58,6 +58,10 @@ def test_a_small_program_ends_in_one_line(capsys, error, status, said):
     assert capsys.readouterr().err == said
 
 
+def test_the_status_of_the_work_is_the_programs():
+    assert shell.run_once("log-dqn play", lambda: 1) == 1
+
+
 def test_a_fault_of_the_program_is_not_the_users():
     with pytest.raises(TypeError):
         shell.run_once("log-dqn play", lambda: [] + 1)

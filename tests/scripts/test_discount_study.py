@@ -17,14 +17,24 @@ def study(monkeypatch):
     del sys.modules["discount_study"]
 
 
-def test_no_report_before_the_main_stage_is_collected(study, tmp_path, monkeypatch, capsys):
+HEADER = "stage,game,agent,setting,gamma,seed"
+
+
+@pytest.mark.parametrize(
+    ("row", "missing"),
+    [
+        ("epsilon,MinAtar/Freeway,log_dqn,x,0.96,1", "log_dqn and dqn"),
+        ("main,MinAtar/Freeway,log_dqn,x,0.96,1", "dqn"),
+    ],
+)
+def test_no_report_before_both_agents_are_collected(
+    study, tmp_path, monkeypatch, capsys, row, missing
+):
     monkeypatch.setattr(study, "DATA", tmp_path)
-    header = "stage,game,agent,setting,gamma,seed"
-    row = "epsilon,MinAtar/Freeway,log_dqn,x,0.96,1"
-    (tmp_path / "minatar_scores.csv").write_text(f"{header},score\n{row},1.5\n")
-    (tmp_path / "minatar_curves.csv").write_text(f"{header},iteration,mean_return\n{row},0,1.5\n")
+    (tmp_path / "minatar_scores.csv").write_text(f"{HEADER},score\n{row},1.5\n")
+    (tmp_path / "minatar_curves.csv").write_text(f"{HEADER},iteration,mean_return\n{row},0,1.5\n")
     assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 2
-    line = f"{tmp_path} has no run of the stage main; train and collect it first\n"
+    line = f"{tmp_path} has no whole seed of {missing} in the stage main; train and collect it"
     error = capsys.readouterr().err
-    assert error.endswith(f": error: {line}") and error.count("\n") == 1
+    assert f": error: {line}" in error and error.count("\n") == 1
     assert not (tmp_path / "figures").exists()
