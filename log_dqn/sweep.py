@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import importlib.util
-import math
 import multiprocessing
 import os
 import pathlib
@@ -18,19 +17,6 @@ from log_dqn.program import gin_files, shell
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
-
-
-def _number(least: float, of_what: str) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {of_what}")
-        return value
-
-    return parse
 
 
 def _names(text: str) -> list[str]:
@@ -65,13 +51,13 @@ def create_parser() -> shell.Parser:
     parser.add_gin_options("each agent's own", "LogDQNAgent")
     add(
         "--cpus_per_run",
-        type=_number(0.01, "CPUs, at least 0.01"),
+        type=shell.number(0.01, "CPUs, at least 0.01"),
         default=1,
         help="CPUs that a run is given, and threads it computes in (default: %(default)s)",
     )
     add(
         "--gpus_per_run",
-        type=_number(0, "GPUs, 0 or more"),
+        type=shell.number(0, "GPUs, 0 or more"),
         help="GPUs that a run is given: 0.25 puts four on each (default: 0.25 where there are "
         "any, and else 0)",
     )

@@ -27,6 +27,7 @@ from log_dqn.program import shell
 
 # A part is imported where it runs: TensorFlow's agents and JAX's want a process of their own, and
 # the vectorized part runs where neither TensorFlow nor Dopamine is installed.
+PARTS = ("agents", "checkpoint", "vectorized", "minatar", "cores", "gpu", "linear", "sweep")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -36,21 +37,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "what",
-        nargs="?",
-        choices=(
-            "agents",
-            "checkpoint",
-            "vectorized",
-            "minatar",
-            "cores",
-            "gpu",
-            "linear",
-            "sweep",
-        ),
-        default="agents",
-    )
+    parser.add_argument("what", nargs="?", choices=PARTS, default="agents")
     parser.add_argument("--framework", choices=("tf", "jax"), default="tf", help="of agents")
     parser.add_argument(
         "--rounds",
@@ -78,11 +65,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         default=10_000,
         help="transitions of a run (default: 10000)",
     )
-    add("--seconds", type=float, default=8.0, help="of each figure, at least (default: 8)")
+    seconds = shell.number(0.1, "seconds, at least 0.1")
+    add("--seconds", type=seconds, default=8.0, help="of each figure, at least (default: 8)")
     gpu = parser.add_argument_group("of gpu")
     add = gpu.add_argument
     add("--out", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder (default: gpu)")
-    add("--minutes", type=float, default=25.0, help="of all steps (default: 25)")
+    minutes = shell.number(0, "minutes, 0 or more")
+    add("--minutes", type=minutes, default=25.0, help="of all steps (default: 25)")
     add("--resume", action="store_true", help="go on from the results in the folder")
     add("--dry-run", action="store_true", help="very little of each step, on any device")
     steps = ("device", "right", "fast", "trace", "twin")

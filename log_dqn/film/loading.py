@@ -207,11 +207,11 @@ def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
 
 def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int) -> Player:
     gin.clear_config()
-    protocol = RunnerSettings(**_of("VectorizedRunner", parameters))
-    agent_class: Any = vectorized_agents.AGENTS[protocol.agent]
+    runner = RunnerSettings(**_of("VectorizedRunner", parameters))
+    agent_class: Any = vectorized_agents.AGENTS[runner.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))
     folder, manifest = _newest_checkpoint(run_dir)
-    game_name, max_steps = manifest["game"], protocol.max_steps_per_episode
+    game_name, max_steps = manifest["game"], runner.max_steps_per_episode
     game: Game
     if game_name in jax_games.GAMES:
         made = jax_games.create(game_name, max_steps)
@@ -221,8 +221,8 @@ def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed:
         environment = atari.create_environment(game_name)
         game = film_game.DopamineGame(game_name, environment, seed)
         frame_shape = environments.FRAME_SHAPE
-    network = networks.NETWORKS[protocol.network]
-    state_shape = (*frame_shape, protocol.stack_size)
+    network = networks.NETWORKS[runner.network]
+    state_shape = (*frame_shape, runner.stack_size)
     num_actions = len(game.action_names)
     params = runs.load_params(folder, agent, network, state_shape, num_actions)
     player = players.VectorizedPlayer(agent, network, params, state_shape, num_actions)

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import pathlib
 import re
 import signal
@@ -66,6 +67,21 @@ def at_least(least: int) -> Callable[[str], int]:
         if not text.isdecimal() or int(text) < least:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, at least {least}")
         return int(text)
+
+    return parse
+
+
+def number(least: float, of_what: str) -> Callable[[str], float]:
+    """Returns the type of an option that is a finite number, at least some number."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {of_what}")
+        return value
 
     return parse
 

@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from benchmarks import minatar, vectorized
 from log_dqn.checks import check
-from log_dqn.program import shell
+from log_dqn.program import shell, threads
 from log_dqn.run_folder import checkpoints, layout, safe_pickle
 from log_dqn.vectorized import agents, networks, replay, training
 
@@ -82,7 +82,7 @@ def device() -> dict[str, Any]:
         "driver": driver,
         "kind": jax.default_backend(),
         "JAX": jax.__version__,
-        "CPU cores": len(os.sched_getaffinity(0)),
+        "CPU cores": threads.cores(),
     }
 
 
@@ -319,11 +319,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         allowed = "a new folder, or --resume given"
         check("out", str(args.out), args.resume or not path.exists(), allowed)
-        args.out.mkdir(parents=True, exist_ok=True)
+        shell.check_writable("out", str(args.out))
         results = json.loads(path.read_text()) if path.exists() else {}
         found = results["device"] = in_process("device", args.dry_run)
         is_gpu = found.get("kind") == "gpu"
         check("device", found.get("device"), is_gpu or args.dry_run, "a GPU, or --dry-run given")
+        args.out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         shell.print_error("benchmark", error)
         return 2

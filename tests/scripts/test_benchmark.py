@@ -38,7 +38,17 @@ def test_flags_of_the_parts(benchmark):
 
 
 @pytest.mark.parametrize(
-    "flag", ["--game=Pnog", "--framework=torch", "--rounds=x", "--round=1", "--rounds=0"]
+    "flag",
+    [
+        "--game=Pnog",
+        "--framework=torch",
+        "--rounds=x",
+        "--round=1",
+        "--rounds=0",
+        "--seconds=0",
+        "--seconds=nan",
+        "--minutes=-1",
+    ],
 )
 def test_flags_that_are_refused(benchmark, capsys, flag):
     with pytest.raises(SystemExit) as exit_:
