@@ -151,3 +151,14 @@ def test_python_examples_run_as_printed(name, tmp_path):
             "JaxLogDQNAgent",
         ]
         assert all(0 <= int(line.split()[-1]) < 6 for line in lines)
+
+
+def test_the_environment_that_is_shown_draws_itself_for_a_film():
+    shown = {}
+    exec(EXAMPLES["docs/environments.md, 1"], shown)
+    corridor = shown["Corridor"]()
+    assert "rgb_array" in corridor.metadata["render_modes"]
+    cell, _ = corridor.reset(seed=1)
+    screen = corridor.render()
+    # Its cell alone is white, 16 pixels of 160.
+    assert screen[:, 16 * cell : 16 * (cell + 1)].mean() == 255 and screen.mean() == 25.5
