@@ -196,7 +196,7 @@ def recorded(
 
 def _game(values: Mapping[str, Any], game: str) -> str:
     """Returns the game that the parameters name, or else the one given."""
-    names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_name", name))
+    names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_(name|id)", name))
     played = next((name for name in names if isinstance(name, str)), game)
     return words.printable(games.canonical(played) or played)
 

@@ -109,6 +109,7 @@ def test_evaluation_returns_give_the_mark(tmp_path, published):
     [
         {"atari.create_environment.game_name": "Breakout"},
         {"gym_lib.create_gym_environment.environment_name": "CartPole"},
+        {"create_gymnasium_environment.environment_id": "LunarLander-v3"},
     ],
 )
 def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, change):
