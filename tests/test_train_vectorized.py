@@ -106,7 +106,8 @@ def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     assert run(*arguments(tmp_path / "a", replay, VectorizedRunner__num_iterations=3)) == 0
     assert run(*arguments(tmp_path / "b", replay)) == 0
     bindings = {"VectorizedRunner__num_iterations": 3}
-    assert "resumed" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Training 1 run of log_dqn on cpu: Centipede (1); " in out and "resumed" not in out
     assert run(*arguments(tmp_path / "b", replay, "--seeds=2", **bindings)) == 0
     assert "; 1 of them resumed from iteration 2\n" in capsys.readouterr().out
     weights = [

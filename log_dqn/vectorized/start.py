@@ -330,7 +330,7 @@ def _announce(workload: training.Workload, workers: int, place: placement.Placem
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     on_cpu = jax.default_backend() == "cpu"
-    at_a_time = f", {workers} at a time" if on_cpu else ""
+    at_a_time = f", {workers} at a time" if on_cpu and len(workload.runs) > 1 else ""
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
         f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "

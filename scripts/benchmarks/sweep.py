@@ -38,7 +38,8 @@ def as_sweep() -> None:
 
 def by_hand() -> None:
     """Runs the training program as often as that, two at a time."""
-    options = ["--agent=log_dqn", "--game=Pong"]
+    # As many threads as a sweep gives a run.
+    options = ["--agent=log_dqn", "--game=Pong", "--threads=1"]
     with (
         tempfile.TemporaryDirectory() as folder,
         concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool,
