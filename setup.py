@@ -87,8 +87,8 @@ setuptools.setup(
     install_requires=[
         # Every workaround in log_dqn.compat is for this one, Dopamine's newest.
         "dopamine-rl==4.1.2",
-        # Dopamine's TensorFlow agents, in Keras 2, each part of the same release; 2.20 writes lines of
-        # its own to the terminal that nothing can turn off.
+        # Dopamine's TensorFlow agents, in Keras 2, each part of the same release; 2.20 writes lines
+        # of its own to the terminal that nothing can turn off.
         "tensorflow>=2.21,<2.22",
         "tf-keras>=2.21,<2.22",
         "tensorboard>=2.21,<2.22",
