@@ -53,7 +53,8 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     assert {"Train/AverageReturns", "Eval/AverageReturns"} <= tags
 
     capsys.readouterr()
-    assert run(tmp_path, *tiny(), "--seed=3", "--gin_bindings=Runner.num_iterations=3") == 0
+    more = "--gin_bindings=Runner.num_iterations=3"
+    assert run(tmp_path, *tiny(), "--seed=3", "--threads=1", more) == 0
     second = capsys.readouterr().out.splitlines()
     assert second[:2] == [lines[0], f"{lines[1]}; resumed from iteration 2"]
     assert [line.split(":")[0] for line in second[2:]] == ["iteration 3/3"]

@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import pathlib
-import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ import requests
 
 from log_dqn.games import GAMES, listing
 from log_dqn.results.references import read_table
-from log_dqn.results.request import DOPAMINE, DQN
+from log_dqn.results.request import DOPAMINE, DQN, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 
 AGENTS = {
@@ -128,8 +127,8 @@ def load(
     """
     games = [game for game in games if game in GAMES]
     try:
-        is_address = _is_address(source)
-        read = _Downloads(source, cache_dir, timeout).read if is_address else _files_of(source)
+        downloads = is_address(source)
+        read = _Downloads(source, cache_dir, timeout).read if downloads else _files_of(source)
     except OSError as error:
         where = "" if error.filename == source else f"{error.filename}: "
         notify(f"baselines from {source}: {where}{error.strerror}; {_FINAL}")
@@ -151,15 +150,6 @@ def _files_of(source: str) -> Callable[[str], bytes]:
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "not an http(s) address or folder", source)
     return lambda name: (folder / name).read_bytes()
-
-
-def _is_address(source: str) -> bool:
-    try:
-        parts = urllib.parse.urlsplit(source)
-        _ = parts.port  # Raises for one that is not a number.
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)

@@ -2,8 +2,10 @@
 
 import dataclasses
 import pathlib
+import urllib.parse
 
 from log_dqn import games
+from log_dqn.checks import check
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.run_folder import layout
 
@@ -58,8 +60,9 @@ class Request:
         """Checks names and folders.
 
         Raises:
-            ValueError: a game is unknown, `results_dir` is no folder or holds no run, or the
-                metric is one that the published baselines don't have.
+            ValueError: a game is unknown, `results_dir` is no folder or holds no run, `baselines`
+                is neither folder nor address, or the metric is one that the published baselines
+                don't have.
         """
         if self.metric == "eval" and self.results_dir is None:
             raise ValueError(
@@ -67,8 +70,20 @@ class Request:
                 "are training returns"
             )
         games.select(self.games or ())
+        is_source = is_address(self.baselines) or pathlib.Path(self.baselines).is_dir()
+        check("baselines", self.baselines, is_source, "a folder or an http(s) address")
         if self.results_dir is not None:
             find_runs(self.results_dir)
+
+
+def is_address(source: str) -> bool:
+    """Returns whether a source of baselines is an http(s) address."""
+    try:
+        parts = urllib.parse.urlsplit(source)
+        _ = parts.port  # Raises for one that is not a number.
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:

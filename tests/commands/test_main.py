@@ -58,6 +58,10 @@ REFUSED = [
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     (["--print-completion=fish"], "invalid choice: 'fish'"),
     (["games", "atari6"], "SET is 'atari6'; it must be one of paper55, paper6"),
+    (
+        [*COMPARE, "--baselines=no/where"],
+        "baselines is 'no/where'; it must be a folder or an http(s) address",
+    ),
     (["version", "x"], "unrecognized arguments: x"),
     ([*TRAIN, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*TRAIN, "--game=Pongg"], "game is 'Pongg'; it must be"),
