@@ -70,10 +70,10 @@ class Request:
                 "are training returns"
             )
         games.select(self.games or ())
-        is_source = is_address(self.baselines) or pathlib.Path(self.baselines).is_dir()
-        check("baselines", self.baselines, is_source, "a folder or an http(s) address")
         if self.results_dir is not None:
             find_runs(self.results_dir)
+        is_source = is_address(self.baselines) or pathlib.Path(self.baselines).is_dir()
+        check("baselines", self.baselines, is_source, "a folder or an http(s) address")
 
 
 def is_address(source: str) -> bool:
