@@ -73,6 +73,7 @@ class Program:
                 *arguments, *(f"--gin_bindings={name}={value}" for name, value in bindings.items()),
             ],
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             env={**os.environ, progress.FILE_VARIABLE: str(number)},
             pass_fds=[number],
         )  # fmt: skip
