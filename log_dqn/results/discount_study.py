@@ -288,7 +288,7 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
                 axes.plot(millions, wide.mean(axis=1), color=look.colour, label=look.name)
             axes.grid(True, color="0.9")
             axes.spines[["top", "right"]].set_visible(False)
-            if row is grid[0]:
+            if game == games[0]:
                 axes.set_title(f"gamma {gamma:g}", fontsize=10)
         row[0].set_ylabel(_short(game))
     grid[0, 0].legend(frameon=False, fontsize=8)
