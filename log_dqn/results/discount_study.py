@@ -16,7 +16,7 @@ from log_dqn.games import canonical
 from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
 from log_dqn.results.statistics import Interval
-from log_dqn.run_folder import configuration, data, layout
+from log_dqn.run_folder import checkpoints, configuration, data, layout
 
 RUN = ["stage", "game", "agent", "setting", "gamma", "seed"]
 """The columns that name a run, in a table's order."""
@@ -105,10 +105,12 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     rows = []
     for agent, game, _, folder in layout.find_runs(results_dir):
         config = configuration.read(folder)
-        checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
-        if "rmsprop_tf.epsilon" not in config or checkpoint is None:
+        if "rmsprop_tf.epsilon" not in config:
             continue
-        leaves = data.load(checkpoint[0] / "weights")
+        checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
+        if checkpoint is None:
+            continue
+        leaves = data.load(checkpoint[0] / checkpoints.WEIGHTS)
         # Weights, the target network's, then the two means, each a quarter of the arrays.
         quarter = len(leaves) // 4
         mean, square = (
@@ -117,7 +119,7 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         )
         epsilon = config["rmsprop_tf.epsilon"]
         name = agent.partition("/")[0]
-        gamma = next(value for key, value in config.items() if key.endswith("Agent.gamma"))
+        _, gamma = runs.gamma_of(config) or (None, np.nan)
         above = float((square - mean**2 > epsilon).mean())
         rows.append((canonical(game), name, gamma, epsilon, float(np.sqrt(square.mean())), above))
     if not rows:
