@@ -233,10 +233,13 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     Attributes:
         beta_log: step-size in the log space, the optimizer's learning rate; positive.
         head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
+        minus_head: whether the minus head learns. If not, its output is 0 everywhere, which stands
+            for q_init_minus, and what is negative in a reward is never learned.
     """
 
     beta_log: float = 0.0025
     head_init: str = "asymmetric"
+    minus_head: bool = True
 
     num_heads: ClassVar[int] = 2
 
@@ -245,6 +248,12 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         log_space.LogUpdate.__post_init__(self)
         check_positive("beta_log", self.beta_log)
         check_one_of("head_init", self.head_init, log_space.HEAD_INITS)
+        check("minus_head", self.minus_head, isinstance(self.minus_head, bool), "True or False")
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Settings in which all runs of a job must be alike: one program is compiled for them."""
+        return {**super().shared, "minus_head": self.minus_head}
 
     @property
     def constants(self) -> LogDQNConstants:
@@ -255,6 +264,13 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         if number == 1 and self.head_init == "asymmetric":
             return jnp.zeros(shape)
         return super()._head_kernel(number, key, shape)
+
+    def outputs(
+        self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
+    ) -> tuple[jax.Array, ...]:
+        """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
+        plus, minus = super().outputs(network, params, states, num_actions)
+        return plus, minus if self.minus_head else jnp.zeros_like(minus)
 
     def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""

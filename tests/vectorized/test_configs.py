@@ -40,6 +40,7 @@ LOG_DQN = {
     "clip_bootstrap": True,
     "clip_inverse": False,
     "head_init": "asymmetric",
+    "minus_head": True,
     **SCHEDULE,
 }
 MINATAR_RUNNER = {

@@ -371,3 +371,27 @@ def test_a_memory_of_a_million_frames():
         frame, zero, zero, timeline.Steps(0 * last, last > 0, last, 0 * last, last, last < 0)
     )
     np.testing.assert_array_equal(of_runs.read_memory(0, "frames", last[0], last[0] + 1), frame)
+
+
+def test_without_the_minus_head_only_positive_rewards_are_learned():
+    agent = agents.VectorizedLogDQNAgent(minus_head=False, head_init="symmetric")
+    of_runs = filled([agent])
+    start = jax.tree.map(np.asarray, of_runs.weights.params)
+    rewards = of_runs.memory.rewards
+    unseen = filled([agent])
+    unseen.write_memory(0, "rewards", 0, np.maximum(rewards, 0))
+    assert (rewards < 0).any()
+    for number in (4, 8):
+        statistics = of_runs.learn(draws(number=number))
+        unseen.learn(draws(number=number))
+    jax.tree.map(np.testing.assert_array_equal, of_runs.weights.params, unseen.weights.params)
+    before, after = (
+        params["Output"]["kernel"]
+        for params in (start, jax.tree.map(np.asarray, of_runs.weights.params))
+    )
+    np.testing.assert_array_equal(before[:, NUM_ACTIONS:], after[:, NUM_ACTIONS:])
+    assert np.abs(before - after)[:, :NUM_ACTIONS].max() > 1e-5
+    # q_init_minus is 0, of which the mapping makes its floor.
+    assert statistics["Values/QMinus"] == pytest.approx(0.96**100, rel=1e-5)
+    outputs = agent.outputs(networks.nature, of_runs.weights.params, np.full((1, 84, 84, 4), 99), 6)
+    assert agent.action_keys(agent.constants, outputs).argmax() == outputs[0].argmax()
