@@ -5,6 +5,7 @@
     python scripts/discount_study.py collect main --results_dir=results/minatar
     python scripts/discount_study.py report
     python scripts/discount_study.py gradients --results_dir=results/minatar/epsilon
+    python scripts/discount_study.py values --results_dir=results/minatar/scale
 
 A stage is a few commands of `log_dqn.train_vectorized`, which this program prints as it starts
 them. What is complete is skipped, and what was stopped is resumed. With `--seeds=2-3` only those
@@ -81,6 +82,14 @@ STAGES = {
         )
         for epsilon in ("1e-05", "1e-07", "1e-09", "1e-11")
     ],
+    # How c and the step-size decide whether values stay within their bound. 400,000 steps.
+    "scale": [
+        _agent(
+            "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
+            "--scan=AGENT.beta_reg=0.1", "--scan=AGENT.c=0.5,2.0", "--scan=adam.epsilon=1e-08",
+            gammas="0.5,0.99", seeds="6-6",
+        )
+    ],
     # DQN with the settings of MinAtar's authors.
     "calibration": [
         _agent(
@@ -125,7 +134,7 @@ def collect(stage: str, results_dir: pathlib.Path) -> None:
 
     from log_dqn.results import discount_study
 
-    iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon") else ITERATIONS
+    iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon", "scale") else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
     for name, table in zip(("scores", "curves"), tables, strict=True):
@@ -142,6 +151,14 @@ def gradients(results_dir: pathlib.Path) -> None:
 
     table = discount_study.gradients(results_dir, _notify)
     print(table.to_string(index=False, float_format="%.2g"))
+
+
+def values(results_dir: pathlib.Path) -> None:
+    """Prints the plus head's values at the end of runs beside their scores."""
+    from log_dqn.results import discount_study
+
+    table = discount_study.values(results_dir, _notify)
+    print(table.to_string(index=False, float_format="%.3g"))
 
 
 def report(out: pathlib.Path) -> None:
@@ -192,14 +209,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--results_dir", type=pathlib.Path, required=True)
         if name == "train":
             command.add_argument("--seeds", help="a count or a range, such as 2-3")
-    command = commands.add_parser("gradients")
-    command.add_argument("--results_dir", type=pathlib.Path, required=True)
+    for name in ("gradients", "values"):
+        command = commands.add_parser(name)
+        command.add_argument("--results_dir", type=pathlib.Path, required=True)
     commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
     args = parser.parse_args(argv)
     work: dict[str, Callable[[], int | None]] = {
         "train": lambda: train(args.stage, args.results_dir, args.seeds),
         "collect": lambda: collect(args.stage, args.results_dir),
         "gradients": lambda: gradients(args.results_dir),
+        "values": lambda: values(args.results_dir),
         "report": lambda: report(args.out),
     }
     return shell.run_once(parser.program, work[args.command])

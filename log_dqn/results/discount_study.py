@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from log_dqn import compat
 from log_dqn.games import canonical
 from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
@@ -25,6 +26,8 @@ LOOKS = looks({"log_dqn": "LogDQN", "dqn": "DQN"})
 """How the agents are shown."""
 
 _OVER_GAMES = "over games"
+
+_Q_PLUS = "Values/QPlus"
 
 
 def collect(
@@ -126,6 +129,47 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         raise ValueError(f"--results_dir={results_dir}: no runs with RMSProp")
     columns = ["game", "agent", "gamma", "epsilon", "rms", "above"]
     return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
+
+
+def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
+    """Sets what LogDQN's plus head says at the end of runs beside what they return.
+
+    Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth.
+
+    Args:
+        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`, with TensorBoard's events.
+        notify: is told of runs without such values.
+
+    Returns:
+        Columns `game,setting,score,q_plus,bound`: the mean training return of the last tenth of
+        the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
+
+    Raises:
+        ValueError: if no run has such values.
+    """
+    with compat.quiet():
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    rows = []
+    for agent, game, seed, folder in layout.find_runs(results_dir):
+        _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
+        with compat.quiet():  # It may import TensorFlow.
+            events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+        if _Q_PLUS not in events.Tags()["scalars"]:
+            notify(f"{agent} {game} {seed}: no {_Q_PLUS} in TensorBoard's events; left out")
+            continue
+        returns, q_plus = (
+            np.array([point.value for point in events.Scalars(tag)])
+            for tag in ("Train/AverageReturns", _Q_PLUS)
+        )
+        tenth = q_plus[-max(1, len(q_plus) // 10) :]
+        score = scores.final_score(returns)
+        setting = agent.partition("/")[2]
+        rows.append((canonical(game), setting, score, np.median(tenth), 1 / (1 - gamma)))
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no runs with {_Q_PLUS}")
+    columns = ["game", "setting", "score", "q_plus", "bound"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:2], ignore_index=True)
 
 
 def best_means(table: pd.DataFrame) -> pd.Series:

@@ -8,6 +8,7 @@ import pytest
 
 from log_dqn.results import discount_study
 from log_dqn.run_folder import checkpoints, data
+from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
 
 GAMMAS = (0.5, 0.9)
@@ -172,6 +173,25 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
     # Variances 0.04, 1e-6, 0.0006 and 0.0095; the mean of the squares is 0.02502525.
     assert row.above == 0.5
     assert row.rms == pytest.approx(np.sqrt(0.02502525))
+
+
+def test_values_beside_their_bound(tmp_path):
+    folder = tmp_path / "log_dqn" / "gamma=0.9,c=2" / "MinAtar-Breakout" / "1"
+    (folder / "logs").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps({"VectorizedLogDQNAgent.gamma": 0.9}))
+    said = []
+    with pytest.raises(ValueError, match="no runs with Values/QPlus"):
+        discount_study.values(tmp_path, said.append)
+    assert len(said) == 1
+    events = Events(folder)
+    for number in range(20):
+        events.write({"Values/QPlus": [1.0, 7.0, 9.0][max(0, number - 17)]}, 500 * number)
+    for iteration in range(2):
+        events.write({"Train/AverageReturns": 3.0 + iteration}, iteration)
+    events.close()
+    (row,) = discount_study.values(tmp_path, print).itertuples(index=False)
+    # The last tenth are the last two values, and the last of two iterations.
+    assert tuple(row) == ("MinAtar/Breakout", "gamma=0.9,c=2", 4.0, 8.0, pytest.approx(10))
 
 
 def test_a_table_as_markdown():
