@@ -316,16 +316,16 @@ def minatar(atari, agent, adam, learning_rate, replay):
 TF_ADAM, TF_REPLAY = "tf.train.AdamOptimizer", "WrappedReplayBuffer.replay_capacity"
 JAX_ADAM, JAX_REPLAY = "adam", "ReplayBuffer.max_capacity"
 EXPECTED |= {
-    "log_dqn_minatar.gin": minatar("log_dqn.gin", "LogDQNAgent", TF_ADAM, 0.001, TF_REPLAY),
+    "log_dqn_minatar.gin": minatar("log_dqn.gin", "LogDQNAgent", TF_ADAM, 0.0025, TF_REPLAY),
     "dqn_minatar.gin": minatar("dqn.gin", "DQNAgent", TF_ADAM, 0.00025, TF_REPLAY),
     "jax_log_dqn_minatar.gin": minatar(
-        "jax_log_dqn.gin", "JaxLogDQNAgent", JAX_ADAM, 0.001, JAX_REPLAY
+        "jax_log_dqn.gin", "JaxLogDQNAgent", JAX_ADAM, 0.0025, JAX_REPLAY
     ),
     "jax_dqn_minatar.gin": minatar("jax_dqn.gin", "JaxDQNAgent", JAX_ADAM, 0.00025, JAX_REPLAY),
 }
 for name, agent in (("log_dqn", "LogDQNAgent"), ("jax_log_dqn", "JaxLogDQNAgent")):
     # As tuned on MinAtar: docs/minatar.md.
-    EXPECTED[f"{name}_minatar.gin"] |= {f"{agent}.beta_reg": 1.0, f"{agent}.c": 2.0}
+    EXPECTED[f"{name}_minatar.gin"] |= {f"{agent}.beta_reg": 0.3, f"{agent}.c": 1.0}
 del EXPECTED["dqn_minatar.gin"]["DQNAgent.loss_type"]  # It has no other.
 del EXPECTED["jax_dqn_minatar.gin"]["JaxDQNAgent.optimizer"]  # A reference: see below.
 

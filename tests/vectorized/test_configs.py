@@ -93,7 +93,7 @@ EXPECTED = {
     "vectorized_log_dqn_minatar.gin": config(
         "log_dqn",
         "VectorizedLogDQNAgent",
-        {**LOG_DQN, **MINATAR_SCHEDULE, "beta_log": 0.001, "beta_reg": 1.0, "c": 2.0},
+        {**LOG_DQN, **MINATAR_SCHEDULE, "beta_reg": 0.3, "c": 1.0},
         MINATAR_RUNNER,
     ),
     "vectorized_dqn_minatar.gin": config(
