@@ -26,8 +26,7 @@ def _names(text: str) -> list[str]:
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.sweep",
-        prog="log-dqn sweep",
+        prog=shell.started_as("sweep"),
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
         allow_abbrev=False,
@@ -199,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status, which is 1 if a run failed."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from log_dqn.single import request
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.train",
-        prog="log-dqn train",
+        prog=shell.started_as("train"),
         description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
@@ -106,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ _MAX_SEEDS = 1000
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.train_vectorized",
-        prog="log-dqn train-vectorized",
+        prog=shell.started_as("train-vectorized"),
         description="Trains all runs of a study at once on one device, or resumes them.",
         allow_abbrev=False,
     )
@@ -126,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "gradients": lambda: gradients(args.results_dir),
         "report": lambda: report(args.out),
     }
-    return shell.run_once(parser.program, work[args.command])
+    return shell.run_once(parser.prog, work[args.command])
 
 
 if __name__ == "__main__":

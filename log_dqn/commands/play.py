@@ -25,7 +25,7 @@ SUFFIXES = (".mp4", ".gif")
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="log-dqn play",
+        prog=shell.started_as("play"),
         description="Films a trained agent: the screen beside what the agent expects of each "
         "action.",
         allow_abbrev=False,
@@ -155,4 +155,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the film; returns the exit status."""
     parser = create_parser()
     flags = parser.parse_args(arguments)
-    return shell.run_once(parser.program, functools.partial(_play, flags))
+    return shell.run_once(parser.prog, functools.partial(_play, flags))

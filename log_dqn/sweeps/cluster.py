@@ -7,7 +7,7 @@ import sys
 import threading
 
 from log_dqn import compat
-from log_dqn.program.shell import explain
+from log_dqn.program.shell import explain, started_as
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
 # tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.
@@ -80,7 +80,7 @@ def connect(address: str | None) -> None:
 
     def give_up() -> None:
         message = _refused(address, f"{allowed} (no answer in {_PATIENCE} s)")
-        os.write(stderr, f"log_dqn.sweep: error: {message}\n".encode())
+        os.write(stderr, f"{started_as('sweep')}: error: {message}\n".encode())
         os._exit(2)
 
     timer = threading.Timer(_PATIENCE, give_up)

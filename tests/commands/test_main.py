@@ -222,11 +222,22 @@ def test_alone_it_shows_what_there_is(arguments, capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_names_itself_as_it_was_started(name, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/log-dqn", name, "--nothing"])
+    with pytest.raises(SystemExit) as stop:
+        command.main()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith(f"log-dqn {name}: error: ")
+    with pytest.raises(SystemExit):
+        command.main([name, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: log-dqn {name} ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_read_by_the_commands_own_parsers(name):
     program = importlib.import_module(COMMANDS[name].module)
     parser = program.create_parser()
     assert isinstance(parser, argparse.ArgumentParser)
-    assert parser.prog == f"log-dqn {name}"
     parser.parse_args(COMMANDS[name].example.split())
     assert callable(program.main)
 
@@ -284,11 +295,16 @@ def test_bash_completes(words, completed):
 
 
 def test_the_modules_and_scripts_can_be_run_as_well():
-    modules = [["-m", f"log_dqn.{name}"] for name in ("train", "train_vectorized", "sweep")]
-    scripts = [[f"{ROOT}/scripts/{name}.py"] for name in ("compare", "play", "linear_figures")]
-    for program in (*modules, *scripts):
-        done = subprocess.run(
-            [sys.executable, *program, "--version"],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    modules = {f"log_dqn.{name}": "-m" for name in ("train", "train_vectorized", "sweep")}
+    scripts = {f"{name}.py": "scripts" for name in ("compare", "play", "linear_figures")}
+    for name, way in {**modules, **scripts}.items():
+        program = [way, name] if way == "-m" else [f"{ROOT}/{way}/{name}"]
+        version, error = (
+            subprocess.run(
+                [sys.executable, *program, option],
+                env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            )
+            for option in ("--version", "--nothing")
         )  # fmt: skip
-        assert (done.returncode, done.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")
+        assert (version.returncode, version.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")
+        assert error.returncode == 2 and error.stderr.startswith(f"{name}: error: ")
