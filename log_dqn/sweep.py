@@ -146,7 +146,10 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         if game in games.SMALL_GAMES:
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
-    args.gin_files = [_absolute(name) for name in args.gin_files]
+    check.check_machines(args.ray_address, args.cpus_per_run)
+    gin_files.check(args.gin_files, args.gin_bindings)
+    # For the working directories of other processes.
+    args.gin_files = [os.path.abspath(n) if os.path.isfile(n) else n for n in args.gin_files]
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     request = check.SweepOptions(*options, chosen[0], args.vectorized)
@@ -186,12 +189,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         return 1 if shown.failures() else 0
 
     return shell.Training(train, lambda number: sys.exit(128 + number))
-
-
-def _absolute(name: str) -> str:
-    """Returns a user's gin file by its full path, for other working directories."""
-    gin_files.find_gin_file(name)
-    return os.path.abspath(name) if os.path.isfile(name) else name
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -64,7 +64,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         threads.limit(args.threads)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
-    request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
+    request.check(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
     can_track = importlib.util.find_spec("wandb") is not None
     checks.check(
         "track", args.track, can_track or not args.track,

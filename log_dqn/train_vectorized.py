@@ -86,7 +86,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     small = games.are_small(chosen)
     if small:
         games.check_installed(chosen[0], "gymnax")
-    request.check(args.gin_files, args.agent, small)
+    request.check(args.gin_files, args.gin_bindings, args.agent, small)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")

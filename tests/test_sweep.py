@@ -389,7 +389,7 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch, ve
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cpus_per_run=1000"], "cpus_per_run is 1000 and gpus_per_run is 0; a node must have"),
+        (["--gpus_per_run=1000"], "cpus_per_run is 1 and gpus_per_run is 1000; a node must have"),
         (
             ["--scan=LogDQNAgent.gama=0.9"],
             "Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'. (nearest: gamma)",

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+import tokenize
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -109,7 +110,8 @@ def whole(text: str) -> int | str:
 
 def explain(error: Exception) -> str:
     """Returns an error of gin, or of Dopamine, as one line that says what and where."""
-    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    is_first = isinstance(error, KeyError | tokenize.TokenError) and error.args
+    message = str(error.args[0] if is_first else error)
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if not lines:
         return type(error).__name__

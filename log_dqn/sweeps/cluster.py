@@ -2,7 +2,6 @@
 
 import logging
 import os
-import socket
 import sys
 import threading
 
@@ -36,17 +35,6 @@ def _refused(address: str, allowed: str) -> str:
     return f"ray_address is {address!r}; it must be {allowed}"
 
 
-def _check_address(address: str) -> None:
-    host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isdecimal() and 0 < int(port) < 65536) or "://" in address:
-        raise ValueError(_refused(address, "auto, or the HOST:PORT of a Ray head node"))
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-    except OSError as error:
-        allowed = "the address of a Ray head node that is running"
-        raise ValueError(_refused(address, f"{allowed} ({error.strerror or error})")) from error
-
-
 def connect(address: str | None) -> None:
     """Connects to a cluster.
 
@@ -73,8 +61,6 @@ def connect(address: str | None) -> None:
         except Exception as error:  # Ray raises nothing narrower.
             raise ValueError(f"Ray can't be started: {explain(error)}") from error
         return
-    if address != "auto":
-        _check_address(address)
     allowed = "the address of a Ray cluster that this machine is a node of"
     stderr = os.dup(2)
 

@@ -70,7 +70,7 @@ def configure(
     Raises:
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
-    request.check(gin_files, agent, small)
+    request.check(gin_files, gin_bindings, agent, small)
     files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")

@@ -68,6 +68,10 @@ REFUSED = [
     ([*TRAIN, "--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
     ([*TRAIN, "--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([*TRAIN, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*TRAIN, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
+    ([*TRAIN, "--gin_bindings=a.b=c"], "a value must be a literal of Python"),
+    ([*TRAIN, "--gin_bindings=a.b=(1"], "EOF in multi-line statement"),
+    ([*TRAIN, f"--gin_files={ROOT / 'setup.py'}"], f"gin_files is '{ROOT / 'setup.py'}'; it must"),
     (
         [*TRAIN, "--base_dir=/proc/nowhere"],
         "base_dir is '/proc/nowhere'; it must be a folder that can",
@@ -78,6 +82,7 @@ REFUSED = [
     ([*VECTORIZED, "--seeds=0"], "seeds is '0'; it must be N or A-B"),
     ([*VECTORIZED, "--scan=x"], "scan is 'x'; it must be PARAMETER=VALUE"),
     ([*VECTORIZED, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*VECTORIZED, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
     (
         [*VECTORIZED, "--results_dir=/proc/nowhere"],
         "results_dir is '/proc/nowhere'; it must be a folder that can",
@@ -87,6 +92,9 @@ REFUSED = [
     ([*SWEEP, "--agents=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
     ([*SWEEP, "--seeds=0"], "'0' is not a whole number, at least 1"),
     ([*SWEEP, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*SWEEP, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
+    ([*SWEEP, "--cpus_per_run=1000"], "cpus_per_run is 1000.0; it must be at most "),
+    ([*SWEEP, "--ray_address=x"], "ray_address is 'x'; it must be auto, or the HOST:PORT of"),
     (
         [*SWEEP, "--results_dir=/proc/nowhere"],
         "results_dir is '/proc/nowhere'; it must be a folder that can",
@@ -94,6 +102,8 @@ REFUSED = [
     ([*SWEEP, "--results_dir="], "results_dir is ''; it must be the name of a folder"),
     ([*COMPARE, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*COMPARE, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
+    ([*COMPARE, "--agents=Foo"], "--agents=Foo: unknown; known are C51, DQN, DQN (Adam"),
+    ([*COMPARE, "--reference=Foo"], "--reference=Foo: unknown; known are C51, DQN, DQN (Adam"),
     ([*COMPARE, "--metric=test"], "argument --metric: invalid choice: 'test'"),
     ([*COMPARE, "--metric=eval"], "--metric=eval: it must be 'train' without --results_dir"),
     ([*COMPARE, "--iteration=last"], "'last' is neither a number"),
