@@ -46,7 +46,7 @@ def create_parser() -> shell.Parser:
     parser.add_scan_option("VectorizedLogDQNAgent")
     add(
         "--capacity",
-        type=shell.whole,
+        type=shell.at_least(1),
         help="transitions that a run remembers; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )

@@ -80,6 +80,7 @@ REFUSED = [
     ([*VECTORIZED, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
     ([*VECTORIZED, "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, dqn"),
     ([*VECTORIZED, "--seeds=0"], "seeds is '0'; it must be N or A-B"),
+    ([*VECTORIZED, "--capacity=0"], "'0' is not a whole number, at least 1"),
     ([*VECTORIZED, "--scan=x"], "scan is 'x'; it must be PARAMETER=VALUE"),
     ([*VECTORIZED, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
     ([*VECTORIZED, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
