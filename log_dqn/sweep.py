@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import multiprocessing
 import os
 import pathlib
@@ -131,12 +130,7 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     shell.check_writable("results_dir", args.results_dir)
-    missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"{' and '.join(missing)} must be installed: pip install 'log_dqn[sweep]', or "
-            "pip install '.[sweep]' in the source"
-        )
+    checks.check_extra("sweep", ("ray", "rich"))
     checks.check("agents", args.agents, bool(args.agents), "one agent or more")
     check.check_names(args.agents, args.vectorized)
     chosen = games.select_to_train(args.games)
