@@ -9,7 +9,8 @@ import setuptools
 PACKAGE = pathlib.Path("log_dqn/__init__.py").read_text(encoding="utf-8")
 VERSION = re.findall(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)[0]
 
-PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=10,<14", "pygame>=2.1.3,<3"]
+# pillow 11 and pygame 2.6.1 are the oldest with wheels for Python 3.13.
+PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=11,<14", "pygame>=2.6.1,<3"]
 # MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
 MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
@@ -111,8 +112,9 @@ setuptools.setup(
         "zstandard>=0.23,<0.26",
         # Results: statistics, figures, downloading, the page.
         "rliable>=1.2,<1.3",
-        # rliable's arch 7.2 does not import with pandas 3.
-        "pandas>=2.2,<3",
+        # 2.2.3 is the oldest with wheels for Python 3.13; rliable's arch 7.2 does not import with
+        # pandas 3.
+        "pandas>=2.2.3,<3",
         "matplotlib>=3.10,<3.12",
         "pooch>=1.8,<2",
         "requests>=2.32,<3",

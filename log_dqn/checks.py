@@ -1,5 +1,6 @@
 """Checks of settings: an error says what the setting is and what it must be."""
 
+import importlib.util
 import math
 import numbers
 from collections.abc import Iterable
@@ -80,3 +81,17 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     """
     words = tuple(known)
     check(name, value, value in words, f"one of {', '.join(words)}")
+
+
+def check_extra(extra: str, packages: Iterable[str]) -> None:
+    """Checks, without importing them, that packages of an extra are installed.
+
+    Raises:
+        ValueError: if one isn't; the message says how to install them.
+    """
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ValueError(
+            f"{' and '.join(missing)} must be installed: pip install 'log_dqn[{extra}]', or "
+            f"pip install '.[{extra}]' in the source"
+        )

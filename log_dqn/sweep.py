@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import multiprocessing
 import os
 import pathlib
@@ -26,8 +25,7 @@ def _names(text: str) -> list[str]:
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.sweep",
-        prog="log-dqn sweep",
+        prog=shell.started_as("sweep"),
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
         allow_abbrev=False,
@@ -132,12 +130,7 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     shell.check_writable("results_dir", args.results_dir)
-    missing = [name for name in ("ray", "rich") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"{' and '.join(missing)} must be installed: pip install 'log_dqn[sweep]', or "
-            "pip install '.[sweep]' in the source"
-        )
+    checks.check_extra("sweep", ("ray", "rich"))
     checks.check("agents", args.agents, bool(args.agents), "one agent or more")
     check.check_names(args.agents, args.vectorized)
     chosen = games.select_to_train(args.games)
@@ -147,7 +140,10 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         if game in games.SMALL_GAMES:
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
-    args.gin_files = [_absolute(name) for name in args.gin_files]
+    check.check_machines(args.ray_address, args.cpus_per_run)
+    gin_files.check(args.gin_files, args.gin_bindings)
+    # For the working directories of other processes.
+    args.gin_files = [os.path.abspath(n) if os.path.isfile(n) else n for n in args.gin_files]
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     request = check.SweepOptions(*options, chosen[0], args.vectorized)
@@ -189,17 +185,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     return shell.Training(train, lambda number: sys.exit(128 + number))
 
 
-def _absolute(name: str) -> str:
-    """Returns a user's gin file by its full path, for other working directories."""
-    gin_files.find_gin_file(name)
-    return os.path.abspath(name) if os.path.isfile(name) else name
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status, which is 1 if a run failed."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from log_dqn.single import request
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.train",
-        prog="log-dqn train",
+        prog=shell.started_as("train"),
         description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
         allow_abbrev=False,
     )
@@ -65,7 +64,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         threads.limit(args.threads)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
-    request.check(args.gin_files, args.game, args.agent, args.seed, args.env)
+    request.check(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
     can_track = importlib.util.find_spec("wandb") is not None
     checks.check(
         "track", args.track, can_track or not args.track,
@@ -106,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ _MAX_SEEDS = 1000
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        "log_dqn.train_vectorized",
-        prog="log-dqn train-vectorized",
+        prog=shell.started_as("train-vectorized"),
         description="Trains all runs of a study at once on one device, or resumes them.",
         allow_abbrev=False,
     )
@@ -47,7 +46,7 @@ def create_parser() -> shell.Parser:
     parser.add_scan_option("VectorizedLogDQNAgent")
     add(
         "--capacity",
-        type=shell.whole,
+        type=shell.at_least(1),
         help="transitions that a run remembers; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )
@@ -87,7 +86,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     small = games.are_small(chosen)
     if small:
         games.check_installed(chosen[0], "gymnax")
-    request.check(args.gin_files, args.agent, small)
+    request.check(args.gin_files, args.gin_bindings, args.agent, small)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
@@ -126,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = create_parser()
     args = parser.parse_args(argv)
-    return shell.run(parser.program, lambda stack: _prepare(args, stack))
+    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "values": lambda: values(args.results_dir),
         "report": lambda: report(args.out),
     }
-    return shell.run_once(parser.program, work[args.command])
+    return shell.run_once(parser.prog, work[args.command])
 
 
 if __name__ == "__main__":

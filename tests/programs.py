@@ -121,7 +121,7 @@ def assert_refused(tmp_path, capsys, arguments, message):
     assert status == 2
     assert no_more_than_the_start(out)
     assert err.endswith("\n") and err.count("\n") == 1
-    assert err.startswith("log_dqn.train: error: ")
+    assert err.startswith("log-dqn train: error: ")
     for part in message.split(".*"):
         assert part in err
     assert not base_dir.parent.exists()

@@ -366,7 +366,7 @@ def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
             signal.signal(number, handler)
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
-    assert line.startswith("log_dqn.sweep: error: ")
+    assert line.startswith("log-dqn sweep: error: ")
     assert all(part in line for part in message.split(".*"))
     assert list(tmp_path.iterdir()) == []
 
@@ -389,7 +389,7 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch, ve
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--cpus_per_run=1000"], "cpus_per_run is 1000 and gpus_per_run is 0; a node must have"),
+        (["--gpus_per_run=1000"], "cpus_per_run is 1 and gpus_per_run is 1000; a node must have"),
         (
             ["--scan=LogDQNAgent.gama=0.9"],
             "Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'. (nearest: gamma)",
@@ -437,7 +437,7 @@ def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(
     # The first line is the board's.
     board, line = err.splitlines()
     assert "1 runs: 0 complete" in board
-    assert line.startswith("log_dqn.sweep: stopped: [Errno 28] No space left on device: ")
+    assert line.startswith("log-dqn sweep: stopped: [Errno 28] No space left on device: ")
     assert line.endswith("; the same command resumes")
     assert programs.no_more_than_the_start(out)
     assert list(results.iterdir()) == []
@@ -450,7 +450,7 @@ def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypat
     monkeypatch.setattr(ray, "init", init)
     assert sweep.main([f"--results_dir={tmp_path / 'r'}", "--agents=log_dqn", "--games=Pong"]) == 2
     assert capsys.readouterr().err == (
-        "log_dqn.sweep: error: Ray can't be started: The current node timed out during startup.\n"
+        "log-dqn sweep: error: Ray can't be started: The current node timed out during startup.\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -267,7 +267,7 @@ def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, mon
     assert run(tmp_path / "run", MINATAR) == 2
     assert capsys.readouterr() == (
         "",
-        "log_dqn.train: error: game is 'MinAtar/Breakout'; it must be left out where the package "
+        "log-dqn train: error: game is 'MinAtar/Breakout'; it must be left out where the package "
         "minatar isn't installed: pip install 'log_dqn[minatar]', or pip install '.[minatar]' in "
         "the source\n",
     )
@@ -293,7 +293,7 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     (tmp_path / "self.gin").write_bytes(content)
     assert train.main([f"--base_dir={tmp_path / 'run'}", "--gin_files=self.gin"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("log_dqn.train: error: gin_files is 'self.gin'; ")
+    assert err.startswith("log-dqn train: error: gin_files is 'self.gin'; ")
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "run").exists()
@@ -378,7 +378,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
     base_dir = tmp_path / "file" / "run"
     assert train.main([f"--base_dir={base_dir}", *tiny()]) == 2
     assert capsys.readouterr().err == (
-        f"log_dqn.train: error: base_dir is '{base_dir}'; it must be a folder that can be written "
+        f"log-dqn train: error: base_dir is '{base_dir}'; it must be a folder that can be written "
         "(Not a directory)\n"
     )
 

@@ -22,7 +22,7 @@ from log_dqn.run_folder import lock
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="log-dqn compare",
+        prog=shell.started_as("compare"),
         description="Compares runs with Dopamine's published baselines and writes tables, figures "
         "and a page.",
         allow_abbrev=False,
@@ -116,7 +116,7 @@ def show_progress(title: str, items: Sequence) -> Iterable:
 
 def notify(line: str) -> None:
     """Writes one line about something missing, above any progress bar."""
-    tqdm.write(f"compare: {line}", file=sys.stderr)
+    tqdm.write(f"{shell.started_as('compare')}: {line}", file=sys.stderr)
 
 
 def _compare(arguments: Sequence[str], flags: argparse.Namespace) -> None:
@@ -142,4 +142,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = create_parser()
     flags = parser.parse_args(arguments)
-    return shell.run_once(parser.program, functools.partial(_compare, arguments, flags))
+    return shell.run_once(parser.prog, functools.partial(_compare, arguments, flags))

@@ -19,7 +19,7 @@ NAMES = (
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="log-dqn figures",
+        prog=shell.started_as("figures"),
         description="Makes the figures of the paper's small-scale experiments: NAME.png, NAME.pdf "
         "and NAME.csv of each.",
         allow_abbrev=False,
@@ -72,4 +72,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the experiments, writes their figures and says where they are."""
     parser = create_parser()
     flags = parser.parse_args(arguments)
-    return shell.run_once(parser.program, functools.partial(_make, flags))
+    return shell.run_once(parser.prog, functools.partial(_make, flags))

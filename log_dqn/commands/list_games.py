@@ -10,7 +10,7 @@ from log_dqn.program import shell
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="log-dqn games",
+        prog=shell.started_as("games"),
         description="Lists all sets of games; or the games of those that are named, one a line.",
     )
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"one of {', '.join(games.SETS)}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from log_dqn import compat
-from log_dqn.checks import check
+from log_dqn.checks import check, check_extra
 from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.single import request
@@ -25,7 +25,7 @@ SUFFIXES = (".mp4", ".gif")
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
-        prog="log-dqn play",
+        prog=shell.started_as("play"),
         description="Films a trained agent: the screen beside what the agent expects of each "
         "action.",
         allow_abbrev=False,
@@ -137,22 +137,16 @@ def _play(flags: argparse.Namespace) -> None:
     request.check_seed(flags.seed)
     check("out", str(flags.out), not flags.out.is_dir(), "a file")
     shell.check_writable("the folder of out", str(flags.out.parent))
+    check_extra("play", ("imageio", "imageio_ffmpeg", "PIL", "pygame"))
     shell.print_start(f"a film of {' beside '.join(map(str, runs.values()))} in {flags.out}")
-    try:
-        players = _load(list(runs.values()), flags.seed)
-        titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]
-        with lock.writing("out", str(flags.out), "file"):
-            line = _write(players, flags, titles)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{error.name} must be installed: pip install 'log_dqn[play]', or "
-            "pip install '.[play]' in the source"
-        ) from error
-    print(line)
+    players = _load(list(runs.values()), flags.seed)
+    titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]
+    with lock.writing("out", str(flags.out), "file"):
+        print(_write(players, flags, titles))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the film; returns the exit status."""
     parser = create_parser()
     flags = parser.parse_args(arguments)
-    return shell.run_once(parser.program, functools.partial(_play, flags))
+    return shell.run_once(parser.prog, functools.partial(_play, flags))

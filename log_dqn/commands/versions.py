@@ -13,7 +13,7 @@ _SHOWN = ("dopamine-rl", "tensorflow", "jax", "flax", "numpy", "gymnasium", "ale
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     return shell.Parser(
-        prog="log-dqn version",
+        prog=shell.started_as("version"),
         description="Prints the versions of log_dqn, Python and the libraries it runs on.",
     )
 

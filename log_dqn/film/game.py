@@ -59,7 +59,6 @@ class DopamineGame:
 
         Raises:
             ValueError: if it doesn't draw itself.
-            ModuleNotFoundError: if what draws it is not installed.
         """
         self._environment = environment
         self._game = game = environment.environment.unwrapped
@@ -70,8 +69,6 @@ class DopamineGame:
         self._is_board = isinstance(game, minatar.Game)
         if not hasattr(game, "ale") and not self._is_board:
             os.environ.update(_WITHOUT_SCREEN)
-            import pygame  # noqa: F401  What gymnasium draws with; it says less if it is absent.
-
             modes = game.metadata.get("render_modes", [])
             check("env", name, "rgb_array" in modes, "one that draws itself, as rgb_array")
             game.render_mode = "rgb_array"

@@ -90,7 +90,6 @@ def load(run_dir: pathlib.Path, seed: int) -> Player:
         ValueError: if the folder holds no run, or one that can't be played.
         checkpoints.CheckpointError: if no checkpoint is usable.
         OSError: if a file can't be read.
-        ModuleNotFoundError: if what draws the game is not installed.
     """
     parameters = configuration.read(run_dir)
     try:

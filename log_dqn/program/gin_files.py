@@ -7,10 +7,12 @@ import logging
 import os
 import pathlib
 import re
+import tokenize
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gin
+from gin import config_parser
 
 from log_dqn import compat
 from log_dqn.program.shell import explain
@@ -95,7 +97,8 @@ def explained(name: str, value: str) -> Iterator[None]:
     try:
         yield
     except (
-        ValueError, SyntaxError, LookupError, ImportError, OSError, AttributeError, RecursionError
+        ValueError, SyntaxError, tokenize.TokenError, LookupError, ImportError, OSError,
+        AttributeError, RecursionError,
     ) as error:  # fmt: skip
         # gin's own words on a file in itself are as long as the chain of files.
         deep = isinstance(error, RecursionError)
@@ -112,6 +115,33 @@ def explained(name: str, value: str) -> Iterator[None]:
         ) from error
     finally:
         logging.disable(logging.NOTSET)
+
+
+class _Names(config_parser.ParserDelegate):
+    """Takes names for what they stand for."""
+
+    def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> str:
+        return scoped_configurable_name
+
+    def macro(self, macro_name: str) -> str:
+        return macro_name
+
+
+def check(gin_files: Sequence[str], gin_bindings: Sequence[str]) -> None:
+    """Checks that gin files exist, and that these and bindings are gin by their form.
+
+    What they name is not imported.
+
+    Raises:
+        ValueError: if a file doesn't exist, or a file or binding isn't gin.
+    """
+    for name in gin_files:
+        path = find_gin_file(name)
+        with explained("gin_files", name), open(path, encoding="utf-8") as file:
+            list(config_parser.ConfigParser(file, _Names()))
+    for binding in gin_bindings:
+        with explained("gin_bindings", binding):
+            list(config_parser.ConfigParser(binding, _Names()))
 
 
 def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import tempfile
+import tokenize
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -23,13 +24,26 @@ _SETTING_ERRORS = (
 )  # fmt: skip
 
 
+def started_as(command: str) -> str:
+    """Returns a program's name as the user started it.
+
+    `log_dqn.train` for `python -m`, `play.py` for a script, and else the command: `log-dqn train`,
+    whichever was started; or the one that is given, from within Python.
+    """
+    started = pathlib.Path(sys.argv[0]).absolute()
+    if started.name == "log-dqn":
+        return " ".join(["log-dqn", *sys.argv[1:2]])
+    folder = started.parent.name if started.suffix == ".py" else ""
+    names = {"log_dqn": f"log_dqn.{started.stem}", "scripts": started.name}
+    return names.get(folder, f"log-dqn {command}")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and which knows `--version`."""
 
-    def __init__(self, program: str | None = None, **settings: Any) -> None:
-        """Takes what ArgumentParser takes, and the name that errors begin with."""
+    def __init__(self, **settings: Any) -> None:
+        """Takes what ArgumentParser takes."""
         super().__init__(**settings)
-        self.program = program or self.prog.replace(".py", "")
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def _add_repeatable(self, name: str, help_text: str) -> None:
@@ -57,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message."""
-        self.exit(2, f"{self.program}: error: {message}\n")
+        self.exit(2, f"{self.prog}: error: {message}\n")
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -96,7 +110,8 @@ def whole(text: str) -> int | str:
 
 def explain(error: Exception) -> str:
     """Returns an error of gin, or of Dopamine, as one line that says what and where."""
-    message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    is_first = isinstance(error, KeyError | tokenize.TokenError) and error.args
+    message = str(error.args[0] if is_first else error)
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if not lines:
         return type(error).__name__

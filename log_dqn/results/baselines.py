@@ -19,18 +19,8 @@ import requests
 
 from log_dqn.games import GAMES, listing
 from log_dqn.results.references import read_table
-from log_dqn.results.request import DOPAMINE, DQN, is_address
+from log_dqn.results.request import AGENTS, DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
-
-AGENTS = {
-    DQN: "DQN (TensorFlow: RMSProp, Huber)",
-    "C51": "C51",
-    "Rainbow": "Rainbow",
-    "IQN": "IQN",
-    "Quantile (JAX)": "Quantile (JAX)",
-    "DQN (Adam + MSE in JAX)": "DQN (JAX: Adam, MSE)",
-}
-"""Published names of the agents, and how figures name them: the two DQNs are different agents."""
 
 
 def named(agent: str) -> str:

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import math
-import pathlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from log_dqn.games import listing
 from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
 from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
-from log_dqn.results.request import DEFAULT_AGENTS, Request, find_runs
+from log_dqn.results.request import DEFAULT_AGENTS, NAMES, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import LEAST_SEEDS
@@ -326,9 +325,8 @@ def _read(
     """Reads own and published runs; none of the former bears the name of a published agent."""
     wanted_games = games.select(request.games) if request.games else None
     own = _own_runs(request, wanted_games, note, progress)
-    own_folders = {agent for agent, *_ in _found(request.results_dir)}
     if request.results_dir is not None and not own:
-        _refuse_unknown(request, _published_names() | own_folders)
+        request.check_agents(NAMES)
         raise _nothing_own(request)
     if wanted_games is None:
         wanted_games = sorted({run.game for run in own}) or list(games.PAPER55)
@@ -339,11 +337,11 @@ def _read(
         request.cache_dir,
         progress=lambda items: progress("Published baselines", items),
     )
-    taken = _published_names() | {run.agent for run in published}
+    taken = NAMES | {run.agent for run in published}
     for agent in sorted({run.agent for run in own} & taken):
-        note(f"{agent}: own runs of this name are shown as '{_own_name(agent, taken)}'")
-    _refuse_unknown(request, taken | {_own_name(agent, taken) for agent in own_folders})
-    return [run._replace(agent=_own_name(run.agent, taken)) for run in own], published
+        note(f"{agent}: own runs of this name are shown as '{own_name(agent, taken)}'")
+    request.check_agents(taken)
+    return [run._replace(agent=own_name(run.agent, taken)) for run in own], published
 
 
 def _own_runs(
@@ -361,37 +359,12 @@ def _own_runs(
     )
 
 
-def _published_names() -> set[str]:
-    """Names that stand for published agents, here or in figures, on every game."""
-    return {*baselines.AGENTS, *baselines.AGENTS.values()}
-
-
-def _own_name(agent: str, taken: set[str]) -> str:
-    """How an own agent is shown: never by a published one's name."""
-    while agent in taken:
-        agent += OWN
-    return agent
-
-
-def _found(results_dir: pathlib.Path | None) -> list[tuple[str, str, str, pathlib.Path]]:
-    return find_runs(results_dir) if results_dir else []
-
-
 def _wanted_folders(request: Request) -> set[str] | None:
     """The folders of own agents to read; all if None."""
     if request.agents is None:
         return None
     named = {*request.agents, request.reference}
-    return named - _published_names() | {name.removesuffix(OWN) for name in named if OWN in name}
-
-
-def _refuse_unknown(request: Request, known: set[str]) -> None:
-    for flag, named in (("agents", request.agents), ("reference", (request.reference,))):
-        if named and not known.intersection(named):
-            raise ValueError(
-                f"--{flag}={','.join(named)}: unknown; known are "
-                + ", ".join(sorted(known - set(baselines.AGENTS.values()) | set(baselines.AGENTS)))
-            )
+    return named - NAMES | {name.removesuffix(OWN) for name in named if OWN in name}
 
 
 def _agents(request: Request, own: list[LearningCurve]) -> list[str]:

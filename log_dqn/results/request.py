@@ -3,9 +3,11 @@
 import dataclasses
 import pathlib
 import urllib.parse
+from collections.abc import Collection
 
 from log_dqn import games
 from log_dqn.checks import check
+from log_dqn.results.looks import OWN
 from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.run_folder import layout
 
@@ -18,6 +20,19 @@ DOPAMINE = (
 """Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
 
 DQN = "DQN"
+AGENTS = {
+    DQN: "DQN (TensorFlow: RMSProp, Huber)",
+    "C51": "C51",
+    "Rainbow": "Rainbow",
+    "IQN": "IQN",
+    "Quantile (JAX)": "Quantile (JAX)",
+    "DQN (Adam + MSE in JAX)": "DQN (JAX: Adam, MSE)",
+}
+"""Published names of the agents, and how figures name them: the two DQNs are different agents."""
+
+NAMES = frozenset({*AGENTS, *AGENTS.values()})
+"""What stands for published agents, here or in figures, on every game."""
+
 DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
 """The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
 
@@ -61,8 +76,8 @@ class Request:
 
         Raises:
             ValueError: a game is unknown, `results_dir` is no folder or holds no run, `baselines`
-                is neither folder nor address, or the metric is one that the published baselines
-                don't have.
+                is neither folder nor address, the metric is one that the published baselines
+                don't have, or, beside Dopamine's own, an agent is unknown.
         """
         if self.metric == "eval" and self.results_dir is None:
             raise ValueError(
@@ -74,6 +89,33 @@ class Request:
             find_runs(self.results_dir)
         is_source = is_address(self.baselines) or pathlib.Path(self.baselines).is_dir()
         check("baselines", self.baselines, is_source, "a folder or an http(s) address")
+        if self.baselines == DOPAMINE:  # Other files may hold other agents.
+            self.check_agents(NAMES)
+
+    def check_agents(self, taken: Collection[str]) -> None:
+        """Checks that one of the agents, and the reference, is published or has own runs.
+
+        Args:
+            taken: names of the published agents.
+
+        Raises:
+            ValueError: none of the agents, or not the reference, is known.
+        """
+        found = [] if self.results_dir is None else find_runs(self.results_dir)
+        known = {*taken, *(own_name(agent, taken) for agent, *_ in found)}
+        for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
+            if named and not known.intersection(named):
+                raise ValueError(
+                    f"--{flag}={','.join(named)}: unknown; known are "
+                    + ", ".join(sorted(known - set(AGENTS.values()) | set(AGENTS)))
+                )
+
+
+def own_name(agent: str, taken: Collection[str]) -> str:
+    """How an own agent is shown: never by a published one's name."""
+    while agent in taken:
+        agent += OWN
+    return agent
 
 
 def is_address(source: str) -> bool:

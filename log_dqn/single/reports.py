@@ -47,7 +47,8 @@ class Tracker:
             parameters: its configuration.
 
         Raises:
-            ValueError: if Weights & Biases refuses, such as where nobody is logged in.
+            ValueError: if Weights & Biases refuses, such as where nobody is logged in, or a setting
+                of its own, such as WANDB_MODE.
         """
         import wandb
 
@@ -65,10 +66,13 @@ class Tracker:
                 config=dict(parameters),
                 settings=wandb.Settings(silent=True, console="off"),
             )
-        except wandb.errors.Error as error:
+        except (wandb.errors.Error, ValueError) as error:
+            reason = shell.explain(error)
+            if isinstance(error, ValueError):  # Of a setting; the first line doesn't say which.
+                reason = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
             raise ValueError(
                 f"track is True; it must be left out, or WANDB_MODE be offline, where Weights & "
-                f"Biases refuses: {shell.explain(error)}"
+                f"Biases refuses: {reason}"
             ) from error
 
     def log(self, numbers: Record) -> None:

@@ -28,16 +28,18 @@ AGENTS = {
 
 def check(
     gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
     game: str | None,
     agent: str | None,
     seed: int | None,
     env: str | None = None,
 ) -> None:
-    """Checks names, files and seed; see `start.configure` for what they are.
+    """Checks names, files, bindings and seed; see `start.configure` for what they are.
 
     Raises:
-        ValueError: if the agent, the game, the environment or a file doesn't exist, the game isn't
-            installed, both a game and an environment are given, or the seed is outside its range.
+        ValueError: if the agent, the game, the environment or a file doesn't exist, a file or
+            binding isn't gin, the game isn't installed, both a game and an environment are given,
+            or the seed is outside its range.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -48,8 +50,7 @@ def check(
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
         check_environment(env)
-    for name in gin_files or [default_file(game, agent, env)]:
-        files.find_gin_file(name)
+    files.check(gin_files or [default_file(game, agent, env)], gin_bindings)
     if seed is not None:
         check_seed(seed)
 

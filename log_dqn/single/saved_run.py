@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
+from log_dqn.program import shell
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.single import agents, random_state
@@ -51,7 +52,7 @@ class State(NamedTuple):
 
 
 def _report(message: str) -> None:
-    print(f"log_dqn.train: warning: {message}", file=sys.stderr, flush=True)
+    print(f"{shell.started_as('train')}: warning: {message}", file=sys.stderr, flush=True)
 
 
 def find(run_dir: pathlib.Path) -> SavedRun | None:

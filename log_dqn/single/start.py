@@ -71,7 +71,7 @@ def configure(
     """
     if game is not None:
         game = games.canonical(game) or game
-    request.check(gin_files, game, agent, seed, env)
+    request.check(gin_files, gin_bindings, game, agent, seed, env)
     files.read(gin_files, gin_bindings, default=request.default_file(game, agent, env))
     if agent is not None:
         configured = files.bound("create_agent.agent_name")

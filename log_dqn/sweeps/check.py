@@ -4,6 +4,8 @@ It runs in a process of its own, because it imports TensorFlow and fills gin's g
 """
 
 import inspect
+import multiprocessing
+import socket
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
@@ -35,6 +37,33 @@ def check_names(agents: Sequence[str], vectorized: bool) -> None:
     known = vectorized_request.AGENTS if vectorized else single_request.AGENTS
     for agent in agents:
         checks.check("agent", agent, agent in known, f"one of {', '.join(known)}")
+
+
+def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
+    """Checks, without importing Ray, what runs are to be trained on.
+
+    Args:
+        ray_address: see `cluster.connect`.
+        cpus_per_run: CPUs of a run, which this machine must have where it is used alone.
+
+    Raises:
+        ValueError: if there is nothing at the address, or this machine has fewer CPUs.
+    """
+    if ray_address is None:
+        most = multiprocessing.cpu_count()
+        allowed = f"at most {most}, the CPUs of this machine"
+        checks.check("cpus_per_run", cpus_per_run, cpus_per_run <= most, allowed)
+    elif ray_address != "auto":
+        host, _, port = ray_address.rpartition(":")
+        is_address = host and "://" not in host and port.isdecimal() and 0 < int(port) < 65536
+        allowed = "auto, or the HOST:PORT of a Ray head node"
+        checks.check("ray_address", ray_address, bool(is_address), allowed)
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        except OSError as error:
+            reason = error.strerror or error
+            allowed = f"the address of a Ray head node that is running ({reason})"
+            checks.check("ray_address", ray_address, False, allowed)
 
 
 def _check_update(agent_class: type) -> None:

@@ -2,12 +2,11 @@
 
 import logging
 import os
-import socket
 import sys
 import threading
 
 from log_dqn import compat
-from log_dqn.program.shell import explain
+from log_dqn.program.shell import explain, started_as
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
 # tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.
@@ -36,17 +35,6 @@ def _refused(address: str, allowed: str) -> str:
     return f"ray_address is {address!r}; it must be {allowed}"
 
 
-def _check_address(address: str) -> None:
-    host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isdecimal() and 0 < int(port) < 65536) or "://" in address:
-        raise ValueError(_refused(address, "auto, or the HOST:PORT of a Ray head node"))
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-    except OSError as error:
-        allowed = "the address of a Ray head node that is running"
-        raise ValueError(_refused(address, f"{allowed} ({error.strerror or error})")) from error
-
-
 def connect(address: str | None) -> None:
     """Connects to a cluster.
 
@@ -73,14 +61,12 @@ def connect(address: str | None) -> None:
         except Exception as error:  # Ray raises nothing narrower.
             raise ValueError(f"Ray can't be started: {explain(error)}") from error
         return
-    if address != "auto":
-        _check_address(address)
     allowed = "the address of a Ray cluster that this machine is a node of"
     stderr = os.dup(2)
 
     def give_up() -> None:
         message = _refused(address, f"{allowed} (no answer in {_PATIENCE} s)")
-        os.write(stderr, f"log_dqn.sweep: error: {message}\n".encode())
+        os.write(stderr, f"{started_as('sweep')}: error: {message}\n".encode())
         os._exit(2)
 
     timer = threading.Timer(_PATIENCE, give_up)

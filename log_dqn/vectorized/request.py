@@ -9,16 +9,17 @@ AGENTS = ("log_dqn", "dqn")
 """Names of the agents."""
 
 
-def check(gin_files: Sequence[str], agent: str | None, small: bool) -> None:
-    """Checks names and files; see `start.configure` for what they are.
+def check(
+    gin_files: Sequence[str], gin_bindings: Sequence[str], agent: str | None, small: bool
+) -> None:
+    """Checks names, files and bindings; see `start.configure` for what they are.
 
     Raises:
-        ValueError: if the agent or a file doesn't exist.
+        ValueError: if the agent or a file doesn't exist, or a file or binding isn't gin.
     """
     if agent is not None:
         check_one_of("agent", agent, AGENTS)
-    for name in gin_files or [default_file(agent, small)]:
-        files.find_gin_file(name)
+    files.check(gin_files or [default_file(agent, small)], gin_bindings)
 
 
 def default_file(agent: str | None, small: bool) -> str:

@@ -17,7 +17,7 @@ from log_dqn import games, scan
 from log_dqn.checks import check
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
-from log_dqn.program import progress
+from log_dqn.program import progress, shell
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -70,7 +70,7 @@ def configure(
     Raises:
         ValueError: if the agent, a file or a gin name doesn't exist.
     """
-    request.check(gin_files, agent, small)
+    request.check(gin_files, gin_bindings, agent, small)
     files.read(gin_files, gin_bindings, request.default_file(agent, small))
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
@@ -185,7 +185,8 @@ def unfinished(
     """
 
     def report(message: str) -> None:
-        print(f"log_dqn.train_vectorized: warning: {message}", file=sys.stderr, flush=True)
+        program = shell.started_as("train-vectorized")
+        print(f"{program}: warning: {message}", file=sys.stderr, flush=True)
 
     found = [runs.find(run, report) for run in planned]
     left = [f is None or f.iterations < num_iterations for f in found]

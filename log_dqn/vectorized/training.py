@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from log_dqn.program import shell
 from log_dqn.program.progress import Progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
@@ -204,10 +205,9 @@ class Trainer:
         self.schedule.stop(index)
         self.failures[index] = message
         others = "" if self.schedule.finished else "; the other runs go on"
+        program = shell.started_as("train-vectorized")
         title = self._runs[index].title
-        self._progress.print_line(
-            f"log_dqn.train_vectorized: {title}: {message}{others}", sys.stderr
-        )
+        self._progress.print_line(f"{program}: {title}: {message}{others}", sys.stderr)
 
 
 class HostTrainer(Trainer):

@@ -326,7 +326,7 @@ def run(args: argparse.Namespace) -> int:
         check("device", found.get("device"), is_gpu or args.dry_run, "a GPU, or --dry-run given")
         args.out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        shell.print_error("benchmark", error)
+        shell.print_error("benchmark.py", error)
         return 2
     for name in (*steps, "learns"):
         if name == "learns":

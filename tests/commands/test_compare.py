@@ -43,7 +43,7 @@ def run(capsys, *arguments):
         status = exit_.code
     captured = capsys.readouterr()
     lines = captured.err.replace("\r", "\n").split("\n")
-    said = [line for line in lines if line.startswith(("compare: ", "log-dqn compare: "))]
+    said = [line for line in lines if line.startswith("log-dqn compare: ")]
     return status, captured.out, said
 
 
@@ -143,7 +143,7 @@ def test_without_network_the_final_scores_are_used(tmp_path, capsys):
     )  # fmt: skip
     assert status == 0
     assert len(lines) == 2 and "no connection" in lines[0] and "final scores" in lines[0]
-    assert lines[1] == "compare: log_dqn: 2 seeds a game; intervals need 3"
+    assert lines[1] == "log-dqn compare: log_dqn: 2 seeds a game; intervals need 3"
     assert len(table(tmp_path / "r/scores.csv")) == 3 * (2 + 4 * 5)
     assert "final scores only" in (tmp_path / "r/report.html").read_text()
 
@@ -213,7 +213,7 @@ def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, r
     )  # fmt: skip
     assert status == 0
     agents = ("DQN", "C51", "Rainbow", "IQN")
-    assert [line.removeprefix("compare: ") for line in lines] == [
+    assert [line.removeprefix("log-dqn compare: ") for line in lines] == [
         *(f"{a}: no runs, own or published, on the games compared; left out" for a in agents),
         *(f"{g}: no human scores; it is in no aggregate and no relative score" for g in names),
         "no game with human scores is common to all agents: there are no aggregates",
@@ -332,7 +332,7 @@ def test_gamma_figure(tmp_path, published, capsys):
         f"--baselines={published}",
     )  # fmt: skip
     few = "log_dqn_0.84, log_dqn_0.96, log_dqn_0.99: 2 seeds a game; intervals need 3"
-    assert (status, lines) == (0, [f"compare: {few}"])
+    assert (status, lines) == (0, [f"log-dqn compare: {few}"])
     assert (tmp_path / "r/gamma.png").exists() and (tmp_path / "r/gamma.pdf").exists()
 
 

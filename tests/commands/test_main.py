@@ -68,6 +68,10 @@ REFUSED = [
     ([*TRAIN, "--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
     ([*TRAIN, "--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([*TRAIN, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*TRAIN, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
+    ([*TRAIN, "--gin_bindings=a.b=c"], "a value must be a literal of Python"),
+    ([*TRAIN, "--gin_bindings=a.b=(1"], "EOF in multi-line statement"),
+    ([*TRAIN, f"--gin_files={ROOT / 'setup.py'}"], f"gin_files is '{ROOT / 'setup.py'}'; it must"),
     (
         [*TRAIN, "--base_dir=/proc/nowhere"],
         "base_dir is '/proc/nowhere'; it must be a folder that can",
@@ -76,8 +80,10 @@ REFUSED = [
     ([*VECTORIZED, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
     ([*VECTORIZED, "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, dqn"),
     ([*VECTORIZED, "--seeds=0"], "seeds is '0'; it must be N or A-B"),
+    ([*VECTORIZED, "--capacity=0"], "'0' is not a whole number, at least 1"),
     ([*VECTORIZED, "--scan=x"], "scan is 'x'; it must be PARAMETER=VALUE"),
     ([*VECTORIZED, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*VECTORIZED, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
     (
         [*VECTORIZED, "--results_dir=/proc/nowhere"],
         "results_dir is '/proc/nowhere'; it must be a folder that can",
@@ -87,6 +93,9 @@ REFUSED = [
     ([*SWEEP, "--agents=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
     ([*SWEEP, "--seeds=0"], "'0' is not a whole number, at least 1"),
     ([*SWEEP, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
+    ([*SWEEP, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
+    ([*SWEEP, "--cpus_per_run=1000"], "cpus_per_run is 1000.0; it must be at most "),
+    ([*SWEEP, "--ray_address=x"], "ray_address is 'x'; it must be auto, or the HOST:PORT of"),
     (
         [*SWEEP, "--results_dir=/proc/nowhere"],
         "results_dir is '/proc/nowhere'; it must be a folder that can",
@@ -94,6 +103,8 @@ REFUSED = [
     ([*SWEEP, "--results_dir="], "results_dir is ''; it must be the name of a folder"),
     ([*COMPARE, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*COMPARE, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
+    ([*COMPARE, "--agents=Foo"], "--agents=Foo: unknown; known are C51, DQN, DQN (Adam"),
+    ([*COMPARE, "--reference=Foo"], "--reference=Foo: unknown; known are C51, DQN, DQN (Adam"),
     ([*COMPARE, "--metric=test"], "argument --metric: invalid choice: 'test'"),
     ([*COMPARE, "--metric=eval"], "--metric=eval: it must be 'train' without --results_dir"),
     ([*COMPARE, "--iteration=last"], "'last' is neither a number"),
@@ -188,6 +199,19 @@ def test_a_run_of_dopamines_own_is_refused_early(tmp_path):
     assert done.stderr.startswith("log-dqn play: error: run is ")
 
 
+def test_a_film_without_what_it_needs_is_refused_early(tmp_path):
+    write_run(tmp_path / "run", '{"create_agent.agent_name": "dqn"}')
+    before = "import importlib.util as u; f = u.find_spec; u.find_spec = "
+    before += "lambda name, *of: None if name in ('imageio', 'pygame') else f(name, *of)"
+    film = tmp_path / "film.gif"
+    done = run("play", f"--run={tmp_path / 'run'}", f"--out={film}", before=before)
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert done.stderr == (
+        "log-dqn play: error: imageio and pygame must be installed: pip install 'log_dqn[play]', "
+        "or pip install '.[play]' in the source\n"
+    )
+
+
 def test_a_film_is_a_file(tmp_path):
     write_run(tmp_path / "run", '{"VectorizedRunner.agent": "dqn"}')
     done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'run/config.json/a.gif'}")
@@ -222,11 +246,22 @@ def test_alone_it_shows_what_there_is(arguments, capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_names_itself_as_it_was_started(name, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/log-dqn", name, "--nothing"])
+    with pytest.raises(SystemExit) as stop:
+        command.main()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.startswith(f"log-dqn {name}: error: ")
+    with pytest.raises(SystemExit):
+        command.main([name, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: log-dqn {name} ")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_examples_are_read_by_the_commands_own_parsers(name):
     program = importlib.import_module(COMMANDS[name].module)
     parser = program.create_parser()
     assert isinstance(parser, argparse.ArgumentParser)
-    assert parser.prog == f"log-dqn {name}"
     parser.parse_args(COMMANDS[name].example.split())
     assert callable(program.main)
 
@@ -284,11 +319,16 @@ def test_bash_completes(words, completed):
 
 
 def test_the_modules_and_scripts_can_be_run_as_well():
-    modules = [["-m", f"log_dqn.{name}"] for name in ("train", "train_vectorized", "sweep")]
-    scripts = [[f"{ROOT}/scripts/{name}.py"] for name in ("compare", "play", "linear_figures")]
-    for program in (*modules, *scripts):
-        done = subprocess.run(
-            [sys.executable, *program, "--version"],
-            env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    modules = {f"log_dqn.{name}": "-m" for name in ("train", "train_vectorized", "sweep")}
+    scripts = {f"{name}.py": "scripts" for name in ("compare", "play", "linear_figures")}
+    for name, way in {**modules, **scripts}.items():
+        program = [way, name] if way == "-m" else [f"{ROOT}/{way}/{name}"]
+        version, error = (
+            subprocess.run(
+                [sys.executable, *program, option],
+                env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+            )
+            for option in ("--version", "--nothing")
         )  # fmt: skip
-        assert (done.returncode, done.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")
+        assert (version.returncode, version.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")
+        assert error.returncode == 2 and error.stderr.startswith(f"{name}: error: ")

@@ -23,20 +23,25 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("names", "begin"),
+    ("argv", "name"),
     [
-        ({"program": "log_dqn.train", "prog": "log-dqn train"}, "log_dqn.train: error: "),
-        ({"prog": "linear_figures.py"}, "linear_figures: error: "),
+        (["/usr/bin/log-dqn", "train", "--seed=1"], "log-dqn train"),
+        (["/usr/bin/log-dqn"], "log-dqn"),
+        (["/usr/lib/log_dqn/train.py", "--seed=1"], "log_dqn.train"),
+        (["scripts/play.py"], "play.py"),
+        (["-c"], "log-dqn train"),
     ],
 )
-def test_errors_of_the_options_begin_as_the_programs_own(capsys, names, begin):
-    parser = shell.Parser(**names)
+def test_a_program_is_named_as_it_was_started(monkeypatch, argv, name):
+    monkeypatch.setattr("sys.argv", argv)
+    assert shell.started_as("train") == name
+
+
+def test_errors_of_the_options_begin_as_the_programs_own(capsys):
+    parser = shell.Parser(prog="log-dqn play")
     with pytest.raises(SystemExit):
         parser.parse_args(["--nothing"])
-    options = capsys.readouterr().err
-    shell.print_error(parser.program, ValueError("x"))
-    assert options == f"{begin}unrecognized arguments: --nothing\n"
-    assert capsys.readouterr().err == f"{begin}x\n"
+    assert capsys.readouterr().err == "log-dqn play: error: unrecognized arguments: --nothing\n"
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,9 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
         "a replay memory of 1,000 transitions (baselines: 1,000,000); not a single update"
     )
     [line] = [line for line in capsys.readouterr().err.splitlines() if "comparable" in line]
-    assert line == f"compare: log_dqn: not comparable with the published baselines: {reasons}"
+    assert (
+        line == f"log-dqn compare: log_dqn: not comparable with the published baselines: {reasons}"
+    )
 
     text = html.unescape((tmp_path / "r/report.html").read_text())
     top, aggregates, of_games, *_ = re.split(r"<h2>(?:Aggregates over games|Games)</h2>", text)

@@ -72,7 +72,7 @@ def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys
     error = capsys.readouterr().err
     assert (
         error
-        == f"benchmark: error: out is '{tmp_path}'; it must be a new folder, or --resume given\n"
+        == f"benchmark.py: error: out is '{tmp_path}'; it must be a new folder, or --resume given\n"
     )
     assert steps == []
     assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
@@ -99,7 +99,7 @@ def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gpu, "in_process", lambda *_: {"device": "cpu", "kind": "cpu"})
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     error = capsys.readouterr().err
-    assert error == "benchmark: error: device is 'cpu'; it must be a GPU, or --dry-run given\n"
+    assert error == "benchmark.py: error: device is 'cpu'; it must be a GPU, or --dry-run given\n"
     assert not list(tmp_path.iterdir())
 
 

@@ -92,6 +92,13 @@ def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@NEEDS_WANDB
+def test_tracking_with_a_setting_that_cannot_be_names_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "nowhere")
+    with pytest.raises(ValueError, match="Biases refuses: mode: Input should be 'online'"):
+        reports.Tracker(tmp_path, {})
+
+
 def test_tracking_that_is_not_installed(tmp_path, capsys, monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(

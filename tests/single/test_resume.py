@@ -112,7 +112,7 @@ def test_a_signal_ends_the_run_and_the_next_start_goes_on(
         interrupt_at(patch, 95, lambda: os.kill(os.getpid(), number))
         assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == status
     assert capsys.readouterr().err == (
-        f"log_dqn.train: stopped by {name}; the same command resumes from the start of this "
+        f"log-dqn train: stopped by {name}; the same command resumes from the start of this "
         f"iteration; the last good checkpoint is {tmp_path}/pieces/checkpoints/0\n"
     )
     assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == 0
@@ -133,7 +133,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
     assert run(hurt, *tiny(), SEED, iterations(3)) == 0
     out, err = capsys.readouterr()
     assert err == (
-        f"log_dqn.train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is "
+        f"log-dqn train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is "
         "skipped: weights.index is missing\n"
     )
     assert [line.split(":")[0] for line in out.splitlines()[2:]] == [
@@ -146,7 +146,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
         os.truncate(hurt / "checkpoints" / str(number) / "replay_observation.npy.zst", 10)
     assert run(hurt, *tiny(), SEED, iterations(4)) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"log_dqn.train: error: none of the checkpoints in {hurt}/checkpoints is usable; "
+        f"log-dqn train: error: none of the checkpoints in {hurt}/checkpoints is usable; "
         "--restart starts over"
     )
     assert results(hurt, 2) == results(whole, 2)  # nothing was overwritten
@@ -160,7 +160,7 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsy
     capsys.readouterr()
     assert run(tmp_path, *tiny(), SEED, iterations(1)) == 2
     assert capsys.readouterr().err == (
-        f"log_dqn.train: error: {tmp_path} has logs but no checkpoint; --restart starts over\n"
+        f"log-dqn train: error: {tmp_path} has logs but no checkpoint; --restart starts over\n"
     )
 
 
@@ -255,7 +255,7 @@ def test_a_second_process_is_refused(tmp_path, capsys):
     with lock.hold(tmp_path):
         assert run(tmp_path, *tiny()) == 2
     assert capsys.readouterr().err == (
-        f"log_dqn.train: error: the run's folder is '{tmp_path}'; it must not be in use, and "
+        f"log-dqn train: error: the run's folder is '{tmp_path}'; it must not be in use, and "
         f"process {os.getpid()} on {os.uname().nodename} trains in it\n"
     )
     assert not (tmp_path / "checkpoints").exists()

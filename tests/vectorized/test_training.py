@@ -240,7 +240,7 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
     assert error == (
-        "log_dqn.train_vectorized: log_dqn Catch 1: stopped after iteration 1, which isn't saved: "
+        "log-dqn train-vectorized: log_dqn Catch 1: stopped after iteration 1, which isn't saved: "
         "the weights are not finite; the other runs go on\n"
     )
     assert not list((tmp_path / "1").glob("checkpoints/*"))
