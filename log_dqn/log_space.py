@@ -61,6 +61,11 @@ from log_dqn.mapping import Array, LogMapping, Scalar
 
 HEAD_INITS = ("asymmetric", "symmetric")
 LOSSES = ("huber", "mse")
+PRECISIONS = ("float32", "tf32", "bfloat16")
+"""Of a network's torso: 'float32'; 'tf32', in which Nvidia's GPUs from 2020 on round the factors of
+a float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', which rounds
+parameters and activations to 8 bits. Parameters are kept in float32, and heads and update are in
+it."""
 
 Pair = tuple[Array, Array]  # (plus head, minus head)
 

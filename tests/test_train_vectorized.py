@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from typing import ClassVar
+from unittest import mock
 
 import gin
 import numpy as np
@@ -19,7 +20,7 @@ from log_dqn import train_vectorized
 from log_dqn.program import progress, threads
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
-from log_dqn.vectorized import jax_games, training
+from log_dqn.vectorized import jax_games, placement, training
 from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
 
@@ -293,7 +294,10 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(training, "HostTrainer", Trainer)
+    place = mock.Mock(wraps=placement.place)
+    monkeypatch.setattr(placement, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
+    assert place.call_count == 1  # Of all, since they compute the same.
     # One run each, as on every CPU.
     assert sorted((indices, workload.runs[0].seed) for workload, *_, indices, _ in trainers) == [
         ([0], 1), ([1], 2),

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from log_dqn import log_space
+from log_dqn.jax import products
 
 
 class TwoHeadedOutput(NamedTuple):
@@ -38,12 +39,30 @@ class TwoHeadedNetwork:
         head_init: 'asymmetric' for a minus head of zeros (Appendix C.1), 'symmetric' for two
             heads initialised alike, each as a layer of its own.
         update: settings of the update, by which outputs are compared.
+        precision: of the torso, one of `log_space.PRECISIONS`. A layer of the torso that is itself
+            like the output layer is in float32.
     """
 
     network: nn.Module
     num_actions: int
     head_init: str
     update: log_space.LogUpdate
+    precision: str = "float32"
+
+    def _is_output(self, module: nn.Module) -> bool:
+        return isinstance(module, nn.Dense) and module.features == 2 * self.num_actions
+
+    def _in_precision(self, call: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        """Calls a method of a module of the network, in the torso's precision or the heads'."""
+        module = context.module
+        if self._is_output(module):
+            with products.in_precision("float32"):
+                return call(*args, **kwargs)
+        # A layer of flax computes in its `dtype`, and keeps its parameters in another.
+        is_layer = context.method_name == "__call__" and getattr(module, "dtype", module) is None
+        if is_layer and self.precision == "bfloat16":
+            call = module.clone(parent=module.scope, dtype=jnp.bfloat16)
+        return call(*args, **kwargs)
 
     def init(self, rng: jax.Array, x: Any) -> Any:
         """Returns initial parameters of `network`, which takes states like `x`.
@@ -55,7 +74,7 @@ class TwoHeadedNetwork:
 
         def note_outputs(call: Any, args: Any, kwargs: Any, context: Any) -> Any:
             module = context.module
-            if isinstance(module, nn.Dense) and module.features == 2 * self.num_actions:
+            if self._is_output(module):
                 outputs.append((module.path, module.kernel_init))
             return call(*args, **kwargs)
 
@@ -83,7 +102,8 @@ class TwoHeadedNetwork:
 
     def apply(self, params: Any, x: Any) -> TwoHeadedOutput:
         """Returns the outputs in one state."""
-        outputs: Any = self.network.apply(params, x)
+        with products.in_precision(self.precision), nn.intercept_methods(self._in_precision):
+            outputs: Any = self.network.apply(params, x)
         plus, minus = jnp.split(outputs.q_values, 2, axis=-1)
         return TwoHeadedOutput(self.update.rule.action_keys((plus, minus), jnp), plus, minus)
 

@@ -47,6 +47,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         optimizer: optax.GradientTransformation | str = _OPTIMIZER,
         head_init: str = "asymmetric",
         loss_type: str = "huber",
+        precision: str = "float32",
     ) -> None:
         """Initializes the agent.
 
@@ -58,6 +59,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
                 learning rate is beta_log, the step-size in the log space.
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
+            precision: of the network's torso, one of `log_space.PRECISIONS`.
 
         Raises:
             ValueError: if a parameter is outside its range.
@@ -65,6 +67,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         self._update = log_space.LogUpdate(**log_update)
         check_one_of("head_init", head_init, log_space.HEAD_INITS)
         check_one_of("loss_type", loss_type, log_space.LOSSES)
+        check_one_of("precision", precision, log_space.PRECISIONS)
         network, shape = dopamine["network"], dopamine["observation_shape"]
         epsilon_fn, preprocess_fn = dopamine["epsilon_fn"], dopamine["preprocess_fn"]
         check("observation_shape", shape, isinstance(shape, tuple), "a tuple of whole numbers")
@@ -79,6 +82,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
                 num_actions,
                 head_init,
                 self._update,
+                precision,
             )
 
         super().__init__(**dopamine | {"network": two_headed})

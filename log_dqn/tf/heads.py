@@ -1,6 +1,6 @@
 """Two heads on any of Dopamine's TensorFlow networks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -40,6 +40,7 @@ def create_two_headed_network(
     num_actions: int,
     head_init: str,
     dtype: str,
+    precision: str,
     name: str,
 ) -> tf.keras.Model:
     """Builds a network with twice the outputs; the torso is shared and unchanged.
@@ -50,6 +51,7 @@ def create_two_headed_network(
         num_actions: number of actions; the network gets twice as many outputs.
         head_init: 'asymmetric' or 'symmetric' (see `HeadsInitializer`).
         dtype: 'float32' or 'float64', of the output layer's weights and arithmetic.
+        precision: of the torso's arithmetic, one of `log_space.PRECISIONS`.
         name: name of the network and of its variables' scope.
 
     Returns:
@@ -72,8 +74,18 @@ def create_two_headed_network(
     output = outputs[-1]
     output.kernel_initializer = HeadsInitializer(output.kernel_initializer, head_init)
     # Keras 2 sets a layer's dtype only in its constructor, which is the network's business.
+    if precision == "bfloat16":
+        _compute_in_bfloat16(layer for layer in model.submodules if layer is not output)
     output._set_dtype_policy(dtype)
     return model
+
+
+def _compute_in_bfloat16(modules: Iterable[tf.Module]) -> None:
+    """Makes the layers among some modules that hold no others compute so, with float32 weights."""
+    for module in modules:
+        if isinstance(module, tf.keras.layers.Layer) and not module.submodules:
+            module._set_dtype_policy("mixed_bfloat16")
+            module._autocast = True  # Its inputs too, as in TensorFlow 2.
 
 
 def split_heads(outputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

@@ -33,6 +33,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         head_init: str = "asymmetric",
         loss_type: str = "huber",
         dtype: str = "float32",
+        precision: str = "float32",
     ) -> None:
         """Initializes the agent and builds its graph.
 
@@ -44,6 +45,8 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
             dtype: 'float32' or 'float64', of the heads and of the update.
+            precision: of the network's torso, one of `log_space.PRECISIONS`. TensorFlow has TF32
+                for a whole process or not at all: heads and other agents have it too.
 
         Raises:
             ValueError: if a parameter is outside its range.
@@ -52,17 +55,20 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         check_one_of("head_init", head_init, log_space.HEAD_INITS)
         check_one_of("loss_type", loss_type, log_space.LOSSES)
         check_one_of("dtype", dtype, heads.DTYPES)
+        check_one_of("precision", precision, log_space.PRECISIONS)
         check("network", dopamine["network"], callable(dopamine["network"]), "a network class")
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
         check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")
         self._head_init = head_init
         self._loss_type = loss_type
         self._dtype = dtype
+        self._precision = precision
+        tf.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
         super().__init__(**dopamine)
 
     def _create_network(self, name: str) -> tf.keras.Model:
         return heads.create_two_headed_network(
-            self.network, self.num_actions, self._head_init, self._dtype, name
+            self.network, self.num_actions, self._head_init, self._dtype, self._precision, name
         )
 
     def _build_networks(self) -> None:

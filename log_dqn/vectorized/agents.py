@@ -20,7 +20,7 @@ from log_dqn.checks import (
     check_one_of,
     check_positive,
 )
-from log_dqn.jax import update
+from log_dqn.jax import products, update
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import networks, request
 
@@ -145,7 +145,7 @@ class Agent:
     ) -> tuple[jax.Array, ...]:
         """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
         features = network.apply(params, states)
-        with jax.default_matmul_precision("highest"):
+        with products.in_precision("float32"):
             outputs = networks.dense(params[OUTPUT], features)
         heads = jnp.split(outputs, self.num_heads, axis=-1)
         exists = jnp.arange(heads[0].shape[-1]) < num_actions

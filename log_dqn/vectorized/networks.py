@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from log_dqn.jax import products
+
 # Features, size and stride of the convolutions, and units of the hidden layer.
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 _HIDDEN_UNITS = 512
@@ -176,8 +178,6 @@ minatar = _minatar_network(padding=0, hidden_units=_MINATAR_HIDDEN_UNITS)
 NETWORKS = {"nature": nature, "revisiting_rainbow": revisiting_rainbow, "minatar": minatar}
 """Networks by their names in gin."""
 
-PRECISIONS = ("float32", "tf32", "bfloat16")
-
 
 @functools.cache
 def create(name: str, precision: str) -> Network:
@@ -185,16 +185,14 @@ def create(name: str, precision: str) -> Network:
 
     Args:
         name: one of `NETWORKS`.
-        precision: 'float32'; 'tf32', in which Nvidia's GPUs from 2020 on round the factors of a
-            float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', which
-            rounds parameters and activations to 8 bits. Parameters are kept in float32.
+        precision: one of `log_space.PRECISIONS`.
     """
     network = NETWORKS[name]
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
         if precision == "bfloat16":
             params = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
-        with jax.default_matmul_precision("tensorfloat32" if precision == "tf32" else "highest"):
+        with products.in_precision(precision):
             return network.apply(params, states, batched).astype(jnp.float32)
 
     return network._replace(apply=apply)

@@ -7,6 +7,7 @@ from typing import Any
 import gin
 import numpy as np
 
+from log_dqn import log_space
 from log_dqn.checks import check_count, check_one_of
 from log_dqn.vectorized import agents, networks, timeline
 from log_dqn.vectorized.timeline import Phase
@@ -27,7 +28,7 @@ class RunnerSettings:
         batch_size: transitions of an update.
         stack_size: observations in a state.
         network: name of the network, as in `networks.NETWORKS`.
-        precision: of the network's torso, see `networks.create`; heads and update are float32.
+        precision: of the network's torso, one of `log_space.PRECISIONS`.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -48,7 +49,7 @@ class RunnerSettings:
         for name, known in (
             ("agent", agents.AGENTS),
             ("network", networks.NETWORKS),
-            ("precision", networks.PRECISIONS),
+            ("precision", log_space.PRECISIONS),
         ):
             check_one_of(name, getattr(self, name), known)
         for field in dataclasses.fields(self):

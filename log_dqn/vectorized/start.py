@@ -3,11 +3,12 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 import inspect
 import itertools
 import pathlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gin
@@ -248,23 +249,43 @@ def create_pool(
         runner.num_iterations,
         runner.steps_per_iteration,
     )
-    trainers, places = zip(
-        *(
-            _plan_trainer(workload, indices, workers if on_cpu else len(indices), shown)
-            for indices in _parts(job_runs, on_cpu)
-        ),
-        strict=True,
-    )
+    kinds: dict[str, _Kind] = {}
+    trainers = []
+    for indices in _parts(job_runs, on_cpu):
+        name = _kind_of(job_runs[indices[0]])
+        if name not in kinds:
+            kinds[name] = _plan_kind(workload, indices, workers if on_cpu else len(indices))
+        trainers.append(functools.partial(_create_trainer, workload, kinds[name], indices, shown))
     with contextlib.ExitStack() as undo:
         for run in job_runs:
             lock.claim(run.folder, stack, undo)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
+    places = [kind.place for kind in kinds.values()]
     _announce(workload, workers, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
     return pool.Pool(trainers, workers, shown)
+
+
+class _Kind(NamedTuple):
+    """What trainers of runs that compute the same have in common.
+
+    Attributes:
+        game: the game, if it is a JAX program.
+        problem: what the runs learn from.
+        place: where the memories of those that learn side by side lie.
+    """
+
+    game: jax_games.JaxGame | None
+    problem: learner.Problem
+    place: placement.Placement
+
+
+def _kind_of(run: runs.Run) -> str:
+    """Returns a name of the program that trains a run; all Atari games have one."""
+    return run.game if run.game in jax_games.GAMES else "Atari"
 
 
 def _parts(job_runs: Sequence[runs.Run], on_cpu: bool) -> list[list[int]]:
@@ -273,48 +294,48 @@ def _parts(job_runs: Sequence[runs.Run], on_cpu: bool) -> list[list[int]]:
         return [[index] for index in range(len(job_runs))]
     by_program = collections.defaultdict(list)
     for index, run in enumerate(job_runs):
-        by_program[run.game if run.game in jax_games.GAMES else "Atari"].append(index)
+        by_program[_kind_of(run)].append(index)
     return list(by_program.values())
 
 
-def _plan_trainer(
-    workload: training.Workload, indices: Sequence[int], at_a_time: int, shown: progress.Progress
-) -> tuple[Callable[[], training.Trainer], placement.Placement]:
-    """Returns what creates the trainer of some runs, and where the memories lie.
+def _plan_kind(workload: training.Workload, indices: Sequence[int], at_a_time: int) -> _Kind:
+    """Returns what the trainers of runs that are like those of a trainer share.
 
     Args:
         workload: all runs.
-        indices: the trainer's.
-        at_a_time: how many runs learn side by side, of this trainer and others.
-        shown: the progress of all runs.
+        indices: those of the trainer.
+        at_a_time: how many of them learn side by side.
 
     Raises:
         ValueError: if the replay memories of so many runs fit nowhere.
     """
-    runner = workload.runner
-    part = workload._replace(
-        runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
-    )
-    names = [run.game for run in part.runs]
-    small = names[0] in jax_games.GAMES
-    if small:
-        game = jax_games.create(names[0], runner.max_steps_per_episode)
+    runner, run = workload.runner, workload.runs[indices[0]]
+    if run.game in jax_games.GAMES:
+        game = jax_games.create(run.game, runner.max_steps_per_episode)
         frames, num_actions = (game.frame_shape, "bool"), game.num_actions
     else:
+        game = None
         frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
         networks.create(runner.network, runner.precision), *frames,
         runner.stack_size, runner.batch_size, runner.replay_capacity,
     )  # fmt: skip
-    place = placement.place(part.runs[0].agent, problem, num_actions, at_a_time, placement.free())
+    place = placement.place(run.agent, problem, num_actions, at_a_time, placement.free())
+    return _Kind(game, problem, place)
 
-    def create() -> training.Trainer:
-        if small:
-            return device_trainer.DeviceTrainer(part, problem, game, shown, indices)
-        atari = environments.AtariGames(names, runner.max_steps_per_episode)
-        return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
 
-    return create, place
+def _create_trainer(
+    workload: training.Workload, kind: _Kind, indices: Sequence[int], shown: progress.Progress
+) -> training.Trainer:
+    """Returns the trainer of some runs of a kind; `shown` is the progress of all runs."""
+    part = workload._replace(
+        runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
+    )
+    if kind.game is not None:
+        return device_trainer.DeviceTrainer(part, kind.problem, kind.game, shown, indices)
+    names = [run.game for run in part.runs]
+    atari = environments.AtariGames(names, workload.runner.max_steps_per_episode)
+    return training.HostTrainer(part, kind.problem, atari, shown, indices, kind.place.on_host)
 
 
 def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:

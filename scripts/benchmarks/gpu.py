@@ -27,6 +27,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks import minatar, vectorized
+from log_dqn import log_space
 from log_dqn.checks import check
 from log_dqn.program import shell, threads
 from log_dqn.run_folder import checkpoints, layout, safe_pickle
@@ -125,7 +126,7 @@ def right() -> dict[str, Any]:
         with jax.default_device(cpu):
             exact = _gradients(agent, params, "float32", np.float64)
         jax.config.update("jax_enable_x64", False)
-        for precision in networks.PRECISIONS:
+        for precision in log_space.PRECISIONS:
             found = _gradients(agent, params, precision, np.float32)
             result[f"{name}'s gradients in {precision}, relative error"] = {
                 layer: float(np.linalg.norm(found[layer] - kernel) / np.linalg.norm(kernel))

@@ -1,4 +1,5 @@
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +14,13 @@ from log_dqn.jax import heads
 NUM_ACTIONS = 5
 
 
-def create(network, head_init="asymmetric", update=None):
+def create(network, head_init="asymmetric", update=None, precision="float32"):
     return heads.TwoHeadedNetwork(
         network(num_actions=2 * NUM_ACTIONS),
         NUM_ACTIONS,
         head_init,
         update or log_space.LogUpdate(),
+        precision,
     )
 
 
@@ -130,3 +132,75 @@ class _NoDense(nn.Module):
 def test_a_network_without_an_output_layer_is_named():
     with pytest.raises(ValueError, match=r"^network is _NoDense; its last layer must be a Dense"):
         create(_NoDense).init(jax.random.PRNGKey(0), np.zeros(3))
+
+
+@NETWORKS
+def test_precision(network, shape, output):
+    states = np.random.default_rng(1).integers(256, size=(8, *shape))
+    params = create(network, "symmetric").init(jax.random.PRNGKey(0), states[0])
+
+    def plain_mean(params):
+        plain = network(num_actions=2 * NUM_ACTIONS)
+        return jax.vmap(lambda state: plain.apply(params, state))(states).q_values.mean()
+
+    exact = jax.grad(plain_mean)(params)
+    for precision in log_space.PRECISIONS:
+        two_headed = create(network, precision=precision)
+
+        def mean(params, two_headed=two_headed):
+            outputs = jnp.concatenate(two_headed.batch_outputs(params, states), axis=1)
+            assert outputs.dtype == jnp.float32
+            return outputs.mean()
+
+        gradients = jax.grad(mean)(params)
+        errors = []
+        for wanted, found in zip(jax.tree.leaves(exact), jax.tree.leaves(gradients), strict=True):
+            assert found.dtype == wanted.dtype == jnp.float32
+            errors.append(float(jnp.linalg.norm(found - wanted) / jnp.linalg.norm(wanted)))
+        # A CPU has no TF32. 8 bits are two to three decimal digits, but a unit that is nearly 0 may
+        # come to lie on the other side of it.
+        least, most = (0.001, 0.15) if precision == "bfloat16" else (0, 0)
+        assert least <= max(errors) <= most
+
+
+class _OfOnes(nn.Module):
+    """Two layers without biases."""
+
+    num_actions: int
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(1, use_bias=False)(x)
+        return heads.TwoHeadedOutput(nn.Dense(self.num_actions, use_bias=False)(x), None, None)
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    # 1 + 2^-10 is 1 in bfloat16; its square is 1 + 2^-9 + 2^-20.
+    [("float32", 1 + 2**-9 + 2**-20), ("bfloat16", 1 + 2**-10)],
+)
+def test_the_torso_alone_is_rounded(precision, expected):
+    two_headed = create(_OfOnes, precision=precision)
+    state = np.ones(1, np.float32)
+    params = jax.tree.map(
+        lambda x: jnp.full_like(x, 1 + 2**-10), two_headed.init(jax.random.PRNGKey(0), state)
+    )
+    outputs = two_headed.apply(params, state)
+    np.testing.assert_array_equal(outputs.plus, np.float32([expected] * NUM_ACTIONS))
+
+
+@pytest.mark.parametrize("precision", log_space.PRECISIONS)
+def test_precision_of_the_products(precision):
+    two_headed = create(networks.NatureDQNNetwork, precision=precision)
+    states = np.zeros((2, 84, 84, 4))
+    params = two_headed.init(jax.random.PRNGKey(0), states[0])
+    program = str(
+        jax.make_jaxpr(jax.grad(lambda p: two_headed.batch_outputs(p, states)[0].sum()))(params)
+    )
+    # Of the torso three convolutions and a dense layer; as many gradients of weights, and three of
+    # inputs. Of the heads one of each.
+    in_tf32 = program.count("precision=(Precision.HIGH, Precision.HIGH)")
+    exact = program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)")
+    assert (in_tf32, exact) == ((11, 3) if precision == "tf32" else (0, 14))
+    in_bfloat16 = re.findall(r"bf16\[[\d,]+\] = (?:conv|dot)_general", program)
+    assert len(in_bfloat16) == (11 if precision == "bfloat16" else 0)

@@ -346,6 +346,7 @@ def test_it_accepts_what_jax_dqn_agent_accepts():
     assert {name: ours[name].default for name in own} == {
         "gamma": 0.96, "k": 100, "c": 0.5, "beta_reg": 0.1, "q_init_plus": 1, "q_init_minus": 0,
         "clip_bootstrap": True, "clip_inverse": False, "head_init": "asymmetric",
+            "precision": "float32",
     }  # fmt: skip
     assert ours["loss_type"].default == "huber"
     # The paper's step-size: the first step is 0.0025 g / sqrt(0.95 + 0.05 g^2 - (0.05 g)^2 + eps).
@@ -373,6 +374,7 @@ class _NoDense(nn.Module):
         ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number, at least 1"),
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
+        ({"precision": "x"}, "precision is 'x'; it must be one of float32, tf32, bfloat16"),
         ({"observation_shape": 4}, "observation_shape is 4; it must be a tuple of whole numbers"),
         ({"network": "x"}, "network is 'x'; it must be a network class"),
         ({"epsilon_fn": 1}, "epsilon_fn is 1; it must be a schedule"),

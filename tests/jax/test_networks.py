@@ -98,7 +98,12 @@ def test_both_have_two_heads_on_one_torso():
 
     def create():
         return tf_heads.create_two_headed_network(
-            tf_networks.RevisitingRainbowNetwork, NUM_ACTIONS, "asymmetric", "float32", "Online"
+            tf_networks.RevisitingRainbowNetwork,
+            NUM_ACTIONS,
+            "asymmetric",
+            "float32",
+            "float32",
+            "Online",
         )
 
     np.testing.assert_allclose(in_keras(create, params, states), expected, rtol=1e-4, atol=1e-5)
@@ -116,7 +121,12 @@ def test_the_minus_head_of_both_starts_at_zero():
     in_flax = two_headed.init(jax.random.PRNGKey(0), state[0])["params"]
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         model = tf_heads.create_two_headed_network(
-            tf_networks.RevisitingRainbowNetwork, NUM_ACTIONS, "asymmetric", "float32", "Online"
+            tf_networks.RevisitingRainbowNetwork,
+            NUM_ACTIONS,
+            "asymmetric",
+            "float32",
+            "float32",
+            "Online",
         )
         model(tf.constant(state))
         session.run(tf.compat.v1.global_variables_initializer())

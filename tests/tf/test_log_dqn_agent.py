@@ -9,6 +9,7 @@ import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 from dopamine.tf.agents.dqn import dqn_agent
 
+from log_dqn import log_space
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from log_dqn.tf.namespace import xp
 from tests import reference
@@ -248,9 +249,12 @@ def fill_replay(agent, steps=80):
             agent.begin_episode(rng.normal(size=(4, 1)))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_training_changes_the_online_network_and_syncs_the_target(dtype):
-    agent = small_agent(dtype=dtype, min_replay_history=1000)
+@pytest.mark.parametrize(
+    ("dtype", "precision"),
+    [("float32", "float32"), ("float64", "float32"), ("float32", "bfloat16")],
+)
+def test_training_changes_the_online_network_and_syncs_the_target(dtype, precision):
+    agent = small_agent(dtype=dtype, precision=precision, min_replay_history=1000)
     fill_replay(agent)
     session = agent._sess
     online, target = (
@@ -425,6 +429,81 @@ def test_one_action_needs_no_gap(tmp_path):
     assert agent._merged_summaries is not None
 
 
+class _OfOnes(tf.keras.Model):
+    """A convolution and a dense layer without biases, whose weights are all 1 + 2^-10."""
+
+    def __init__(self, num_actions, name=None):
+        super().__init__(name=name)
+        weights = {"use_bias": False, "kernel_initializer": tf.constant_initializer(1 + 2**-10)}
+        self.conv = tf.keras.layers.Conv2D(1, 1, **weights)
+        self.flatten = tf.keras.layers.Flatten()
+        self.dense = tf.keras.layers.Dense(num_actions, **weights)
+
+    def call(self, state):
+        x = self.conv(tf.cast(state, tf.float32))
+        return atari_lib.DQNNetworkType(self.dense(self.flatten(x)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    # 1 + 2^-10 is 1 in bfloat16; its square is 1 + 2^-9 + 2^-20. A CPU has no TF32.
+    [
+        ({}, 1 + 2**-9 + 2**-20),
+        ({"precision": "tf32"}, 1 + 2**-9 + 2**-20),
+        ({"precision": "bfloat16"}, 1 + 2**-10),
+        ({"precision": "bfloat16", "dtype": "float64"}, 1 + 2**-10),
+    ],
+)
+def test_the_torso_alone_is_rounded(settings, expected):
+    agent = LogDQNAgent(
+        None, NUM_ACTIONS, observation_shape=(1, 1), observation_dtype=tf.float32, stack_size=1,
+        network=_OfOnes, head_init="symmetric", **settings,
+    )  # fmt: skip
+    dtype = settings.get("dtype", "float32")
+    for outputs in agent._sess.run(agent._net_outputs, {agent.state_ph: np.ones((1, 1, 1, 1))}):
+        assert outputs.dtype == dtype
+        np.testing.assert_array_equal(outputs, np.full((1, NUM_ACTIONS), expected, dtype))
+    assert [w.dtype.name for w in agent.online_convnet.trainable_variables] == ["float32", dtype]
+    in_tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+    assert in_tf32 == (settings.get("precision") == "tf32")
+
+
+@pytest.mark.parametrize(
+    ("network", "shape", "dtype"),
+    [
+        (atari_lib.NatureDQNNetwork, (84, 84), tf.uint8),
+        (gym_lib.CartpoleDQNNetwork, (4, 1), tf.float32),
+    ],
+)
+def test_precision(network, shape, dtype):
+    rng = np.random.default_rng(4)
+    stack = 4 if dtype == tf.uint8 else 1
+    state = rng.integers(256, size=(1, *shape, stack)) / (1 if dtype == tf.uint8 else 256)
+    found, weights = {}, None
+    for precision in log_space.PRECISIONS:
+        gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
+        with tf.Graph().as_default():
+            agent = LogDQNAgent(
+                None, NUM_ACTIONS, observation_shape=shape, observation_dtype=dtype,
+                stack_size=stack, network=network, head_init="symmetric", precision=precision,
+            )  # fmt: skip
+            variables = agent.online_convnet.trainable_variables
+            weights = weights or agent._sess.run(variables)
+            for variable, value in zip(variables, weights, strict=True):
+                variable.load(value, agent._sess)
+            gradients = tf.gradients(tf.add_n(agent._net_outputs), variables)
+            assert {g.dtype for g in gradients} == {tf.float32}
+            found[precision] = agent._sess.run(
+                [*agent._net_outputs, *gradients], {agent.state_ph: state}
+            )
+    for exact, same, rounded in zip(*found.values(), strict=True):
+        np.testing.assert_array_equal(same, exact)
+        # 8 bits are two to three decimal digits, but a unit that is nearly 0 may come to lie on the
+        # other side of it.
+        assert np.linalg.norm(rounded - exact) < 0.15 * np.linalg.norm(exact)
+    assert (found["float32"][0] != found["bfloat16"][0]).all()
+
+
 class _NoDense(tf.keras.Model):
     def __init__(self, num_actions, name=None):
         super().__init__(name=name)
@@ -442,6 +521,7 @@ class _NoDense(tf.keras.Model):
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
+        ({"precision": "x"}, "precision is 'x'; it must be one of float32, tf32, bfloat16"),
         ({"network": _NoDense}, "network is .*_NoDense.*; its last layer must be a Dense layer"),
     ],
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dopamine.jax import networks as dopamine_networks
 
+from log_dqn import log_space
 from log_dqn.vectorized import networks
 
 
@@ -59,7 +60,7 @@ def test_precision(name, shape, most):
     params, _ = networks.NETWORKS[name].init(jax.random.key(4), shape)
     exact = networks.NETWORKS[name].apply(params, states)
     features, gradients = {}, {}
-    for precision in networks.PRECISIONS:
+    for precision in log_space.PRECISIONS:
         network = networks.create(name, precision)
 
         def mean(params, network=network):
