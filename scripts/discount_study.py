@@ -49,16 +49,22 @@ _TUNED = _bound("AGENT.learning_rate=0.0005")
 _SHORT_ITERATIONS = 8
 _SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
 STAGES = {
-    # Seeds that are not reported, 400,000 steps.
+    # Seeds that are not reported, 400,000 steps. The last three were tried when the first six had
+    # been seen to leave out what happens at 0.5.
     "tuning": [
         *(
             _agent(
-                "log_dqn", THREE, *_SHORT, f"--scan=AGENT.beta_log={beta_log}",
+                "log_dqn", games, *_SHORT, f"--scan=AGENT.beta_log={beta_log}",
                 f"--scan=AGENT.beta_reg={beta_reg}", f"--scan=AGENT.c={c}",
-                gammas="0.8,0.99", seeds="6-6",
+                gammas=gammas, seeds="6-6",
             )
-            for beta_log, beta_reg, c in (
-                ("0.00025,0.001", 1.0, 2.0), ("0.00025,0.001,0.0025", 0.1, 0.5), (0.001, 1.0, 0.5),
+            for beta_log, beta_reg, c, games, gammas in (
+                ("0.00025,0.001", 1.0, 2.0, THREE, "0.8,0.99"),
+                ("0.00025,0.001,0.0025", 0.1, 0.5, THREE, "0.8,0.99"),
+                (0.001, 1.0, 0.5, THREE, "0.8,0.99"),
+                (0.0025, 0.1, 0.5, THREE, "0.5"),
+                ("0.001,0.0025", 0.1, 2.0, "MinAtar/Freeway,MinAtar/Asterix", "0.5,0.99"),
+                (0.0025, 0.3, 1.0, THREE, "0.5,0.99"),
             )
         ),
         _agent(
@@ -88,6 +94,14 @@ STAGES = {
             "log_dqn", THREE, *_SHORT, "--scan=AGENT.beta_log=0.00025,0.001",
             "--scan=AGENT.beta_reg=0.1", "--scan=AGENT.c=0.5,2.0", "--scan=adam.epsilon=1e-08",
             gammas="0.5,0.99", seeds="6-6",
+        )
+    ],
+    # The stage before with beta_reg 1: averages in the log space alone. 400,000 steps.
+    "averaging": [
+        _agent(
+            "log_dqn", "MinAtar/Freeway,MinAtar/Breakout", *_SHORT, "--scan=AGENT.beta_log=0.001",
+            "--scan=AGENT.beta_reg=1.0", "--scan=AGENT.c=2.0", "--scan=adam.epsilon=1e-08",
+            gammas="0.5", seeds="6-6",
         )
     ],
     # DQN with the settings of MinAtar's authors.
@@ -134,7 +148,8 @@ def collect(stage: str, results_dir: pathlib.Path) -> None:
 
     from log_dqn.results import discount_study
 
-    iterations = _SHORT_ITERATIONS if stage in ("tuning", "epsilon", "scale") else ITERATIONS
+    is_short = all(set(_SHORT) <= set(arguments) for arguments in STAGES[stage])
+    iterations = _SHORT_ITERATIONS if is_short else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
     for name, table in zip(("scores", "curves"), tables, strict=True):
