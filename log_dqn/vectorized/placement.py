@@ -191,6 +191,19 @@ def place(
     return found
 
 
+def most_runs(
+    agent: agents.Agent, problem: Problem, num_actions: int, room: Room, bound: int
+) -> int:
+    """Returns how many runs, up to a bound, fit on the device with their memories; see `place`."""
+    demand = _Demand(agent, problem, num_actions, room)
+
+    def fits(num_runs: int) -> bool:
+        found = demand.place(problem.capacity, num_runs)
+        return found is not None and not found.on_host
+
+    return _largest(fits, bound + 1)
+
+
 def _largest(fits: Callable[[int], bool], bound: int) -> int:
     """Returns the largest number below a bound that fits, if smaller ones fit too; 0 if none."""
     return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))

@@ -31,8 +31,9 @@ from log_dqn import log_space
 from log_dqn.checks import check
 from log_dqn.program import shell, threads
 from log_dqn.run_folder import checkpoints, layout, safe_pickle
-from log_dqn.vectorized import agents, networks, replay, training
+from log_dqn.vectorized import agents, networks, placement, replay, training
 
+_NUM_ACTIONS = 6
 _ROOT = pathlib.Path(__file__).parents[2]
 # Published DQN curves of these rise within the first million steps.
 GAMES = ("Pooyan", "KungFuMaster", "Tutankham", "UpNDown", "Asterix")
@@ -43,7 +44,8 @@ class Size(NamedTuple):
     """How much is done.
 
     Attributes:
-        runs: numbers of Atari runs at once.
+        runs: numbers of Atari runs at once, beside as many as fit.
+        most_runs: more than these are not tried.
         small_runs: numbers of MinAtar runs at once.
         capacity: transitions that a measured run remembers.
         seconds: of each figure, at least.
@@ -52,6 +54,7 @@ class Size(NamedTuple):
     """
 
     runs: tuple[int, ...]
+    most_runs: int
     small_runs: tuple[int, ...]
     capacity: int
     seconds: float
@@ -59,9 +62,9 @@ class Size(NamedTuple):
     training: tuple[str, ...]
 
 
-FULL = Size((1, 4, 16, 64), (1, 25, 125), 100_000, 6.0, 200, ("--capacity=850000",))
+FULL = Size((1, 4, 16, 64), 512, (1, 25, 125), 100_000, 6.0, 200, ("--capacity=850000",))
 DRY = Size(
-    (1, 2), (1,), 300, 0.2, 8,
+    (1,), 2, (1,), 300, 0.2, 8,
     (
         "--capacity=1000", "--gin_bindings=VectorizedRunner.training_steps=120",
         "--gin_bindings=VectorizedRunner.max_steps_per_episode=60",
@@ -96,7 +99,7 @@ def _gradients(
     cast = jax.tree.map(lambda x: np.asarray(x, dtype), params)
     frames = rng.integers(0, 256, (2, 32, 84, 84, 4)).astype(np.uint8)
     batch = (
-        rng.integers(0, 6, 32).astype(np.int32), rng.integers(-1, 2, 32).astype(dtype),
+        rng.integers(0, _NUM_ACTIONS, 32).astype(np.int32), rng.integers(-1, 2, 32).astype(dtype),
         rng.random(32) < 0.1,
     )  # fmt: skip
     # The network in float64 has no `create`, which returns float32.
@@ -105,7 +108,7 @@ def _gradients(
 
     def loss(params: Any, target_params: Any, frames: Any, batch: Any) -> jax.Array:
         outputs, next_outputs = (
-            agent.outputs(network, params, states, 6)
+            agent.outputs(network, params, states, _NUM_ACTIONS)
             for params, states in ((params, frames[0]), (target_params, frames[1]))
         )
         return agent.batch_loss(constants)(outputs, next_outputs, *batch)[0]
@@ -121,7 +124,9 @@ def right() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, create in agents.AGENTS.items():
         agent = create()
-        params = agent.init(networks.nature, jax.random.key(1), (84, 84, 4), 6, 6)
+        params = agent.init(
+            networks.nature, jax.random.key(1), (84, 84, 4), _NUM_ACTIONS, _NUM_ACTIONS
+        )
         jax.config.update("jax_enable_x64", True)
         with jax.default_device(cpu):
             exact = _gradients(agent, params, "float32", np.float64)
@@ -158,7 +163,7 @@ def _same_reads(cpu: Any) -> bool:
     memory = replay.Memory(
         rng.integers(0, 256, (1000, 84, 84)).astype(np.uint8),
         rng.integers(0, 4, 1000).astype(np.uint8),
-        rng.integers(0, 6, 1000).astype(np.int8),
+        rng.integers(0, _NUM_ACTIONS, 1000).astype(np.int8),
         rng.normal(size=1000).astype(np.float32),
         rng.random(1000) < 0.05,
     )
@@ -179,8 +184,12 @@ def _memory() -> dict[str, float]:
 def fast(size: Size) -> dict[str, Any]:
     """Measures Atari and MinAtar for growing numbers of runs."""
     result: dict[str, Any] = {}
+    problem = vectorized.create_problem(size.capacity)
+    agent, room = agents.VectorizedLogDQNAgent(), placement.free()
+    most = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
+    numbers = [*(number for number in size.runs if number < most), most]
     with tempfile.TemporaryDirectory() as folder:
-        for num_runs in tqdm(size.runs, "Atari", leave=False, disable=None):
+        for num_runs in tqdm(numbers, "Atari", leave=False, disable=None):
             gin.clear_config()
             trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder)
             figures = vectorized.measure(trainer, size.seconds)

@@ -33,15 +33,19 @@ from log_dqn.vectorized import agents, environments, learner, networks, runs, sc
 _WARM_UP = 220
 
 
+def create_problem(capacity: int, precision: str = "float32") -> learner.Problem:
+    """Returns what runs on Atari learn from that remember so many transitions."""
+    return learner.Problem(
+        networks.create("nature", precision), environments.FRAME_SHAPE, "uint8",
+        environments.STACK_SIZE, 32, capacity,
+    )  # fmt: skip
+
+
 def create_trainer(
     agent: str, num_runs: int, capacity: int, folder: str, precision: str = "float32"
 ) -> training.HostTrainer:
     """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
-    problem = learner.Problem(
-        networks.create("nature", precision), environments.FRAME_SHAPE, "uint8",
-        environments.STACK_SIZE, 32, capacity,
-    )  # fmt: skip
     config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
@@ -58,7 +62,7 @@ def create_trainer(
     runner = schedule.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
     trainer = training.HostTrainer(
         training.Workload(job_runs, runner, [None] * num_runs),
-        problem,
+        create_problem(capacity, precision),
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         progress.Progress([0] * num_runs, runner.num_iterations, runner.steps_per_iteration),
         range(num_runs),

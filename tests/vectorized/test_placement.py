@@ -46,6 +46,16 @@ def test_what_would_fit_is_said_and_fits(num_runs, device, host):
             place(*more)
 
 
+def test_as_many_runs_as_fit_on_the_device():
+    room = placement.Room(80 * GB, 500 * GB)
+    most = placement.most_runs(AGENT, problem(10**5), 18, room, 1000)
+    assert not place(most, 80 * GB, 500 * GB, 10**5).on_host
+    assert place(most + 1, 80 * GB, 500 * GB, 10**5).on_host
+    # 0.706 GB of memory, 0.065 GB of weights and 0.08 GB for updates each.
+    assert 90 < most < 100
+    assert placement.most_runs(AGENT, problem(10**5), 18, room, 64) == 64
+
+
 def test_more_runs_than_any_memory():
     # 0.145 GB beside the replay memory for each of 1,000 runs.
     with pytest.raises(ValueError, match="free; 1 run at a time would fit"):
