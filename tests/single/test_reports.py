@@ -94,6 +94,9 @@ def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path):
 
 @NEEDS_WANDB
 def test_tracking_with_a_setting_that_cannot_be_names_it(tmp_path, monkeypatch):
+    import wandb
+
+    wandb.teardown()  # It reads its settings once in a process.
     monkeypatch.setenv("WANDB_MODE", "nowhere")
     with pytest.raises(ValueError, match="Biases refuses: mode: Input should be 'online'"):
         reports.Tracker(tmp_path, {})
