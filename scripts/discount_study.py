@@ -184,16 +184,19 @@ def report(out: pathlib.Path) -> None:
 
     tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
     scores, curves = (table[table["stage"] == "main"] for table in tables)
-    scores, left_out = discount_study.whole_seeds(scores)
-    if left_out:
-        print(f"discount_study: runs of seeds {left_out} are missing; left out", file=sys.stderr)
+    scores, games = discount_study.whole_games(scores)
+    if games:
+        _notify(f"runs of {', '.join(games)} are missing; left out")
+    scores, seeds = discount_study.whole_seeds(scores)
+    if seeds:
+        _notify(f"runs of seeds {seeds} are missing; left out")
     missing = [agent for agent in discount_study.LOOKS if agent not in set(scores["agent"])]
     if missing:
         raise ValueError(
             f"{DATA} has no whole seed of {' and '.join(missing)} in the stage main; train and "
             "collect it first"
         )
-    curves = curves[curves["seed"].isin(scores["seed"])]
+    curves = curves[curves["seed"].isin(scores["seed"]) & curves["game"].isin(scores["game"])]
     by_gamma = discount_study.by_gamma(scores)
     figures = {
         "minatar_gammas": discount_study.draw_gammas(by_gamma),

@@ -75,6 +75,18 @@ def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     return both.sort_values(key, ignore_index=True)
 
 
+def whole_games(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Returns the rows of the games that each agent has at each discount factor, and the others.
+
+    Args:
+        table: scores of one stage.
+    """
+    cells = table[["agent", "game", "gamma"]].drop_duplicates()
+    per_game = cells.groupby("game").size()
+    whole = per_game.index[per_game == table["agent"].nunique() * table["gamma"].nunique()]
+    return table[table["game"].isin(whole)], sorted(set(per_game.index) - set(whole))
+
+
 def whole_seeds(table: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
     """Returns the rows of the seeds of which no run is missing, and the other seeds.
 

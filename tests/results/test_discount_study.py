@@ -152,6 +152,16 @@ def test_seeds_of_which_a_run_is_missing_are_left_out():
     assert discount_study.whole_seeds(SCORES)[1] == []
 
 
+def test_games_that_an_agent_lacks_at_a_discount_factor_are_left_out():
+    assert discount_study.whole_games(SCORES)[1] == []
+    lacks = (SCORES["game"] == SCORES["game"].iloc[0]) & (SCORES["agent"] == "dqn")
+    part = SCORES[~(lacks & (SCORES["gamma"] == 0.9))]
+    rows, games = discount_study.whole_games(part)
+    assert games == [SCORES["game"].iloc[0]]
+    assert set(rows["game"]) == set(SCORES["game"]) - set(games)
+    assert len(rows) == len(SCORES[~SCORES["game"].isin(games)])
+
+
 def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
     folder = tmp_path / "log_dqn" / "gamma=0.9,epsilon=0.001" / "MinAtar-Breakout" / "1"
     (folder / "logs").mkdir(parents=True)
