@@ -48,9 +48,13 @@ _PAPERS = _bound(
 _TUNED = _bound("AGENT.learning_rate=0.0005")
 _SHORT_ITERATIONS = 8
 _SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
+_CATCH = _bound(
+    f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}", "VectorizedRunner.training_steps=10000",
+    "AGENT.epsilon_decay_period=20000",
+)  # fmt: skip
 STAGES = {
-    # Seeds that are not reported, 400,000 steps. The last three were tried when the first six had
-    # been seen to leave out what happens at 0.5.
+    # Seeds that are not reported, 400,000 steps. The last three kinds were tried when the others
+    # had been seen to leave out what happens at 0.5.
     "tuning": [
         *(
             _agent(
@@ -117,16 +121,20 @@ STAGES = {
             gammas="", seeds="15",
         )
     ],
+    # With and without the minus head. 80,000 steps.
     "signs": [
-        _agent("log_dqn", "bsuite/Catch"),
-        _agent("dqn", "bsuite/Catch"),
+        *(
+            _agent("log_dqn", "bsuite/Catch", *_CATCH, f"--scan=AGENT.minus_head={minus_head}")
+            for minus_head in (True, False)
+        ),
+        _agent("dqn", "bsuite/Catch", *_CATCH, *_TUNED),
     ],
 }  # fmt: skip
 """Arguments of the commands of each stage."""
 
 
 def _notify(line: str) -> None:
-    print(f"discount_study: {line}", file=sys.stderr)
+    print(f"discount_study.py: {line}", file=sys.stderr)
 
 
 def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:

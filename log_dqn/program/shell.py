@@ -18,6 +18,8 @@ from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
+_PACKAGE = pathlib.Path(__file__).absolute().parents[1]
+
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
 _SETTING_ERRORS = (
     ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,
@@ -33,9 +35,11 @@ def started_as(command: str) -> str:
     started = pathlib.Path(sys.argv[0]).absolute()
     if started.name == "log-dqn":
         return " ".join(["log-dqn", *sys.argv[1:2]])
-    folder = started.parent.name if started.suffix == ".py" else ""
-    names = {"log_dqn": f"log_dqn.{started.stem}", "scripts": started.name}
-    return names.get(folder, f"log-dqn {command}")
+    if started.suffix == ".py" and started.parent == _PACKAGE:
+        return f"log_dqn.{started.stem}"
+    if started.suffix == ".py" and started.parent == _PACKAGE.parent / "scripts":
+        return started.name
+    return f"log-dqn {command}"
 
 
 class Parser(argparse.ArgumentParser):

@@ -144,7 +144,7 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 
 
 def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
-    """Sets what LogDQN's plus head says at the end of runs beside what they return.
+    """Sets what LogDQN's plus head says at the end of runs, so far, beside what they return.
 
     Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth.
 
@@ -167,13 +167,11 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-        if _Q_PLUS not in events.Tags()["scalars"]:
-            notify(f"{agent} {game} {seed}: no {_Q_PLUS} in TensorBoard's events; left out")
+        tags = ("Train/AverageReturns", _Q_PLUS)
+        if not set(tags) <= set(events.Tags()["scalars"]):
+            notify(f"{agent} {game} {seed}: no {' or '.join(tags)} in its events; left out")
             continue
-        returns, q_plus = (
-            np.array([point.value for point in events.Scalars(tag)])
-            for tag in ("Train/AverageReturns", _Q_PLUS)
-        )
+        returns, q_plus = (np.array([point.value for point in events.Scalars(tag)]) for tag in tags)
         tenth = q_plus[-max(1, len(q_plus) // 10) :]
         score = scores.final_score(returns)
         setting = agent.partition("/")[2]

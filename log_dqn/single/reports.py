@@ -67,9 +67,10 @@ class Tracker:
                 settings=wandb.Settings(silent=True, console="off"),
             )
         except (wandb.errors.Error, ValueError) as error:
-            reason = shell.explain(error)
-            if isinstance(error, ValueError):  # Of a setting; the first line doesn't say which.
-                reason = ": ".join(line.strip() for line in str(error).splitlines()[1:3])
+            reason, lines = shell.explain(error), str(error).splitlines()
+            # Of a setting; the first line doesn't say which.
+            if isinstance(error, ValueError) and len(lines) > 2:
+                reason = ": ".join(line.strip() for line in lines[1:3])
             raise ValueError(
                 f"track is True; it must be left out, or WANDB_MODE be offline, where Weights & "
                 f"Biases refuses: {reason}"

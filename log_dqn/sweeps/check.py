@@ -1,6 +1,7 @@
 """Checks the configurations of a sweep, and finds out how long the runs are.
 
-It runs in a process of its own, because it imports TensorFlow and fills gin's global configuration.
+But for names and machines, it runs in a process of its own, because it imports TensorFlow and fills
+gin's global configuration.
 """
 
 import inspect
@@ -52,7 +53,7 @@ def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
     if ray_address is None:
         most = multiprocessing.cpu_count()
         allowed = f"at most {most}, the CPUs of this machine"
-        checks.check("cpus_per_run", cpus_per_run, cpus_per_run <= most, allowed)
+        checks.check("cpus_per_run", f"{cpus_per_run:g}", cpus_per_run <= most, allowed)
     elif ray_address != "auto":
         host, _, port = ray_address.rpartition(":")
         is_address = host and "://" not in host and port.isdecimal() and 0 < int(port) < 65536
@@ -60,8 +61,8 @@ def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
         checks.check("ray_address", ray_address, bool(is_address), allowed)
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-        except OSError as error:
-            reason = error.strerror or error
+        except (OSError, UnicodeError) as error:  # A host's name may not be one.
+            reason = getattr(error, "strerror", None) or error
             allowed = f"the address of a Ray head node that is running ({reason})"
             checks.check("ray_address", ray_address, False, allowed)
 

@@ -75,7 +75,9 @@ def create_two_headed_network(
     output.kernel_initializer = HeadsInitializer(output.kernel_initializer, head_init)
     # Keras 2 sets a layer's dtype only in its constructor, which is the network's business.
     if precision == "bfloat16":
-        _compute_in_bfloat16(layer for layer in model.submodules if layer is not output)
+        # As JAX's agent: a hidden layer like the output stays in float32.
+        kept = [id(layer) for layer in outputs]
+        _compute_in_bfloat16(layer for layer in model.submodules if id(layer) not in kept)
     output._set_dtype_policy(dtype)
     return model
 

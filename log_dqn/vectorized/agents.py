@@ -234,7 +234,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         beta_log: step-size in the log space, the optimizer's learning rate; positive.
         head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
         minus_head: whether the minus head learns. If not, its output is 0 everywhere, which stands
-            for q_init_minus, and what is negative in a reward is never learned.
+            for q_init_minus or at least gamma^k, and what is negative in a reward is never learned.
     """
 
     beta_log: float = 0.0025

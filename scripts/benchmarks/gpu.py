@@ -181,29 +181,30 @@ def _memory() -> dict[str, float]:
     return {name: statistics[name] / 1e9 for name in ("peak_bytes_in_use",) if name in statistics}
 
 
+def _atari(num_runs: int, size: Size) -> dict[str, Any]:
+    """Measures some Atari runs at once; returns the figures by their name."""
+    gin.clear_config()
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder)
+        figures = vectorized.measure(trainer, size.seconds)
+        calls = _calls(trainer)
+    found = {
+        "agent steps/s": figures.steps_per_second,
+        "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
+        **{f"{name} alone, agent steps/s": speed for name, speed in figures.alone.items()},
+        "of the lower ceiling": figures.of_ceiling,
+        "replay memory, GB": sum(leaf.nbytes for leaf in trainer.learner.memory) / 1e9,
+        **_memory(),
+        **{f"calls of {name} a step": number for name, number in calls.items()},
+    }
+    return {f"Atari, {num_runs} runs": found}
+
+
 def fast(size: Size) -> dict[str, Any]:
     """Measures Atari and MinAtar for growing numbers of runs."""
     result: dict[str, Any] = {}
-    problem = vectorized.create_problem(size.capacity)
-    agent, room = agents.VectorizedLogDQNAgent(), placement.free()
-    most = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
-    numbers = [*(number for number in size.runs if number < most), most]
-    with tempfile.TemporaryDirectory() as folder:
-        for num_runs in tqdm(numbers, "Atari", leave=False, disable=None):
-            gin.clear_config()
-            trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder)
-            figures = vectorized.measure(trainer, size.seconds)
-            planned = sum(leaf.nbytes for leaf in trainer.learner.memory) / 1e9
-            result[f"Atari, {num_runs} runs"] = {
-                "agent steps/s": figures.steps_per_second,
-                "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
-                **{f"{name} alone, agent steps/s": v for name, v in figures.alone.items()},
-                "of the lower ceiling": figures.of_ceiling,
-                "replay memory, GB": planned,
-                **_memory(),
-                **{f"calls of {name} a step": number for name, number in _calls(trainer).items()},
-            }
-            del trainer
+    for num_runs in tqdm(size.runs, "Atari", leave=False, disable=None):
+        result |= _atari(num_runs, size)
     for num_runs in tqdm(size.small_runs, "MinAtar", leave=False, disable=None):
         player = minatar.Player(SMALL_GAME, "log_dqn", range(num_runs))
         took = vectorized.seconds(player.play, size.seconds)
@@ -212,6 +213,14 @@ def fast(size: Size) -> dict[str, Any]:
             "ms a step of all": 1e3 * took / minatar.STEPS,
         }
     return result
+
+
+def most(size: Size) -> dict[str, Any]:
+    """Measures as many Atari runs as fit, which may turn out to be too many."""
+    agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
+    room = placement.free()
+    num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
+    return _atari(num_runs, size) if num_runs else {"free memory": str(room)}
 
 
 def _calls(trainer: training.HostTrainer, steps: int = 16) -> dict[str, float]:
@@ -319,7 +328,8 @@ def run(args: argparse.Namespace) -> int:
     """
     size = DRY if args.dry_run else FULL
     steps: dict[str, Callable[[], dict[str, Any]]] = {
-        "device": device, "right": right, "fast": lambda: fast(size), "trace": lambda: trace(size),
+        "device": device, "right": right, "fast": lambda: fast(size), "most": lambda: most(size),
+        "trace": lambda: trace(size),
     }  # fmt: skip
     if args.step:
         print(json.dumps((steps | {"twin": twin})[args.step]()))
@@ -341,7 +351,7 @@ def run(args: argparse.Namespace) -> int:
     for name in (*steps, "learns"):
         if name == "learns":
             results[name] = learns(size, args.out, until)
-        elif name not in results:
+        elif "failed" in results.get(name, {"failed": "not run"}):
             results[name] = in_process(name, args.dry_run)
         checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
         checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())

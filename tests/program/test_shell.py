@@ -8,6 +8,8 @@ import pytest
 from log_dqn.program import shell
 from log_dqn.run_folder.checkpoints import CheckpointError
 
+_ROOT = pathlib.Path(shell.__file__).absolute().parents[2]
+
 
 def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
     shell.check_writable("out", str(tmp_path / "a/b"))
@@ -27,8 +29,9 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
     [
         (["/usr/bin/log-dqn", "train", "--seed=1"], "log-dqn train"),
         (["/usr/bin/log-dqn"], "log-dqn"),
-        (["/usr/lib/log_dqn/train.py", "--seed=1"], "log_dqn.train"),
-        (["scripts/play.py"], "play.py"),
+        ([str(_ROOT / "log_dqn/train.py"), "--seed=1"], "log_dqn.train"),
+        ([str(_ROOT / "scripts/play.py")], "play.py"),
+        (["/home/me/log_dqn/mine.py"], "log-dqn train"),
         (["-c"], "log-dqn train"),
     ],
 )

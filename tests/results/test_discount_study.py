@@ -196,6 +196,8 @@ def test_values_beside_their_bound(tmp_path):
     events = Events(folder)
     for number in range(20):
         events.write({"Values/QPlus": [1.0, 7.0, 9.0][max(0, number - 17)]}, 500 * number)
+    with pytest.raises(ValueError, match="no runs with Values/QPlus"):  # No iteration is over.
+        discount_study.values(tmp_path, said.append)
     for iteration in range(2):
         events.write({"Train/AverageReturns": 3.0 + iteration}, iteration)
     events.close()

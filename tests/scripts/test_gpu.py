@@ -43,7 +43,7 @@ def steps(gpu, monkeypatch):
 
 def test_every_step_is_written(gpu, steps, tmp_path):
     assert gpu.main(["gpu", f"--out={tmp_path / 'out'}"]) == 0
-    assert [step[0] for step in steps[:-1]] == ["device", "right", "fast", "trace"]
+    assert [step[0] for step in steps[:-1]] == ["device", "right", "fast", "most", "trace"]
     assert steps[-1] == "learns"
     results = json.loads((tmp_path / "out" / "gpu.json").read_text())
     assert results["fast"] == {"x": 1.0}
@@ -76,7 +76,7 @@ def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys
     )
     assert steps == []
     assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
-    assert [step[0] for step in steps[:-1]] == ["device", "fast", "trace"]
+    assert [step[0] for step in steps[:-1]] == ["device", "fast", "most", "trace"]
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert results["right"] == {"x": 2.0}
     assert results["learns"] == {"Pong 1": [-20.5]}
