@@ -53,7 +53,7 @@ def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
     if ray_address is None:
         most = multiprocessing.cpu_count()
         allowed = f"at most {most}, the CPUs of this machine"
-        checks.check("cpus_per_run", f"{cpus_per_run:g}", cpus_per_run <= most, allowed)
+        checks.check("cpus_per_run", cpus_per_run, cpus_per_run <= most, allowed)
     elif ray_address != "auto":
         host, _, port = ray_address.rpartition(":")
         is_address = host and "://" not in host and port.isdecimal() and 0 < int(port) < 65536

@@ -483,6 +483,7 @@ def test_precision(network, shape, dtype):
     for precision in log_space.PRECISIONS:
         gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
         with tf.Graph().as_default():
+            tf.compat.v1.set_random_seed(5)
             agent = LogDQNAgent(
                 None, NUM_ACTIONS, observation_shape=shape, observation_dtype=dtype,
                 stack_size=stack, network=network, head_init="symmetric", precision=precision,
