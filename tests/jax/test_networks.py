@@ -81,53 +81,48 @@ def test_flax_keras_and_ours_are_equal(channels):
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_both_have_two_heads_on_one_torso():
-    channels = 7
-    params, states = parameters(channels, 2 * NUM_ACTIONS), boards(channels)
-    expected = plainly(params, states)
-    two_headed = jax_heads.TwoHeadedNetwork(
+def two_headed_in_flax():
+    return jax_heads.TwoHeadedNetwork(
         jax_networks.JaxRevisitingRainbowNetwork(num_actions=2 * NUM_ACTIONS),
         NUM_ACTIONS,
         "asymmetric",
         log_space.LogUpdate(),
     )
+
+
+def two_headed_in_keras():
+    return tf_heads.create_two_headed_network(
+        tf_networks.RevisitingRainbowNetwork,
+        NUM_ACTIONS,
+        "asymmetric",
+        dtype="float32",
+        precision="float32",
+        name="Online",
+    )
+
+
+def test_both_have_two_heads_on_one_torso():
+    channels = 7
+    params, states = parameters(channels, 2 * NUM_ACTIONS), boards(channels)
+    expected = plainly(params, states)
+    two_headed = two_headed_in_flax()
     for outputs, head in zip(
         two_headed.batch_outputs({"params": params}, states), np.split(expected, 2, 1), strict=True
     ):
         np.testing.assert_allclose(outputs, head, rtol=1e-4, atol=1e-5)
 
-    def create():
-        return tf_heads.create_two_headed_network(
-            tf_networks.RevisitingRainbowNetwork,
-            NUM_ACTIONS,
-            "asymmetric",
-            "float32",
-            "float32",
-            "Online",
-        )
-
-    np.testing.assert_allclose(in_keras(create, params, states), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        in_keras(two_headed_in_keras, params, states), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_the_minus_head_of_both_starts_at_zero():
     state = boards(4, 1)
     limit = np.sqrt(6 / (1600 + NUM_ACTIONS))  # Glorot uniform for one head.
-    two_headed = jax_heads.TwoHeadedNetwork(
-        jax_networks.JaxRevisitingRainbowNetwork(num_actions=2 * NUM_ACTIONS),
-        NUM_ACTIONS,
-        "asymmetric",
-        log_space.LogUpdate(),
-    )
+    two_headed = two_headed_in_flax()
     in_flax = two_headed.init(jax.random.PRNGKey(0), state[0])["params"]
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        model = tf_heads.create_two_headed_network(
-            tf_networks.RevisitingRainbowNetwork,
-            NUM_ACTIONS,
-            "asymmetric",
-            "float32",
-            "float32",
-            "Online",
-        )
+        model = two_headed_in_keras()
         model(tf.constant(state))
         session.run(tf.compat.v1.global_variables_initializer())
         conv, _, dense, _ = session.run(model.trainable_variables)
