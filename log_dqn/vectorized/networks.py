@@ -126,8 +126,9 @@ nature = Network(_nature_init, _nature_apply)
 
 _MINATAR_FEATURES, _MINATAR_HIDDEN_UNITS = 16, 128
 
-# On a CPU, a convolution of so few channels takes JAX 0.6's old runtime a third of the time of a
-# product of matrices, and the new one, the only one from 0.7 on, four times as much.
+# On a CPU, an update with convolutions of so few channels takes JAX 0.6's old runtime 0.6 of the
+# time that it takes with products of matrices, and the new one, the only one from 0.7 on, six times
+# as much.
 _AS_PRODUCT = jax.__version_info__ >= (0, 7)
 
 
@@ -140,10 +141,14 @@ def _small_convolution(params: dict[str, jax.Array], x: jax.Array, padding: int)
     kernel = params["kernel"]
     if len(x) > 1 and not _AS_PRODUCT:
         return _convolve(x, kernel, 1, [(padding, padding)] * 2) + params["bias"]
-    x = jnp.pad(x, [(0, 0), (padding, padding), (padding, padding), (0, 0)])
-    height, width = (length - 2 for length in x.shape[1:3])
-    shifted = [x[:, i : i + height, j : j + width] for i in range(3) for j in range(3)]
-    return jnp.concatenate(shifted, axis=-1) @ kernel.reshape(-1, kernel.shape[-1]) + params["bias"]
+    # Two neighbours in a row at a time, by a kernel of 3 x 4 that has both outputs.
+    height, width = (length + 2 * padding - 2 for length in x.shape[1:3])
+    x = jnp.pad(x, [(0, 0), (padding, padding), (padding, padding + width % 2), (0, 0)])
+    shifted = [x[:, i : i + height, j : j + width : 2] for i in range(3) for j in range(4)]
+    kernels = [jnp.pad(kernel, [(0, 0), (i, 1 - i), (0, 0), (0, 0)]) for i in range(2)]
+    features = kernel.shape[-1]
+    pairs = jnp.concatenate(shifted, -1) @ jnp.stack(kernels, -2).reshape(-1, 2 * features)
+    return pairs.reshape(len(x), height, -1, features)[:, :, :width] + params["bias"]
 
 
 def _minatar_network(padding: int, hidden_units: int) -> Network:
