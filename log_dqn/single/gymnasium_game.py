@@ -45,11 +45,12 @@ class GymnasiumGame(gym_lib.GymPreprocessing):
 
 
 def is_picture(space: spaces.Space) -> bool:
-    """Returns whether observations are pictures: bytes, grey or of three colours, large enough."""
+    """Returns whether observations are pictures: bytes, grey or in three colours, large enough."""
     shape = space.shape or ()
     return (
         isinstance(space, spaces.Box)
         and space.dtype == np.uint8
+        and bool((space.low == 0).all() and (space.high == 255).all())
         and (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)))
         and min(shape[:2]) >= _LEAST_SIDE
     )
@@ -66,10 +67,16 @@ def _as_picture(environment: gymnasium.Env) -> gymnasium.Env:
 
 
 def _as_vector(environment: gymnasium.Env) -> gymnasium.Env:
-    """Makes a vector of any observation, with bounded components scaled to [-1, 1]."""
+    """Makes a vector of any observation, with bounded components scaled to [-1, 1].
+
+    Raises:
+        ValueError: if observations have no fixed length, as graphs and sequences.
+        NotImplementedError: if the space is none of gymnasium's.
+    """
     environment = wrappers.FlattenObservation(environment)
     space = environment.observation_space
-    assert isinstance(space, spaces.Box)
+    if not isinstance(space, spaces.Box):
+        raise ValueError(f"observation_space is {space}; it must be one that makes a vector")
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     bounded = (low > -_UNBOUNDED) & (high < _UNBOUNDED) & (low < high)
     low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
@@ -104,8 +111,8 @@ def create_environment(
         seed: seed of the environment's random numbers; None draws one.
 
     Raises:
-        ValueError: if there is no such environment, it can't be made, or its actions aren't
-            discrete.
+        ValueError: if there is no such environment, it can't be made, its actions aren't discrete,
+            or its observations neither pictures nor vectors.
     """
     name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
     check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
@@ -122,7 +129,7 @@ def create_environment(
     picture = is_picture(environment.observation_space)
     try:
         environment = (_as_picture if picture else _as_vector)(environment)
-    except ValueError as error:
+    except (ValueError, NotImplementedError) as error:
         raise request.refused_environment(environment_id, error) from error
     if seed is not None:
         environment.reset(seed=seed)

@@ -9,9 +9,13 @@ TIME_LIMIT = 5
 OBSERVATIONS = {
     "Vector": spaces.Box(np.array([0, -np.inf], np.float32), np.array([8, np.inf], np.float32)),
     "Picture": spaces.Box(0, 255, (48, 40, 3), np.uint8),
+    "Grey": spaces.Box(0, 255, (48, 40, 1), np.uint8),
+    "Bits": spaces.Box(0, 1, (48, 40), np.uint8),
     "Board": spaces.MultiBinary((4, 4, 2)),
     "Number": spaces.Discrete(16),
     "Dictionary": spaces.Dict(a=spaces.Discrete(3), b=spaces.Box(-2, 2, (2,), np.float32)),
+    "Sequence": spaces.Sequence(spaces.Discrete(3)),
+    "Unknown": spaces.Space((3,), np.float32),
 }
 
 

@@ -41,6 +41,8 @@ def test_bounded_components_of_a_vector_are_scaled():
     [
         ("Vector", (2,), np.float32),
         ("Picture", (84, 84), np.uint8),
+        ("Grey", (84, 84), np.uint8),
+        ("Bits", (48 * 40,), np.float32),
         ("Board", (32,), np.float32),
         ("Number", (16,), np.float32),
         ("Dictionary", (5,), np.float32),
@@ -215,6 +217,11 @@ BAD = [
     (["--env=no.such.module:X-v0"], "env is 'no.such.module:X-v0'; it must be an id, or MODULE:ID"),
     ([f"--env={OWN}Wector-v0"], "it must be an environment of gymnasium that can be made: "),
     ([f"--env={OWN}Continuous-v0"], "action_space is Box(.*; it must be discrete"),
+    (
+        [f"--env={OWN}Sequence-v0"],
+        "made: observation_space is Sequence(.*; it must be one that mak",
+    ),
+    ([f"--env={OWN}Unknown-v0"], "env is 'tests.*Own/Unknown-v0'; it must be .*Unknown space"),
     (["--env=CartPole-v1", "--game=Pong"], "argument --game: not allowed with argument --env"),
     (["--env=CartPole-v1", "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, dqn, jax"),
     (
