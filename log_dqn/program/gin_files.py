@@ -14,7 +14,7 @@ from typing import Any
 import gin
 from gin import config_parser
 
-from log_dqn import compat
+from log_dqn import checks, compat
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 
@@ -133,7 +133,7 @@ def check(gin_files: Sequence[str], gin_bindings: Sequence[str]) -> None:
     What they name is not imported.
 
     Raises:
-        ValueError: if a file doesn't exist, or a file or binding isn't gin.
+        ValueError: if a file doesn't exist, a file or binding isn't gin, or a binding is empty.
     """
     for name in gin_files:
         path = find_gin_file(name)
@@ -141,7 +141,8 @@ def check(gin_files: Sequence[str], gin_bindings: Sequence[str]) -> None:
             list(config_parser.ConfigParser(file, _Names()))
     for binding in gin_bindings:
         with explained("gin_bindings", binding):
-            list(config_parser.ConfigParser(binding, _Names()))
+            statements = list(config_parser.ConfigParser(binding, _Names()))
+        checks.check("gin_bindings", binding, bool(statements), "a line of gin")
 
 
 def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:

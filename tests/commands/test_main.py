@@ -69,6 +69,7 @@ REFUSED = [
     ([*TRAIN, "--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([*TRAIN, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
     ([*TRAIN, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
+    ([*TRAIN, "--gin_bindings="], "gin_bindings is ''; it must be a line of gin"),
     ([*TRAIN, "--gin_bindings=a.b=c"], "a value must be a literal of Python"),
     ([*TRAIN, "--gin_bindings=a.b=(1"], "EOF in multi-line statement"),
     ([*TRAIN, f"--gin_files={ROOT / 'setup.py'}"], f"gin_files is '{ROOT / 'setup.py'}'; it must"),
