@@ -41,7 +41,8 @@ ROOMS = {
     },
     "results": BOTTOM | {"run_folder", "program"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
-    "commands": BOTTOM | {"run_folder", "program", "single", "film", "linear", "results"},
+    "commands": BOTTOM
+    | {"run_folder", "program", "single", "vectorized", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},

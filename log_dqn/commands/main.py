@@ -10,6 +10,7 @@ from typing import NamedTuple
 from log_dqn import games
 from log_dqn.program import shell
 from log_dqn.single import request
+from log_dqn.vectorized import request as vectorized_request
 
 
 class Command(NamedTuple):
@@ -61,10 +62,14 @@ COMMANDS = {
     "version": Command("log_dqn.commands.versions", "say what is installed", ""),
 }
 
-# What the shell completes an option with, by the option's name.
+# What the shell completes an option with, by the option's name, or by the command and that.
 _FOLDERS = ("base_dir", "results_dir", "run", "compare", "baselines")
 _FILES = ("gin_files", "out")
-_CHOICES = {"game": games.KNOWN, "agent": tuple(request.AGENTS)}
+_CHOICES = {
+    ("train", "game"): (*games.GAMES, *games.MINATAR5),
+    ("train", "agent"): tuple(request.AGENTS),
+    ("train-vectorized", "agent"): vectorized_request.AGENTS,
+}
 
 
 def overview() -> str:
@@ -93,8 +98,8 @@ def _completion(of_shell: str) -> str:
     for name, command in COMMANDS.items():
         own = importlib.import_module(command.module).create_parser()
         for action in own._actions:
-            if action.dest in _CHOICES:
-                action.choices = _CHOICES[action.dest]
+            if (name, action.dest) in _CHOICES:
+                action.choices = _CHOICES[name, action.dest]
             elif action.dest in _FOLDERS:
                 action.complete = shtab.DIRECTORY
             elif action.dest in _FILES:

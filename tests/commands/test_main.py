@@ -299,7 +299,9 @@ def test_games(capsys):
         (["tra"], {"train", "train-vectorized"}),
         (["train", "--ga"], {"--game"}),
         (["train", "--game", "Spa"], {"SpaceInvaders"}),
+        (["train", "--game", "Defe"], set()),  # It has no baselines, and train refuses it.
         (["train", "--agent", "jax_l"], {"jax_log_dqn"}),
+        (["train-vectorized", "--agent", ""], {"log_dqn", "dqn"}),
         (["sweep", "--max"], {"--max_failures"}),
         (["compare", "--metric", "e"], {"eval"}),
         (["figures", "--only", "rms"], {"rms_error"}),
