@@ -83,6 +83,11 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     check(name, value, value in words, f"one of {', '.join(words)}")
 
 
+def how_to_install(extra: str) -> str:
+    """Returns, in words, how an extra of this package is installed."""
+    return f"pip install 'log_dqn[{extra}]', or pip install '.[{extra}]' in the source"
+
+
 def check_extra(extra: str, packages: Iterable[str]) -> None:
     """Checks, without importing them, that packages of an extra are installed.
 
@@ -91,7 +96,4 @@ def check_extra(extra: str, packages: Iterable[str]) -> None:
     """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        raise ValueError(
-            f"{' and '.join(missing)} must be installed: pip install 'log_dqn[{extra}]', or "
-            f"pip install '.[{extra}]' in the source"
-        )
+        raise ValueError(f"{' and '.join(missing)} must be installed: {how_to_install(extra)}")

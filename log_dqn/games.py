@@ -5,6 +5,8 @@ import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from log_dqn.checks import how_to_install
+
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
     "BattleZone", "BeamRider", "Berzerk", "Bowling", "Boxing", "Breakout", "Carnival",
@@ -113,7 +115,7 @@ def check_installed(game: str, package: str) -> None:
     if importlib.util.find_spec(package) is None:
         raise ValueError(
             f"game is {game!r}; it must be left out where the package {package} isn't installed: "
-            "pip install 'log_dqn[minatar]', or pip install '.[minatar]' in the source"
+            f"{how_to_install('minatar')}"
         )
 
 

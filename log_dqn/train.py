@@ -68,8 +68,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     can_track = importlib.util.find_spec("wandb") is not None
     checks.check(
         "track", args.track, can_track or not args.track,
-        "left out where the package wandb isn't installed: pip install 'log_dqn[wandb]', or "
-        "pip install '.[wandb]' in the source",
+        f"left out where the package wandb isn't installed: {checks.how_to_install('wandb')}",
     )  # fmt: skip
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     where = args.game or args.env

@@ -14,7 +14,7 @@ BOTTOM = {"compat", "checks", "games", "scan"}
 ROOMS = {
     "compat": set(),
     "checks": set(),
-    "games": set(),
+    "games": {"checks"},
     "scan": set(),
     "mapping": {"checks"},
     "log_space": {"checks", "mapping"},
