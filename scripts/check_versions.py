@@ -14,10 +14,13 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+
+from log_dqn.program import shell
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 GPU_PYTHONS = ("3.11", "3.12")
@@ -35,7 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Returns the options of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = shell.Parser(
         description=__doc__,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -44,20 +47,25 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("what", nargs="?", choices=("all", "gpu"), default="all")
     add("--pythons", nargs="+", choices=PYTHONS, default=PYTHONS, metavar="X.Y")
     add("--tests", nargs="+", default=["tests"], help="for pytest (default: all quick tests)")
-    return parser.parse_args(arguments)
+    flags = parser.parse_args(arguments)
+    if shutil.which("uv") is None:
+        parser.error("uv must be installed: pip install uv")
+    return flags
 
 
-def resolve(python: str, resolution: str, extra: str) -> str:
+def resolve(python: str, resolution: str, extra: str) -> str | None:
     """Returns the requirements of the package with an extra, each with its one version.
 
-    Raises:
-        subprocess.CalledProcessError: if no versions fit.
+    If no versions fit, uv's words on it are printed, and None is returned.
     """
     command = (
         *("uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate"),
         *("--python-version", python, "--resolution", resolution, "--extra", extra, "setup.py"),
     )
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        return None
     return done.stdout
 
 
@@ -87,8 +95,12 @@ def last_line(command: Sequence[str | pathlib.Path], log: pathlib.Path) -> str:
 
 def check(python: str, age: str, tests: Sequence[str], folder: pathlib.Path) -> bool:
     """Checks one combination in a folder, and prints its row; returns whether all is well."""
+    resolved = resolve(python, RESOLUTIONS[age], "test")
+    if resolved is None:
+        row([python, age, *["none"] * len(SHOWN), "failed: no versions fit"])
+        return False
     requirements = folder / "requirements.txt"
-    requirements.write_text(resolve(python, RESOLUTIONS[age], "test"))
+    requirements.write_text(resolved)
     interpreter = folder / "venv" / "bin" / "python"
     install = ("uv", "pip", "install", "--quiet", "--python", interpreter)
     steps: dict[str, list[tuple[str | pathlib.Path, ...]]] = {
@@ -103,7 +115,7 @@ def check(python: str, age: str, tests: Sequence[str], folder: pathlib.Path) -> 
         base_dir = f"--base_dir={folder / agent}"
         steps[agent] = [(interpreter, *TRAIN, f"--gin_files={agent}_cartpole.gin", base_dir)]
     steps["tests"] = [(interpreter, "-m", "pytest", *tests)]
-    cells = [python, age, *versions(requirements.read_text(), SHOWN)]
+    cells = [python, age, *versions(resolved, SHOWN)]
     log = folder / "log"
     for name, commands in steps.items():
         try:
@@ -121,12 +133,14 @@ def check_gpu() -> bool:
     header(["Python", *SHOWN_OF_GPU])
     fits = True
     for python in GPU_PYTHONS:
-        try:
-            row([python, *versions(resolve(python, "highest", "gpu"), SHOWN_OF_GPU)])
-        except subprocess.CalledProcessError as error:
-            print(error.stderr, file=sys.stderr)
-            row([python, "no versions fit"])
-            fits = False
+        resolved = resolve(python, "highest", "gpu")
+        fits = fits and resolved is not None
+        row(
+            [
+                python,
+                *(["no versions fit"] if resolved is None else versions(resolved, SHOWN_OF_GPU)),
+            ]
+        )
     return fits
 
 
