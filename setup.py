@@ -27,6 +27,7 @@ TEST = [
     # For the notebook in docs/.
     "nbclient>=0.10,<0.12",
     "ipykernel>=6.29,<8",
+    # For the report's page.
     "selenium>=4.20,<5",
 ]
 
@@ -103,6 +104,8 @@ setuptools.setup(
         "ale-py>=0.12,<0.13",
         # Dopamine imports it; 0.26 has another interface.
         "gym>=0.25.2,<0.26",
+        # check_versions.py has gymnax beside it, which takes none from 1.4 on; the tests of
+        # environments pass with 1.4.0.
         "gymnasium>=1.2,<1.5",
         # 2.1 is the oldest for Python 3.13; numba 0.68 takes none from 2.5 on.
         "numpy>=2.1,<2.5",
@@ -124,8 +127,9 @@ setuptools.setup(
         "scipy>=1.15,<1.18",
     ],
     extras_require={
-        # Both with CUDA 12, which TensorFlow is built for; JAX has a cuda13 as well.
-        "gpu": ["tensorflow[and-cuda]>=2.21,<2.22", "jax[cuda12]>=0.6,<0.11"],
+        # Both with CUDA 12, which TensorFlow is built for; JAX has a cuda13 as well. The bounds are
+        # those above.
+        "gpu": ["tensorflow[and-cuda]", "jax[cuda12]"],
         "wandb": WANDB,
         "minatar": MINATAR,
         "play": PLAY,
