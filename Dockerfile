@@ -4,6 +4,7 @@
 #   docker build --tag log_dqn:gpu --build-arg EXTRAS=gpu,minatar,sweep,play .
 #   docker run --rm --volume "$PWD/runs:/runs" log_dqn train --game=Pong --base_dir=/runs/pong
 #   docker run --rm --gpus all ...                          for the GPU
+# Make the folder runs before: Docker would make it root's, and the image's user is 1000.
 # The libraries of CUDA come with the extra gpu; the host needs NVIDIA's driver and its container
 # toolkit alone.
 ARG PYTHON=3.12
