@@ -22,7 +22,9 @@ def create_parser() -> shell.Parser:
     add = parser.add_argument
     add("--base_dir", required=True, help="folder of the run: logs, metrics, checkpoints, events")
     parser.add_gin_options(
-        "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar", "LogDQNAgent"
+        "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar, or "
+        "log_dqn_gym.gin for --env",
+        "LogDQNAgent",
     )
     game = parser.add_mutually_exclusive_group()
     game.add_argument(
