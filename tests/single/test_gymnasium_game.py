@@ -161,20 +161,29 @@ def terminals(agent):
 
 
 @pytest.mark.parametrize("bootstrap", [True, False])
-@pytest.mark.parametrize("agent", AGENTS)
-def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, bootstrap):
+@pytest.mark.parametrize(
+    ("agent", "length"),
+    # The environment's own limit, and a shorter one of the runner.
+    [*((agent, TIME_LIMIT) for agent in AGENTS), ("log_dqn", 3), ("jax_log_dqn", 3)],
+)
+def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, length, bootstrap):
     runners = []
     create_runner = start.create_runner
     monkeypatch.setattr(
         start, "create_runner", lambda *a: runners.append(create_runner(*a)) or runners[0]
     )
-    limit = f"--gin_bindings=create_gymnasium_environment.bootstrap_at_time_limit={bootstrap}"
-    assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent), limit) == 0
+    limits = [
+        f"--gin_bindings=create_gymnasium_environment.bootstrap_at_time_limit={bootstrap}",
+        *([f"--gin_bindings=Runner.max_steps_per_episode={length}"] if length < TIME_LIMIT else []),
+    ]
+    assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent), *limits) == 0
+    # As many episodes as 40 steps need, in each of two iterations.
+    count = {TIME_LIMIT: 8, 3: 14}[length]
     for statistics in read_log(tmp_path, 1).values():
-        assert statistics["train_episode_lengths"] == [TIME_LIMIT] * 8
-        assert statistics["train_episode_returns"] == [TIME_LIMIT] * 8
-    # 16 episodes of 5 steps. JAX's memory has no transition for the step that is cut off.
-    episodes, steps = 16, 80
+        assert statistics["train_episode_lengths"] == [length] * count
+        assert statistics["train_episode_returns"] == [length] * count
+    # JAX's memory has no transition for the step that is cut off.
+    episodes, steps = 2 * count, 2 * count * length
     ended = 0 if bootstrap else episodes
     kept = steps - episodes if bootstrap and "jax" in agent else steps
     assert terminals(runners[0]._agent) == collections.Counter({True: ended, False: kept - ended})
