@@ -2,7 +2,6 @@
 
 import argparse
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -121,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     # For modules of the user's own, as with `python -m`: environments, and what gin files import.
-    sys.path.append(os.getcwd())
+    sys.path.append("")
     if arguments and arguments[0] in COMMANDS:
         program = importlib.import_module(COMMANDS[arguments[0]].module)
         return program.main(arguments[1:])

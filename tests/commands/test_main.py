@@ -292,6 +292,14 @@ def test_games(capsys):
     assert set(games.KNOWN) <= {part.strip().split(" ")[0] for part in listed}
 
 
+def test_the_current_folder_may_be_gone(tmp_path, monkeypatch, capsys):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert command.main(["games", "paper6"]) == 0
+    assert tuple(capsys.readouterr().out.split()) == games.PAPER6
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("words", "completed"),
