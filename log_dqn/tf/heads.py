@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from log_dqn.checks import check
+
 DTYPES = ("float32", "float64")
 
 
@@ -58,9 +60,10 @@ def create_two_headed_network(
         The network; `split_heads` takes its outputs apart.
 
     Raises:
-        ValueError: if the network has no such last layer.
+        ValueError: if the network is none of Keras, as JAX's, or has no such last layer.
     """
     model = network(2 * num_actions, name=name)
+    check("network", network, isinstance(model, tf.keras.Model), "one of Keras, for TensorFlow")
     outputs = [
         layer
         for layer in model.submodules

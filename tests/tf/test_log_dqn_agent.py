@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
+from dopamine.jax import networks as jax_networks
 from dopamine.tf.agents.dqn import dqn_agent
 
 from log_dqn import log_space
@@ -523,6 +524,10 @@ class _NoDense(tf.keras.Model):
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
         ({"precision": "x"}, "precision is 'x'; it must be one of float32, tf32, bfloat16"),
+        (
+            {"network": jax_networks.NatureDQNNetwork},
+            "network is .*Nature.*; it must be one of Keras",
+        ),
         ({"network": _NoDense}, "network is .*_NoDense.*; its last layer must be a Dense layer"),
     ],
 )
