@@ -186,6 +186,7 @@ def values(results_dir: pathlib.Path) -> None:
 
 def report(out: pathlib.Path) -> None:
     """Draws the figures of the main stage from `docs/data`, and prints its tables."""
+    shell.check_writable("out", str(out))
     import pandas as pd
 
     from log_dqn.results import discount_study

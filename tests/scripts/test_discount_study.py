@@ -38,3 +38,12 @@ def test_no_report_before_both_agents_are_collected(
     error = capsys.readouterr().err
     assert f": error: {line}" in error and error.count("\n") == 1
     assert not (tmp_path / "figures").exists()
+
+
+def test_no_report_where_nothing_can_be_written(study, tmp_path, capsys):
+    file = tmp_path / "figures"
+    file.write_text("mine")
+    assert study.main(["report", f"--out={file}"]) == 2
+    error = capsys.readouterr().err
+    assert f"error: out is '{file}'; it must be a folder that can be written" in error
+    assert error.count("\n") == 1
