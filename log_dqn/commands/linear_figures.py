@@ -35,7 +35,7 @@ def create_parser() -> shell.Parser:
     gammas = "discount factors of the chain scans (default: the paper's)"
     add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
     constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
-    add("--constant-step-sizes", action="store_true", help=constant)
+    add("--constant_step_sizes", action="store_true", help=constant)
     return parser
 
 
