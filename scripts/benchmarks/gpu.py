@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from unittest import mock
 
+import discount_study
 import gin
 import jax
 import jax.numpy as jnp
@@ -50,7 +51,8 @@ class Size(NamedTuple):
         capacity: transitions that a measured run remembers.
         seconds: of each figure, at least.
         traced_steps: steps of all runs that are traced.
-        training: further options of the trained runs.
+        training: further options of the runs trained on Atari.
+        small_training: further options of those of MinAtar's study.
     """
 
     runs: tuple[int, ...]
@@ -60,6 +62,7 @@ class Size(NamedTuple):
     seconds: float
     traced_steps: int
     training: tuple[str, ...]
+    small_training: tuple[str, ...] = ()
 
 
 FULL = Size((1, 4, 16, 64), 512, (1, 25, 125), 100_000, 6.0, 200, ("--capacity=850000",))
@@ -69,6 +72,10 @@ DRY = Size(
         "--capacity=1000", "--gin_bindings=VectorizedRunner.training_steps=120",
         "--gin_bindings=VectorizedRunner.max_steps_per_episode=60",
         "--gin_bindings=VectorizedRunner.num_iterations=1",
+    ),
+    (
+        f"--games={SMALL_GAME}", "--seeds=1", "--gin_bindings=VectorizedRunner.num_iterations=1",
+        "--gin_bindings=VectorizedRunner.training_steps=500",
     ),
 )  # fmt: skip
 
@@ -265,20 +272,46 @@ def trace(size: Size) -> dict[str, Any]:
 
 
 def learns(size: Size, out: pathlib.Path, until: float) -> dict[str, Any]:
-    """Trains LogDQN and DQN on real games until a time; returns each run's returns by iteration."""
-    command = [
-        sys.executable, "-m", "log_dqn.train_vectorized", f"--games={','.join(GAMES)}",
-        "--seeds=2", f"--results_dir={out / 'runs'}",
+    """Trains LogDQN and DQN on Atari until a time; returns each run's returns by iteration."""
+    settings = (
+        f"--games={','.join(GAMES)}", "--seeds=2",
         "--gin_bindings=VectorizedRunner.evaluation_steps=0", *size.training,
-    ]  # fmt: skip
+    )  # fmt: skip
+    commands = [(f"--agent={agent}", *settings) for agent in agents.AGENTS]
+    result = _train(commands, out / "runs", out / "training.log", until)
+    for agent, game, seed, folder in layout.find_runs(out / "runs"):
+        result[f"{agent} {game} {seed}"] = [round(value, 1) for value in _returns(folder)]
+    return result
+
+
+def minatar_study(size: Size, out: pathlib.Path, until: float) -> dict[str, Any]:
+    """Trains the main stage of MinAtar's study until a time; returns how far its runs are."""
+    commands = [(*stage, *size.small_training) for stage in discount_study.STAGES["main"]]
+    result = _train(commands, out / "minatar" / "main", out / "minatar.log", until)
+    runs: dict[str, list[list[float]]] = defaultdict(list)
+    for agent, game, _, folder in layout.find_runs(out / "minatar" / "main"):
+        runs[f"{agent} {game}"].append(_returns(folder))
+    for name, of_seeds in runs.items():
+        result[name] = {
+            "seeds": len(of_seeds),
+            "iterations": min(map(len, of_seeds)),
+            "mean return of the last": float(np.mean([returns[-1] for returns in of_seeds])),
+        }
+    return result
+
+
+def _train(
+    commands: Sequence[Sequence[str]], results_dir: pathlib.Path, log: pathlib.Path, until: float
+) -> dict[str, Any]:
+    """Runs `train_vectorized` with some arguments side by side until a time; returns their ends."""
+    # Two share the GPU.
     environment = {**_environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.47"}
+    program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
     began = time.monotonic()
-    with (out / "training.log").open("a") as log:
+    with log.open("a") as output:
         processes = [
-            subprocess.Popen(
-                [*command, f"--agent={agent}"], env=environment, stdout=log, stderr=log
-            )
-            for agent in agents.AGENTS
+            subprocess.Popen([*program, *arguments], env=environment, stdout=output, stderr=output)
+            for arguments in commands
         ]
         for process in processes:
             try:
@@ -286,14 +319,13 @@ def learns(size: Size, out: pathlib.Path, until: float) -> dict[str, Any]:
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGTERM)
         statuses = [process.wait() for process in processes]
-    result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
-    for agent, _, _, folder in layout.find_runs(out / "runs"):
-        with layout.logs(folder)[0].open("rb") as file:
-            entries = safe_pickle.load(file).values()
-        result[f"{agent} {folder.parent.name} {folder.name}"] = [
-            round(entry["train_average_return"][0], 1) for entry in entries
-        ]
-    return result
+    return {"exit status": statuses, "seconds": time.monotonic() - began}
+
+
+def _returns(folder: pathlib.Path) -> list[float]:
+    """Returns a run's mean training return of each iteration."""
+    with layout.logs(folder)[0].open("rb") as file:
+        return [entry["train_average_return"][0] for entry in safe_pickle.load(file).values()]
 
 
 def _page(results: dict[str, Any]) -> str:
@@ -348,9 +380,13 @@ def run(args: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         shell.print_error("benchmark.py", error)
         return 2
-    for name in (*steps, "learns"):
-        if name == "learns":
-            results[name] = learns(size, args.out, until)
+    # These go on from where they were, MinAtar's for a third of the time left.
+    trained = {"MinAtar's study": (minatar_study, 1 / 3), "learns": (learns, 1.0)}
+    for name in (*steps, *trained):
+        if name in trained:
+            train, share = trained[name]
+            left = max(until - time.monotonic(), 0)
+            results[name] = train(size, args.out, time.monotonic() + share * left)
         elif "failed" in results.get(name, {"failed": "not run"}):
             results[name] = in_process(name, args.dry_run)
         checkpoints.replace_file(path, json.dumps(results, indent=1).encode())

@@ -36,15 +36,20 @@ def steps(gpu, monkeypatch):
         ran.append("learns")
         return {"Pong 1": [-20.5]}
 
+    def minatar_study(size, out, until):
+        ran.append("MinAtar's study")
+        return {"seeds": 5}
+
     monkeypatch.setattr(gpu, "in_process", in_process)
     monkeypatch.setattr(gpu, "learns", learns)
+    monkeypatch.setattr(gpu, "minatar_study", minatar_study)
     return ran
 
 
 def test_every_step_is_written(gpu, steps, tmp_path):
     assert gpu.main(["gpu", f"--out={tmp_path / 'out'}"]) == 0
-    assert [step[0] for step in steps[:-1]] == ["device", "right", "fast", "most", "trace"]
-    assert steps[-1] == "learns"
+    assert [step[0] for step in steps[:-2]] == ["device", "right", "fast", "most", "trace"]
+    assert steps[-2:] == ["MinAtar's study", "learns"]
     results = json.loads((tmp_path / "out" / "gpu.json").read_text())
     assert results["fast"] == {"x": 1.0}
     assert (tmp_path / "out" / "gpu.md").read_text().splitlines()[:8] == [
@@ -76,7 +81,7 @@ def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys
     )
     assert steps == []
     assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
-    assert [step[0] for step in steps[:-1]] == ["device", "fast", "most", "trace"]
+    assert [step[0] for step in steps[:-2]] == ["device", "fast", "most", "trace"]
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert results["right"] == {"x": 2.0}
     assert results["learns"] == {"Pong 1": [-20.5]}
@@ -112,7 +117,8 @@ def test_a_dry_run_of_everything(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / "gpu.json").read_text())
-    assert list(results) == ["device", "right", "fast", "most", "trace", "learns"]
+    names = ["device", "right", "fast", "most", "trace", "MinAtar's study", "learns"]
+    assert list(results) == names
     right = results["right"]
     assert right["draws and reads equal the CPU's"] is True
     for agent in ("log_dqn", "dqn"):
@@ -130,6 +136,11 @@ def test_a_dry_run_of_everything(tmp_path):
     for name, speed in (results["fast"] | results["most"]).items():
         assert speed["agent steps/s"] > 1, name
     assert len(results["trace"]) == 10
+    study = results["MinAtar's study"]
+    assert study.pop("exit status") == [0, 0]
+    assert study.pop("seconds") > 0
+    assert len(study) == 2 * 5
+    assert {(run["seeds"], run["iterations"]) for run in study.values()} == {(1, 1)}
     learned = {name: value for name, value in results["learns"].items() if "log" in name}
     assert len(learned) == 10
     assert results["learns"]["exit status"] == [0, 0]
