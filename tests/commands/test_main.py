@@ -296,6 +296,8 @@ def test_the_current_folder_may_be_gone(tmp_path, monkeypatch, capsys):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
+    # As the shell finds it.
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/log-dqn", "games", "paper6"])
     assert command.main(["games", "paper6"]) == 0
     assert tuple(capsys.readouterr().out.split()) == games.PAPER6
 
