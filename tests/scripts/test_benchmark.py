@@ -1,26 +1,19 @@
 """The one command of all benchmarks: what it parses, and what it prints."""
 
-import pathlib
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import log_dqn
+from tests.scripts import SCRIPTS
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
 PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep", "cores")
 
 
 @pytest.fixture
-def benchmark(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    import benchmark
-
-    yield benchmark
-    for name in [n for n in sys.modules if n.split(".")[0] in ("benchmark", "benchmarks")]:
-        del sys.modules[name]
+def benchmark(load):
+    return load("benchmark")
 
 
 def test_every_part_parses_and_agents_are_the_default(benchmark):

@@ -1,20 +1,11 @@
 """The matrix of versions: what it makes of uv's answers."""
 
-import pathlib
-import sys
-
 import pytest
-
-SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture
-def check_versions(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    import check_versions
-
-    yield check_versions
-    del sys.modules["check_versions"]
+def check_versions(load):
+    return load("check_versions")
 
 
 @pytest.fixture

@@ -1,20 +1,11 @@
 """The program of the study of discount factors."""
 
-import pathlib
-import sys
-
 import pytest
-
-SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture
-def study(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    import discount_study
-
-    yield discount_study
-    del sys.modules["discount_study"]
+def study(load):
+    return load("discount_study")
 
 
 HEADER = "stage,game,agent,setting,gamma,seed"

@@ -2,25 +2,19 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
 import pytest
 
-SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
+from tests.scripts import SCRIPTS
 
 
 @pytest.fixture
-def gpu(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    import benchmark
-    from benchmarks import gpu
-
-    gpu.main = benchmark.main
-    yield gpu
-    for name in [n for n in sys.modules if n.split(".")[0] in ("benchmark", "benchmarks")]:
-        del sys.modules[name]
+def gpu(load):
+    gpu = load("benchmarks.gpu")
+    gpu.main = load("benchmark").main
+    return gpu
 
 
 @pytest.fixture
