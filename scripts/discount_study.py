@@ -185,13 +185,14 @@ def values(results_dir: pathlib.Path) -> None:
 
 
 def report(out: pathlib.Path) -> None:
-    """Draws the figures of the main stage from `docs/data`, and prints its tables."""
+    """Draws the figures of the main stage from `docs/data`, and prints the tables of all stages."""
     shell.check_writable("out", str(out))
     import pandas as pd
 
     from log_dqn.results import discount_study
 
     tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
+    all_scores = tables[0]
     scores, curves = (table[table["stage"] == "main"] for table in tables)
     scores, games = discount_study.whole_games(scores)
     if games:
@@ -217,6 +218,8 @@ def report(out: pathlib.Path) -> None:
         print(out / f"{name}.png")
     print(discount_study.as_markdown(by_gamma))
     print(discount_study.as_markdown(discount_study.claims(scores)))
+    for _, of_stage in all_scores[all_scores["stage"] != "main"].groupby("stage"):
+        print(discount_study.as_markdown(discount_study.by_setting(of_stage)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

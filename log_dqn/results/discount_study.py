@@ -244,6 +244,27 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
+    """Returns the mean score of the seeds of each setting, with 95% intervals.
+
+    Args:
+        table: scores of any stages.
+        repetitions: bootstrap samples.
+
+    Returns:
+        Columns `stage,game,agent,setting,gamma,seeds,value,low,high`, in points per episode; a
+        setting is named without its discount factor.
+    """
+    without_gamma = table["setting"].str.replace("^gamma=[^,]*,?", "", regex=True)
+    key = [column for column in RUN if column != "seed"]
+    rows = []
+    for name, scores_of in table.assign(setting=without_gamma).groupby(key)["score"]:
+        column = scores_of.to_numpy()[:, None]
+        found = statistics.interval_of_enough_seeds(_mean, column, repetitions=repetitions)
+        rows.append((*name, len(column), *(float(part[0]) for part in found)))
+    return pd.DataFrame(rows, columns=[*key, "seeds", "value", "low", "high"])
+
+
 def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Tests the paper's two claims, each with a 95% interval.
 
@@ -353,12 +374,15 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
 
 
 def as_markdown(table: pd.DataFrame) -> str:
-    """Returns a table of values with intervals as Markdown."""
+    """Returns a table of values with intervals as Markdown, a column for each discount factor."""
     shown = table.assign(
         value=[
             f"{value:.3g}" + ("" if np.isnan(low) else f" ({low:.3g} to {high:.3g})")
             for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
         ]
     ).drop(columns=["low", "high"])
+    if "gamma" in shown:
+        names = [column for column in shown if column not in ("gamma", "value")]
+        shown = shown.pivot(index=names, columns="gamma", values="value").fillna("-").reset_index()
     lines = [shown.columns, ["---"] * len(shown.columns), *shown.itertuples(index=False)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"

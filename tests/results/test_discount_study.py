@@ -73,6 +73,21 @@ def test_statistics_by_discount_factor():
     assert len(rows) == 2 * 2 * (2 + 2)
 
 
+def test_settings_of_a_stage():
+    rows = table({("dqn", gamma, "MinAtar/A"): [gamma, 3 * gamma] for gamma in GAMMAS})
+    rows["setting"] += ",c=2"
+    found = discount_study.by_setting(pd.concat([rows, rows[:1].assign(setting="gamma=0.5,c=1")]))
+    assert [tuple(row) for row in found[found.columns[:-2]].itertuples(index=False)] == [
+        ("main", "MinAtar/A", "dqn", "c=1", 0.5, 1, 0.5),
+        ("main", "MinAtar/A", "dqn", "c=2", 0.5, 2, 1.0),
+        ("main", "MinAtar/A", "dqn", "c=2", 0.9, 2, pytest.approx(1.8)),
+    ]
+    assert found[["low", "high"]].isna().all(axis=None)
+    of_three = discount_study.by_setting(SCORES, repetitions=50)
+    row = cell(of_three, agent="log_dqn", game="MinAtar/A", gamma=0.5)
+    assert row.setting == "" and row.value == 8.0 and 7.0 <= row.low < 8.0 < row.high <= 9.0
+
+
 def test_the_two_claims():
     rows = discount_study.claims(SCORES, repetitions=2000)
     # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
@@ -213,3 +228,15 @@ def test_a_table_as_markdown():
     assert discount_study.as_markdown(rows) == (
         "| claim | value |\n| --- | --- |\n| at gamma 0.5 | 0.425 (0.3 to 0.5) |\n"
     )
+
+
+def test_a_table_as_markdown_has_a_column_for_each_discount_factor():
+    nan = np.nan
+    rows = pd.DataFrame(
+        [("a", 0.5, 1.0, 0.9, 1.1), ("b", 0.5, 2.0, nan, nan), ("b", 0.9, 3.0, nan, nan)],
+        columns=["setting", "gamma", "value", "low", "high"],
+    )
+    assert discount_study.as_markdown(rows).splitlines() == [
+        "| setting | 0.5 | 0.9 |", "| --- | --- | --- |", "| a | 1 (0.9 to 1.1) | - |",
+        "| b | 2 | 3 |",
+    ]  # fmt: skip
