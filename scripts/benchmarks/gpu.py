@@ -313,13 +313,19 @@ def _train(
             subprocess.Popen([*program, *arguments], env=environment, stdout=output, stderr=output)
             for arguments in commands
         ]
-        for process in processes:
-            try:
-                process.wait(max(until - time.monotonic(), 1))
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGTERM)
-        statuses = [process.wait() for process in processes]
-    return {"exit status": statuses, "seconds": time.monotonic() - began}
+        try:
+            for process in processes:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(until - time.monotonic(), 1))
+        finally:  # Also when this program is stopped: nothing else would stop them.
+            for process in processes:
+                process.terminate()
+            statuses = [process.wait() for process in processes]
+    result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
+    # Stopped before it could handle it, or when its work was saved.
+    if not set(statuses) <= {0, -signal.SIGTERM, 128 + signal.SIGTERM}:
+        result["failed"] = f"see {log}"
+    return result
 
 
 def _returns(folder: pathlib.Path) -> list[float]:
@@ -366,6 +372,8 @@ def run(args: argparse.Namespace) -> int:
     if args.step:
         print(json.dumps((steps | {"twin": twin})[args.step]()))
         return 0
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     until = time.monotonic() + 60 * args.minutes
     path = args.out / "gpu.json"
     try:
@@ -415,4 +423,6 @@ def in_process(step: str, dry_run: bool, **environment: str) -> dict[str, Any]:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(_ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    # Collected wheels are where the caller's says.
+    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2"}

@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -94,6 +97,30 @@ def test_a_step_that_fails_leaves_the_others_alone(gpu, steps, monkeypatch, tmp_
     assert results["trace"] == {"x": 1.0}
 
 
+def test_a_training_that_fails_is_a_step_that_failed(gpu, tmp_path):
+    log = tmp_path / "log"
+    settings = ("--agent=dqn", "--games=Pong", "--seeds=0")
+    result = gpu._train([settings], tmp_path, log, until=time.monotonic() + 60)
+    assert result["exit status"] == [2] and result["failed"] == f"see {log}"
+    assert "seeds" in log.read_text()
+
+
+def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "wheels/site")
+    seen = []
+
+    def run(command, env, **_):
+        seen.append((command, env))
+        return subprocess.CompletedProcess(command, 0, "a warning\n{}\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert gpu.in_process("most", dry_run=True, JAX_PLATFORMS="cpu") == {}
+    ((command, environment),) = seen
+    assert command[2:] == ["gpu", "--step=most", "--dry-run"]
+    assert environment["PYTHONPATH"] == f"{SCRIPTS.parent}{os.pathsep}wheels/site"
+    assert environment["JAX_PLATFORMS"] == "cpu"
+
+
 def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gpu, "in_process", lambda *_: {"device": "cpu", "kind": "cpu"})
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
@@ -104,13 +131,16 @@ def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_dry_run_of_everything(tmp_path):
-    command = [sys.executable, str(SCRIPTS / "benchmark.py"), "gpu", "--dry-run", "--minutes=8"]
+    program = (sys.executable, str(SCRIPTS / "benchmark.py"), "gpu", "--dry-run", "--minutes=8")
+    command = [*program, f"--out={tmp_path}"]
     environment = {**os.environ, "PYTHONPATH": str(SCRIPTS.parent), "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [*command, f"--out={tmp_path}"], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    results = json.loads((tmp_path / "gpu.json").read_text())
+
+    def run(*arguments):
+        done = subprocess.run([*command, *arguments], env=environment, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads((tmp_path / "gpu.json").read_text())
+
+    results = run()
     names = ["device", "right", "fast", "most", "trace", "MinAtar's study", "learns"]
     assert list(results) == names
     right = results["right"]
@@ -138,3 +168,18 @@ def test_a_dry_run_of_everything(tmp_path):
     learned = {name: value for name, value in results["learns"].items() if "log" in name}
     assert len(learned) == 10
     assert results["learns"]["exit status"] == [0, 0]
+
+    # Stopped while it trains on Atari, and resumed.
+    shutil.rmtree(tmp_path / "runs")
+    process = subprocess.Popen([*command, "--resume"], env=environment)
+    while not list(tmp_path.glob("runs/*/*/*/logs/log_0")):
+        assert process.poll() is None
+        time.sleep(0.2)
+    process.terminate()
+    assert process.wait() == 128 + signal.SIGTERM
+    begun = len(list(tmp_path.glob("runs/*/*/*/logs/log_0")))
+    assert 1 <= begun < 20
+    again = run("--resume")
+    assert {name: value for name, value in again["learns"].items() if name != "seconds"} == {
+        name: value for name, value in results["learns"].items() if name != "seconds"
+    }
