@@ -96,8 +96,9 @@ setuptools.setup(
         "tensorboard>=2.21,<2.22",
         # The last release; log_dqn.compat lets it import with JAX 0.7 and newer.
         "tensorflow-probability>=0.25,<0.26",
-        # JAX 0.6.2 is the last for Python 3.10, with flax 0.10. Minor releases remove names.
-        "jax>=0.6,<0.11",
+        # JAX 0.6.2 is the last for Python 3.10, with flax 0.10, and 0.10.2 for 3.11. Minor releases
+        # remove names; gymnax 1.0.1 takes none from 0.12 on.
+        "jax>=0.6,<0.12",
         "flax>=0.10.6,<0.13",
         "optax>=0.2.8,<0.3",
         "gin-config>=0.5,<0.6",
