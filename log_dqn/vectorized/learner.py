@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.jax import trees, update
-from log_dqn.vectorized import agents, networks, replay
+from log_dqn.vectorized import agents, networks, packing, replay
 from log_dqn.vectorized.timeline import Draws, Steps
 
 
@@ -60,7 +60,8 @@ class Programs:
     """What is compiled for runs whose agents are alike.
 
     Arrays have the run as first axis if there are several runs. A single run's have not: a first
-    axis of one makes the CPU's updates a third slower.
+    axis of one makes the CPU's updates a third slower. `act`, `learn` and `sync_and_learn` take
+    what the host knows as bytes and their layout; see `packing`.
     """
 
     def __init__(
@@ -84,14 +85,15 @@ class Programs:
         self.each: Callable[..., Any] = jax.vmap if several else lambda function: function
         self.draw = jax.jit(self.each(self._draw_one))
         self.initial_weights = jax.jit(self.each(self._initial_weights))
-        learn = self._learn_from_steps if on_host else self.learn_from_memory
-        compiled = functools.partial(jax.jit, donate_argnums=0, compiler_options=compiler_options())
-        self.learn = compiled(learn)
-        self.sync_and_learn = compiled(
-            lambda weights, runs, *args: learn(self.synced(weights, runs), *args)
+        self._learn_from = self._learn_from_steps if on_host else self.learn_from_memory
+        self._act = self._act_only if on_host else self.act_and_store
+        compiled = functools.partial(
+            jax.jit, static_argnums=2, donate_argnums=0, compiler_options=compiler_options()
         )
+        self.learn = compiled(self._learn)
+        self.sync_and_learn = compiled(self._sync_and_learn)
         self.sync = jax.jit(self.synced)
-        self.act = jax.jit(self._act_only if on_host else self.act_and_store, donate_argnums=(0, 1))
+        self.act = jax.jit(self._act_on, static_argnums=3, donate_argnums=(0, 1))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
         # Buffers of their own: training goes on in the old weights' memory.
@@ -108,6 +110,23 @@ class Programs:
             self._problem.stack_size,
             self._agent.update_horizon,
         )
+
+    def _unpack(self, packed: Any, layout: packing.Layout) -> Any:
+        return self.each(functools.partial(packing.unpack, layout=layout))(packed)
+
+    def _learn(self, weights: Weights, packed: Any, layout: packing.Layout, *inputs: Any) -> Any:
+        return self._learn_from(weights, *inputs, *self._unpack(packed, layout))
+
+    def _sync_and_learn(
+        self, weights: Weights, packed: Any, layout: packing.Layout, *inputs: Any
+    ) -> Any:
+        runs, *rest = self._unpack(packed, layout)
+        return self._learn_from(self.synced(weights, runs), *inputs, *rest)
+
+    def _act_on(
+        self, stacks: Any, memory: Any, packed: Any, layout: packing.Layout, *inputs: Any
+    ) -> Any:
+        return self._act(stacks, memory, *inputs, *self._unpack(packed, layout))
 
     def learn_from_memory(
         self, weights: Weights, constants: Any, num_actions: Any, memory: Any, keys: Any, draws: Any
@@ -227,7 +246,7 @@ class Learner:
             agent_class, tuple(agent.shared.items()), problem, self.slots, self._several, on_host
         )
         self._columns = list(num_actions)  # of each run's own output layer
-        self._num_actions = self._of_runs(np.asarray(num_actions, np.int32))
+        self._num_actions = self._of_runs(jnp.asarray(num_actions, jnp.int32))
         self._constants = self._stack(
             [jax.tree.map(jnp.float32, agent.constants) for agent in run_agents]
         )
@@ -250,6 +269,10 @@ class Learner:
     def numbers(self) -> tuple[Any, Any, Any, Any]:
         """The runs' constants, numbers of actions, and keys for acting and for drawing."""
         return self._constants, self._num_actions, self._act_keys, self._draw_keys
+
+    def _pack(self, *trees: Any) -> tuple[np.ndarray, packing.Layout]:
+        """Packs what the host knows of the runs, arrays of shape [num_runs, ...]."""
+        return packing.pack(self._of_runs(trees), (self.num_runs,) if self._several else ())
 
     def _stack(self, trees: Sequence[Any]) -> Any:
         """Puts the runs' arrays together."""
@@ -276,21 +299,20 @@ class Learner:
             The loss's statistics by their TensorBoard tags, of shape [num_runs] each, or scalars
             of a single run; of no meaning for a run that has no update.
         """
-        source: tuple[Any, ...] = (self._draw_keys, self._of_runs(draws))
+        inputs: tuple[Any, ...] = (self._constants, self._num_actions)
+        known: tuple[Any, ...] = (draws,)
         if self._on_host:
-            slots = np.asarray(self.programs.draw(*source))
-            runs = (np.arange(self.num_runs)[:, None, None],) if self._several else ()
-            index = (*runs, slots)
-            steps = replay.Memory(*(values[index] for values in self.memory))
-            source = (steps, source[1])
+            slots = np.asarray(self.programs.draw(self._draw_keys, self._of_runs(draws)))
+            runs = np.arange(self.num_runs)[:, None, None] if self._several else None
+            steps = replay.Memory(*(values[runs, slots] for values in self.memory))
+            known = (steps, draws)
         else:
-            source = (self.memory, *source)
-        inputs = (self._constants, self._num_actions, *source)
+            inputs += (self.memory, self._draw_keys)
         if self._to_sync.any():
-            to_sync = self._of_runs(self._to_sync)
-            found = self.programs.sync_and_learn(self.weights, to_sync, *inputs)
+            packed, layout = self._pack(self._to_sync, *known)
+            found = self.programs.sync_and_learn(self.weights, packed, layout, *inputs)
         else:
-            found = self.programs.learn(self.weights, *inputs)
+            found = self.programs.learn(self.weights, *self._pack(*known), *inputs)
         self.weights, statistics = found
         self._to_sync = self._none
         return statistics
@@ -323,12 +345,10 @@ class Learner:
         Returns:
             Actions, int32, shape [num_runs], or a scalar of a single run.
         """
-        inputs = (
-            self.weights.params, self._constants, self._num_actions, self._act_keys,
-            *self._of_runs((frames, rewards, epsilons, steps)),
-        )  # fmt: skip
+        inputs = (self.weights.params, self._constants, self._num_actions, self._act_keys)
         memory = None if self._on_host else self.memory
-        self.stacks, memory, actions = self.programs.act(self.stacks, memory, *inputs)
+        packed = self._pack(frames, rewards, epsilons, steps)
+        self.stacks, memory, actions = self.programs.act(self.stacks, memory, *packed, *inputs)
         if not self._on_host:
             self.memory = memory
             return actions

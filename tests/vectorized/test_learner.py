@@ -358,7 +358,7 @@ def test_a_memory_of_a_million_frames():
         of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
     one = np.int32(1)
     drawn = timeline.Draws(one, np.int32(slots[10]), np.int32(1000), one > 0)
-    where = of_runs._programs.draw(of_runs._draw_keys, drawn)
+    where = of_runs.programs.draw(of_runs._draw_keys, drawn)
     steps = replay.read(of_runs.memory, where)
     told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
     np.testing.assert_array_equal(told, where)

@@ -9,6 +9,7 @@ import re
 import time
 from unittest import mock
 
+import jax
 import numpy as np
 import pytest
 
@@ -72,18 +73,28 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
         assert equal(ours, theirs)
 
 
-def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path):
+@pytest.mark.parametrize("on_host", [False, True])
+def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     # Iterations that end at other steps in each run, so that some wait while others learn.
     runner = schedule.RunnerSettings(
         num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
     )
     trainer = toys.make_trainer(
-        tmp_path, toys.Noise, RUNS, runner=runner, capacity=300, stack_size=2
+        tmp_path,
+        toys.Noise,
+        RUNS,
+        runner=runner,
+        on_host=on_host,
+        capacity=300,
+        stack_size=2,
     ).trainer
     programs, calls = trainer.learner.programs, []
 
     def called(name, program, *args):
         calls[-1].append(name)
+        # What comes from the host travels as one array.
+        from_host = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, np.ndarray)]
+        assert len(from_host) == 1
         return program(*args)
 
     with contextlib.ExitStack() as stack:
