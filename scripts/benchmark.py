@@ -82,8 +82,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Runs the measurements; returns the exit status."""
     args = parse(arguments)
+    return shell.run_once("benchmark.py", lambda: _run(args))
+
+
+def _run(args: argparse.Namespace) -> int:
     name = f"agents_{args.framework}" if args.what == "agents" else args.what
-    part = importlib.import_module(f"benchmarks.{name}")
+    try:
+        part = importlib.import_module(f"benchmarks.{name}")
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{args.what}: {error}; it must be installed") from error
     if args.measure_memory_of:
         measuring.print_peak_memory(part, args.measure_memory_of)
     elif args.what == "agents":

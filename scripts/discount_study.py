@@ -30,10 +30,13 @@ GAMMAS = "0.5,0.8,0.9,0.96,0.99"
 THREE = "MinAtar/Freeway,MinAtar/Breakout,MinAtar/Asterix"
 
 
+PREFIXES = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}
+"""The agents' classes, as gin names them."""
+
+
 def _agent(name: str, games: str, *rest: str, gammas: str = GAMMAS, seeds: str = "5") -> list[str]:
-    prefix = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[name]
-    scan = [f"--scan={prefix}.gamma={gammas}"] if gammas else []
-    settings = [part.replace("AGENT", prefix) for part in rest]
+    scan = [f"--scan={PREFIXES[name]}.gamma={gammas}"] if gammas else []
+    settings = [part.replace("AGENT", PREFIXES[name]) for part in rest]
     return [f"--agent={name}", f"--games={games}", f"--seeds={seeds}", *scan, *settings]
 
 

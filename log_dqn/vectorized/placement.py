@@ -135,11 +135,15 @@ class _Demand:
         """Bytes that a run takes beside these while it learns."""
         return _WORKSPACE * math.ceil(self.problem.batch_size / _WORKSPACE_BATCH_SIZE)
 
+    def beside(self, runs: int) -> int:
+        """Returns what some runs take beside their replay memories."""
+        return _RESERVE + runs * (self.weights + self.workspace)
+
     def place(self, capacity: int, runs: int) -> Placement | None:
         """Returns where the memories of some runs fit, None if nowhere."""
         room, needed = self.room, self.replay_bytes(capacity, runs)
         device = room.host if room.device is None else room.device
-        on_device = device - _RESERVE - runs * (self.weights + self.workspace)
+        on_device = device - self.beside(runs)
         if needed <= on_device:
             return Placement(False, needed)
         if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
@@ -189,6 +193,12 @@ def place(
     if found is None:
         raise ValueError(demand.refusal(num_runs))
     return found
+
+
+def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
+    """Returns what `place` takes some runs to want of a device that has their memories too."""
+    demand = _Demand(agent, problem, num_actions, Room(None, 0))
+    return demand.replay_bytes(problem.capacity, num_runs) + demand.beside(num_runs)
 
 
 def most_runs(

@@ -1,346 +1,292 @@
-"""Everything to be known about a GPU, in one visit: is it right, how fast, where the time goes.
+"""Everything to be known about a GPU, in one visit: is it right, how fast, what does it learn.
 
-Needs what vectorized training needs, and nothing else. Each step's result is in `gpu.json` as soon
-as it is there, and in `gpu.md` as a page; `resume` skips the steps that are.
+Needs what vectorized training needs, gymnax, and nothing else. Each step runs in a process of its
+own, so that the memory of the device is free for the next, one that fails leaves the others alone,
+and none takes longer than there is time. Its result is in `gpu.json` as soon as it is there, and in
+`gpu.md` as a page; what was said beside it is in `steps.log`. With `--resume` the steps that are
+there are skipped, and training goes on.
 """
 
 import argparse
 import contextlib
-import gzip
 import json
+import math
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-from unittest import mock
 
 import discount_study
-import gin
-import jax
-import jax.numpy as jnp
-import numpy as np
-from tqdm import tqdm
 
-from benchmarks import minatar, vectorized
-from log_dqn import log_space
+from benchmarks import gpu_steps
 from log_dqn.checks import check
-from log_dqn.program import shell, threads
-from log_dqn.run_folder import checkpoints, layout, safe_pickle
-from log_dqn.vectorized import agents, networks, placement, replay, training
+from log_dqn.program import shell
+from log_dqn.run_folder import checkpoints, configuration, layout, safe_pickle
+from log_dqn.sweeps import tethered
 
-_NUM_ACTIONS = 6
 _ROOT = pathlib.Path(__file__).parents[2]
 # Published DQN curves of these rise within the first million steps.
 GAMES = ("Pooyan", "KungFuMaster", "Tutankham", "UpNDown", "Asterix")
-SMALL_GAME = "MinAtar/Breakout"
+# Agent steps of a point of a published curve.
+_PUBLISHED_STEPS = 250_000
+_LEAST_SECONDS = 60  # Less is not worth the compilation.
 
 
-class Size(NamedTuple):
-    """How much is done.
+class Training(NamedTuple):
+    """Further options of the runs that are trained; AGENT is the agent's class.
 
     Attributes:
-        runs: numbers of Atari runs at once, beside as many as fit.
-        most_runs: more than these are not tried.
-        small_runs: numbers of MinAtar runs at once.
-        capacity: transitions that a measured run remembers.
-        seconds: of each figure, at least.
-        traced_steps: steps of all runs that are traced.
-        training: further options of the runs trained on Atari.
-        small_training: further options of those of MinAtar's study.
+        atari: of those on Atari.
+        small: of those of MinAtar's study.
     """
 
-    runs: tuple[int, ...]
-    most_runs: int
-    small_runs: tuple[int, ...]
-    capacity: int
-    seconds: float
-    traced_steps: int
-    training: tuple[str, ...]
-    small_training: tuple[str, ...] = ()
+    atari: tuple[str, ...]
+    small: tuple[str, ...] = ()
 
 
-FULL = Size((1, 4, 16, 64), 512, (1, 25, 125), 100_000, 6.0, 200, ("--capacity=850000",))
-DRY = Size(
-    (1,), 2, (1,), 300, 0.2, 8,
+def _bound(*bindings: str) -> tuple[str, ...]:
+    return tuple(f"--gin_bindings={binding}" for binding in bindings)
+
+
+# Iterations short enough that a visit of ten minutes keeps what it has learned; memories that the
+# half of a GPU of 80 GB has room for.
+FULL = Training(
     (
-        "--capacity=1000", "--gin_bindings=VectorizedRunner.training_steps=120",
-        "--gin_bindings=VectorizedRunner.max_steps_per_episode=60",
-        "--gin_bindings=VectorizedRunner.num_iterations=1",
+        "--capacity=500000",
+        *_bound("VectorizedRunner.training_steps=25000", "VectorizedRunner.num_iterations=40"),
+    )
+)
+DRY = Training(
+    (
+        "--capacity=1000",
+        *_bound(
+            "VectorizedRunner.training_steps=120", "VectorizedRunner.num_iterations=1",
+            "VectorizedRunner.max_steps_per_episode=60", "AGENT.min_replay_history=80",
+            "AGENT.epsilon_decay_period=20",
+        ),
     ),
     (
-        f"--games={SMALL_GAME}", "--seeds=1", "--gin_bindings=VectorizedRunner.num_iterations=1",
-        "--gin_bindings=VectorizedRunner.training_steps=500",
+        "--games=MinAtar/Breakout", "--seeds=1",
+        *_bound(
+            "VectorizedRunner.training_steps=500", "VectorizedRunner.num_iterations=1",
+            "AGENT.min_replay_history=100",
+        ),
     ),
 )  # fmt: skip
 
 
-def device() -> dict[str, Any]:
-    """Returns what this is measured on."""
-    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-    try:
-        driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        driver = "none"
-    return {
-        "device": jax.devices()[0].device_kind,
-        "platform": jax.devices()[0].client.platform_version.splitlines()[0],
-        "driver": driver,
-        "kind": jax.default_backend(),
-        "JAX": jax.__version__,
-        "CPU cores": threads.cores(),
-    }
+class Visit:
+    """The processes of a visit to a machine."""
 
+    def __init__(self, out: pathlib.Path, until: float, dry_run: bool) -> None:
+        """Initializes it.
 
-def _gradients(
-    agent: agents.Agent, params: Any, precision: str, dtype: Any
-) -> dict[str, np.ndarray]:
-    """Returns the gradients of one update from made transitions, by layer."""
-    rng = np.random.default_rng(0)
-    network = networks.create("nature", precision)
-    cast = jax.tree.map(lambda x: np.asarray(x, dtype), params)
-    frames = rng.integers(0, 256, (2, 32, 84, 84, 4)).astype(np.uint8)
-    batch = (
-        rng.integers(0, _NUM_ACTIONS, 32).astype(np.int32), rng.integers(-1, 2, 32).astype(dtype),
-        rng.random(32) < 0.1,
-    )  # fmt: skip
-    # The network in float64 has no `create`, which returns float32.
-    network = networks.nature if dtype is np.float64 else network
-    constants = jax.tree.map(dtype, agent.constants)
+        Args:
+            out: folder of what is found.
+            until: when it ends, by `time.monotonic`.
+            dry_run: whether very little of each step is done.
+        """
+        self._out, self._until, self._dry_run = out, until, dry_run
 
-    def loss(params: Any, target_params: Any, frames: Any, batch: Any) -> jax.Array:
-        outputs, next_outputs = (
-            agent.outputs(network, params, states, _NUM_ACTIONS)
-            for params, states in ((params, frames[0]), (target_params, frames[1]))
-        )
-        return agent.batch_loss(constants)(outputs, next_outputs, *batch)[0]
+    @property
+    def _training(self) -> Training:
+        return DRY if self._dry_run else FULL
 
-    target_params = jax.tree.map(lambda x: x * dtype(0.9), cast)
-    gradients = jax.jit(jax.grad(loss))(cast, target_params, frames, batch)
-    return {layer: np.asarray(leaves["kernel"]) for layer, leaves in gradients.items()}
+    def run(self, step: str, **environment: str) -> dict[str, Any]:
+        """Returns the result of a step that runs in a process of its own, or how that has failed.
 
-
-def right() -> dict[str, Any]:
-    """Compares updates with float64, and memory and a whole run with the CPU's."""
-    cpu = jax.devices("cpu")[0]
-    result: dict[str, Any] = {}
-    for name, create in agents.AGENTS.items():
-        agent = create()
-        params = agent.init(
-            networks.nature, jax.random.key(1), (84, 84, 4), _NUM_ACTIONS, _NUM_ACTIONS
-        )
-        jax.config.update("jax_enable_x64", True)
-        with jax.default_device(cpu):
-            exact = _gradients(agent, params, "float32", np.float64)
-        jax.config.update("jax_enable_x64", False)
-        for precision in log_space.PRECISIONS:
-            found = _gradients(agent, params, precision, np.float32)
-            result[f"{name}'s gradients in {precision}, relative error"] = {
-                layer: float(np.linalg.norm(found[layer] - kernel) / np.linalg.norm(kernel))
-                for layer, kernel in exact.items()
-            }
-    result["draws and reads equal the CPU's"] = _same_reads(cpu)
-    there, here = in_process("twin", dry_run=False, JAX_PLATFORMS="cpu"), twin()
-    same = [our == their for our, their in zip(here["returns"], there["returns"], strict=False)]
-    result[f"{SMALL_GAME} beside its twin on the CPU"] = {
-        "agent steps": minatar.STEPS,
-        "episodes": len(there["returns"]),
-        "episodes before the first other return": [*same, False].index(False),
-        "largest relative difference of a layer's norm": float(
-            np.abs(np.divide(here["norms"], there["norms"]) - 1).max()
-        ),
-    }
-    return result
-
-
-def twin() -> dict[str, list[float]]:
-    """Trains LogDQN on a small game; returns its returns, and the norms of what has changed."""
-    player = minatar.Player(SMALL_GAME, "log_dqn", [1])
-    norms = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(player.learner.weights.params)]
-    return {"returns": player.returns, "norms": norms}
-
-
-def _same_reads(cpu: Any) -> bool:
-    rng = np.random.default_rng(2)
-    memory = replay.Memory(
-        rng.integers(0, 256, (1000, 84, 84)).astype(np.uint8),
-        rng.integers(0, 4, 1000).astype(np.uint8),
-        rng.integers(0, _NUM_ACTIONS, 1000).astype(np.int8),
-        rng.normal(size=1000).astype(np.float32),
-        rng.random(1000) < 0.05,
-    )
-    found = []
-    for place in (jax.devices()[0], cpu):
-        with jax.default_device(place):
-            slots = replay.draw(jax.random.key(3), 17, 900, 1000, 32, 4, 3)
-            steps = replay.read(jax.tree.map(jnp.asarray, memory), slots)
-            found.append([slots, *replay.transitions(steps, 4, 0.9)])
-    return all(bool((np.asarray(a) == np.asarray(b)).all()) for a, b in zip(*found, strict=True))
-
-
-def _memory() -> dict[str, float]:
-    statistics = jax.devices()[0].memory_stats() or {}
-    return {name: statistics[name] / 1e9 for name in ("peak_bytes_in_use",) if name in statistics}
-
-
-def _atari(num_runs: int, size: Size) -> dict[str, Any]:
-    """Measures some Atari runs at once; returns the figures by their name."""
-    gin.clear_config()
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder)
-        figures = vectorized.measure(trainer, size.seconds)
-        calls = _calls(trainer)
-    found = {
-        "agent steps/s": figures.steps_per_second,
-        "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
-        **{f"{name} alone, agent steps/s": speed for name, speed in figures.alone.items()},
-        "of the lower ceiling": figures.of_ceiling,
-        "replay memory, GB": sum(leaf.nbytes for leaf in trainer.learner.memory) / 1e9,
-        **_memory(),
-        **{f"calls of {name} a step": number for name, number in calls.items()},
-    }
-    return {f"Atari, {num_runs} runs": found}
-
-
-def fast(size: Size) -> dict[str, Any]:
-    """Measures Atari and MinAtar for growing numbers of runs."""
-    result: dict[str, Any] = {}
-    for num_runs in tqdm(size.runs, "Atari", leave=False, disable=None):
-        result |= _atari(num_runs, size)
-    for num_runs in tqdm(size.small_runs, "MinAtar", leave=False, disable=None):
-        player = minatar.Player(SMALL_GAME, "log_dqn", range(num_runs))
-        took = vectorized.seconds(player.play, size.seconds)
-        result[f"MinAtar, {num_runs} runs"] = {
-            "agent steps/s": num_runs * minatar.STEPS / took,
-            "ms a step of all": 1e3 * took / minatar.STEPS,
-        }
-    return result
-
-
-def most(size: Size) -> dict[str, Any]:
-    """Measures as many Atari runs as fit, which may turn out to be too many."""
-    agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
-    room = placement.free()
-    num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
-    return _atari(num_runs, size) if num_runs else {"free memory": str(room)}
-
-
-def _calls(trainer: training.HostTrainer, steps: int = 16) -> dict[str, float]:
-    """Returns how often a step of a trainer starts each program on the device, on average."""
-    programs = trainer.learner.programs
-    with contextlib.ExitStack() as stack:
-        started = {
-            name: stack.enter_context(
-                mock.patch.object(programs, name, wraps=getattr(programs, name))
-            )
-            for name in ("act", "learn", "sync_and_learn", "sync", "draw")
-        }
-        for _ in range(steps):
-            trainer.step()
-        return {name: program.call_count / steps for name, program in started.items()}
-
-
-def trace(size: Size) -> dict[str, Any]:
-    """Returns the ten longest entries of a trace, in ms a step of all runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        gin.clear_config()
-        trainer = vectorized.create_trainer("log_dqn", size.runs[-1], size.capacity, folder)
-        with jax.profiler.trace(folder, create_perfetto_trace=True):
-            for _ in range(size.traced_steps):
-                trainer.step()
-            jax.block_until_ready(trainer.learner.weights)
-        (path,) = pathlib.Path(folder).rglob("perfetto_trace.json.gz")
-        with gzip.open(path) as file:
-            events = json.load(file)["traceEvents"]
-    spent, number = Counter[str](), Counter[str]()
-    for event in events:
-        if "dur" in event:
-            spent[event["name"]] += event["dur"] / 1e3
-            number[event["name"]] += 1
-    return {
-        name: {
-            "ms a step": took / size.traced_steps,
-            "times a step": number[name] / size.traced_steps,
-        }
-        for name, took in spent.most_common(10)
-    }
-
-
-def learns(size: Size, out: pathlib.Path, until: float) -> dict[str, Any]:
-    """Trains LogDQN and DQN on Atari until a time; returns each run's returns by iteration."""
-    settings = (
-        f"--games={','.join(GAMES)}", "--seeds=2",
-        "--gin_bindings=VectorizedRunner.evaluation_steps=0", *size.training,
-    )  # fmt: skip
-    commands = [(f"--agent={agent}", *settings) for agent in agents.AGENTS]
-    result = _train(commands, out / "runs", out / "training.log", until)
-    for agent, game, seed, folder in layout.find_runs(out / "runs"):
-        result[f"{agent} {game} {seed}"] = [round(value, 1) for value in _returns(folder)]
-    return result
-
-
-def minatar_study(size: Size, out: pathlib.Path, until: float) -> dict[str, Any]:
-    """Trains the main stage of MinAtar's study until a time; returns how far its runs are."""
-    commands = [(*stage, *size.small_training) for stage in discount_study.STAGES["main"]]
-    result = _train(commands, out / "minatar" / "main", out / "minatar.log", until)
-    runs: dict[str, list[list[float]]] = defaultdict(list)
-    for agent, game, _, folder in layout.find_runs(out / "minatar" / "main"):
-        runs[f"{agent} {game}"].append(_returns(folder))
-    for name, of_seeds in runs.items():
-        result[name] = {
-            "seeds": len(of_seeds),
-            "iterations": min(map(len, of_seeds)),
-            "mean return of the last": float(np.mean([returns[-1] for returns in of_seeds])),
-        }
-    return result
-
-
-def _train(
-    commands: Sequence[Sequence[str]], results_dir: pathlib.Path, log: pathlib.Path, until: float
-) -> dict[str, Any]:
-    """Runs `train_vectorized` with some arguments side by side until a time; returns their ends."""
-    # Two share the GPU.
-    environment = {**_environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.47"}
-    program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
-    began = time.monotonic()
-    with log.open("a") as output:
-        processes = [
-            subprocess.Popen([*program, *arguments], env=environment, stdout=output, stderr=output)
-            for arguments in commands
-        ]
+        Args:
+            step: its name in `gpu_steps.steps`.
+            **environment: further variables of the process.
+        """
+        program = str(_ROOT / "scripts" / "benchmark.py")
+        command = [sys.executable, program, "gpu", f"--step={step}", *["--dry-run"] * self._dry_run]
         try:
-            for process in processes:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(max(until - time.monotonic(), 1))
-        finally:  # Also when this program is stopped: nothing else would stop them.
-            for process in processes:
-                process.terminate()
-            statuses = [process.wait() for process in processes]
-    result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
-    # Stopped before it could handle it, or when its work was saved.
-    if not set(statuses) <= {0, -signal.SIGTERM, 128 + signal.SIGTERM}:
-        result["failed"] = f"see {log}"
-    return result
+            done = subprocess.run(
+                _tethered(command),
+                env={**self._environment(), **environment},
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=max(self._until - time.monotonic(), 0),
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": "no time was left"}
+        if self._out.exists():
+            with (self._out / "steps.log").open("a") as log:
+                log.write(f"{step}\n{done.stderr}")
+        if done.returncode:
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            return {"failed": said[-1]}
+        try:
+            return json.loads(done.stdout.splitlines()[-1])
+        except (IndexError, ValueError):
+            return {"failed": "no result"}
+
+    def twin(self) -> dict[str, Any]:
+        """Compares a whole run with the same one on the CPU."""
+        there, here = self.run("twin", JAX_PLATFORMS="cpu"), self.run("twin")
+        for found in (there, here):
+            if "failed" in found:
+                return found
+        same = [our == their for our, their in zip(here["returns"], there["returns"], strict=False)]
+        return {
+            "agent steps": here["agent steps"],
+            "episodes": len(there["returns"]),
+            "episodes before the first other return": [*same, False].index(False),
+            "largest relative difference of a layer's norm": max(
+                abs(our / their - 1)
+                for our, their in zip(here["norms"], there["norms"], strict=True)
+            ),
+        }
+
+    def atari(self) -> dict[str, Any]:
+        """Trains LogDQN and DQN on Atari; returns each run's returns."""
+        settings = (
+            f"--games={','.join(GAMES)}", "--seeds=2",
+            "--gin_bindings=VectorizedRunner.evaluation_steps=0", *self._training.atari,
+        )  # fmt: skip
+        commands = [
+            (f"--agent={agent}", *(part.replace("AGENT", prefix) for part in settings))
+            for agent, prefix in discount_study.PREFIXES.items()
+        ]
+        result = self._train(commands, self._out / "runs", 1.0)
+        for agent, game, seed, folder in layout.find_runs(self._out / "runs"):
+            if returns := _returns(folder):
+                result[f"{agent} {game} {seed}"] = _against_published(folder, returns)
+        return result
+
+    def small_study(self) -> dict[str, Any]:
+        """Trains the main stage of MinAtar's study; returns how far its runs are."""
+        results_dir = self._out / "minatar" / "main"
+        commands = [
+            (*stage, *(part.replace("AGENT", prefix) for part in self._training.small))
+            for stage, prefix in zip(
+                discount_study.STAGES["main"], discount_study.PREFIXES.values(), strict=True
+            )
+        ]
+        result = self._train(commands, results_dir, 1 / 3)
+        runs: dict[str, list[list[float]]] = defaultdict(list)
+        for agent, game, _, folder in layout.find_runs(results_dir):
+            if returns := _returns(folder):
+                runs[f"{agent} {game}"].append(returns)
+        for name, of_seeds in runs.items():
+            result[name] = {
+                "seeds": len(of_seeds),
+                "iterations": min(map(len, of_seeds)),
+                "mean return of the last": math.fsum(r[-1] for r in of_seeds) / len(of_seeds),
+            }
+        return result
+
+    def _train(
+        self, commands: Sequence[Sequence[str]], results_dir: pathlib.Path, share: float
+    ) -> dict[str, Any]:
+        """Runs `train_vectorized` with some arguments side by side; returns their ends.
+
+        Args:
+            commands: the arguments of each.
+            results_dir: where their runs go.
+            share: of the time left, that they take.
+        """
+        began = time.monotonic()
+        until = began + share * (self._until - began)
+        if until - began < _LEAST_SECONDS:
+            return {"failed": "no time was left"}
+        # They share the GPU.
+        environment = {**self._environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.47"}
+        program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
+        log = self._out / "training.log"
+        with log.open("a") as output:
+            processes = [
+                subprocess.Popen(
+                    _tethered([*program, *arguments]), env=environment, stdout=output, stderr=output
+                )
+                for arguments in commands
+            ]
+            try:
+                for process in processes:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(max(until - time.monotonic(), 0))
+            finally:  # Also when this program is stopped.
+                statuses = _stop(processes)
+        result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
+        # Stopped before it could handle it, or when its work was saved.
+        if not set(statuses) <= {0, -signal.SIGTERM, 128 + signal.SIGTERM}:
+            result["failed"] = f"see {log.name}"
+        elif not any(_returns(folder) for *_, folder in layout.find_runs(results_dir)):
+            result["failed"] = "no iteration ended in time"
+        return result
+
+    def _environment(self) -> dict[str, str]:
+        # Collected wheels are where the caller's path says.
+        path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+        return {
+            # What training takes, instead of three quarters.
+            "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.95",
+            "JAX_COMPILATION_CACHE_DIR": str((self._out / "compiled").resolve()),
+            **os.environ,
+            "PYTHONPATH": path,
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        }
+
+
+def _tethered(command: Sequence[str]) -> list[str]:
+    """Returns a command whose process ends with this one."""
+    return [sys.executable, tethered.__file__, str(os.getpid()), *command]
+
+
+def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> list[int]:
+    """Ends processes, and returns their exit statuses."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:  # It compiles.
+            process.kill()
+    return [process.wait() for process in processes]
 
 
 def _returns(folder: pathlib.Path) -> list[float]:
     """Returns a run's mean training return of each iteration."""
-    with layout.logs(folder)[0].open("rb") as file:
+    logs = layout.logs(folder)
+    if not logs:
+        return []
+    with logs[0].open("rb") as file:
         return [entry["train_average_return"][0] for entry in safe_pickle.load(file).values()]
 
 
-def _page(results: dict[str, Any]) -> str:
-    """Returns the results as Markdown, a table for the numbers that have names in common."""
-    lines = ["# On a GPU"]
+def _against_published(folder: pathlib.Path, returns: Sequence[float]) -> dict[str, Any]:
+    """Returns how far a run is, and its returns by the iterations of the published curves."""
+    steps = configuration.read(folder)["VectorizedRunner.training_steps"]
+    number = max(1, _PUBLISHED_STEPS // steps)
+    whole = range(0, len(returns) - number + 1, number)
+    return {
+        "agent steps": len(returns) * steps,
+        "mean return of the last": returns[-1],
+        f"of each {number * steps:,} steps": [
+            round(math.fsum(returns[start : start + number]) / number, 1) for start in whole
+        ],
+    }
+
+
+def _page(results: dict[str, dict[str, Any]]) -> str:
+    """Returns the results as Markdown, a table for the numbers that have names in common.
+
+    Steps whose names begin alike, up to a comma, share a section, in which each has a row.
+    """
+    lines, last, columns = ["# On a GPU"], None, None
     for step, result in results.items():
-        lines += ["", f"## {step}"]
-        columns = None
-        for name, value in result.items():
+        section, _, row = step.partition(", ")
+        if section != last:
+            lines += ["", f"## {section}"]
+            last, columns = section, None
+        for name, value in ({row: result} if row else result).items():
             cells = value if isinstance(value, dict) else {"": value}
             if list(cells) != columns:
                 columns = list(cells)
@@ -350,11 +296,53 @@ def _page(results: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _draw(results: dict[str, dict[str, Any]], path: pathlib.Path) -> None:
+    """Draws agent steps per second against the number of runs, beside what limits them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    for axes, section in zip(figure.subplots(1, 2), ("Atari", "MinAtar"), strict=True):
+        rows = [
+            result
+            for step, result in results.items()
+            if step.startswith(f"{section}, ") and "runs" in result and " in " not in step
+        ]
+        rows.sort(key=lambda row: row["runs"])
+        ending = ", agent steps/s"
+        for name in [name for row in rows[:1] for name in row if name.endswith(ending[2:])]:
+            style = "--" if name.endswith(ending) else "o-"
+            speeds = [row[name] for row in rows]
+            label = name.removesuffix(ending) if style == "--" else "all together"
+            axes.loglog([row["runs"] for row in rows], speeds, style, label=label)
+        axes.set_title(section, fontsize=10)
+        axes.set_xlabel("runs at once")
+        axes.grid(True, color="0.9")
+        if rows:
+            axes.legend(frameon=False, fontsize=8)
+    figure.supylabel("agent steps/s of all runs", fontsize=10)
+    figure.savefig(path, dpi=110)
+
+
+def _read(path: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Returns the results of earlier visits.
+
+    Raises:
+        ValueError: if there are others in the file.
+    """
+    try:
+        results: Any = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError:
+        results = None
+    fits = isinstance(results, dict) and all(isinstance(part, dict) for part in results.values())
+    check("out", str(path.parent), fits, f"a folder whose {path.name} has results of this program")
+    return results
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the steps, each in a process of its own, and prints the page.
+    """Runs the steps, and prints each one's page.
 
     Args:
         args: `out`, the folder for the results; `minutes` for all steps; whether to `resume` from
@@ -363,66 +351,41 @@ def run(args: argparse.Namespace) -> int:
 
     Returns:
         The exit status: 0 if every step ended well.
+
+    Raises:
+        ValueError: if the folder or the device isn't as it must be.
     """
-    size = DRY if args.dry_run else FULL
-    steps: dict[str, Callable[[], dict[str, Any]]] = {
-        "device": device, "right": right, "fast": lambda: fast(size), "most": lambda: most(size),
-        "trace": lambda: trace(size),
-    }  # fmt: skip
+    steps = gpu_steps.steps(gpu_steps.DRY if args.dry_run else gpu_steps.FULL)
     if args.step:
-        print(json.dumps((steps | {"twin": twin})[args.step]()))
+        check("step", args.step, args.step in steps, f"one of {', '.join(steps)}")
+        print(json.dumps(steps[args.step]()))
         return 0
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    until = time.monotonic() + 60 * args.minutes
+    visit = Visit(args.out, time.monotonic() + 60 * args.minutes, args.dry_run)
     path = args.out / "gpu.json"
-    try:
-        allowed = "a new folder, or --resume given"
-        check("out", str(args.out), args.resume or not path.exists(), allowed)
-        shell.check_writable("out", str(args.out))
-        results = json.loads(path.read_text()) if path.exists() else {}
-        found = results["device"] = in_process("device", args.dry_run)
-        is_gpu = found.get("kind") == "gpu"
-        check("device", found.get("device"), is_gpu or args.dry_run, "a GPU, or --dry-run given")
-        args.out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        shell.print_error("benchmark.py", error)
-        return 2
-    # These go on from where they were, MinAtar's for a third of the time left.
-    trained = {"MinAtar's study": (minatar_study, 1 / 3), "learns": (learns, 1.0)}
+    allowed = "a new folder, or --resume given"
+    check("out", str(args.out), args.resume or not path.exists(), allowed)
+    shell.check_writable("out", str(args.out))
+    results = _read(path)
+    found = visit.run("device") | {"dry run": args.dry_run}
+    if "failed" in found:
+        raise ValueError(f"device: {found['failed']}")
+    allowed = "a GPU, or --dry-run given"
+    check("device", found["device"], found["kind"] == "gpu" or args.dry_run, allowed)
+    before = results.setdefault("device", found)
+    for name in ("device", "dry run"):
+        allowed = f"{before.get(name)!r}, as in the results of --out={args.out}"
+        check(name, found[name], found[name] == before.get(name), allowed)
+    args.out.mkdir(parents=True, exist_ok=True)
+    trained = {"MinAtar's study": visit.small_study, "learns": visit.atari}
     for name in (*steps, *trained):
         if name in trained:
-            train, share = trained[name]
-            left = max(until - time.monotonic(), 0)
-            results[name] = train(size, args.out, time.monotonic() + share * left)
+            results[name] = trained[name]()
         elif "failed" in results.get(name, {"failed": "not run"}):
-            results[name] = in_process(name, args.dry_run)
+            results[name] = visit.twin() if name == "twin" else visit.run(name)
         checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
         checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
         print(_page({name: results[name]}), flush=True)
+    _draw(results, path.with_suffix(".png"))
     return 1 if any("failed" in result for result in results.values()) else 0
-
-
-def in_process(step: str, dry_run: bool, **environment: str) -> dict[str, Any]:
-    """Returns the result of a step that runs in a process of its own, or how that has failed.
-
-    So the memory of the device is free for the next, and one that fails leaves the others alone.
-    """
-    program = str(_ROOT / "scripts" / "benchmark.py")
-    command = [sys.executable, program, "gpu", f"--step={step}", *["--dry-run"] * dry_run]
-    done = subprocess.run(
-        command,
-        env={**_environment(), **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        return {"failed": f"exit status {done.returncode}"}
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def _environment() -> dict[str, str]:
-    # Collected wheels are where the caller's says.
-    path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "2"}

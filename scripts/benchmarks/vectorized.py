@@ -27,7 +27,16 @@ from benchmarks import measuring
 from log_dqn import scan
 from log_dqn.program import progress
 from log_dqn.run_folder import configuration
-from log_dqn.vectorized import agents, environments, learner, networks, runs, schedule, training
+from log_dqn.vectorized import (
+    agents,
+    environments,
+    learner,
+    networks,
+    placement,
+    runs,
+    schedule,
+    training,
+)
 
 # Random play before anything is measured, in agent steps.
 _WARM_UP = 220
@@ -46,6 +55,8 @@ def create_trainer(
 ) -> training.HostTrainer:
     """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
+    problem = create_problem(capacity, precision)
+    placement.place(settings, problem, 6, num_runs, placement.free())
     config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
@@ -62,7 +73,7 @@ def create_trainer(
     runner = schedule.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
     trainer = training.HostTrainer(
         training.Workload(job_runs, runner, [None] * num_runs),
-        create_problem(capacity, precision),
+        problem,
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         progress.Progress([0] * num_runs, runner.num_iterations, runner.steps_per_iteration),
         range(num_runs),
@@ -96,9 +107,9 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
 
         setattr(owner, name, call)
 
-    timed(trainer._environments, "receive")
-    timed(trainer, "_act")
-    timed(trainer, "_learn")
+    parts = ((trainer._environments, "receive"), (trainer, "_act"), (trainer, "_learn"))
+    for owner, name in parts:
+        timed(owner, name)
     steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
     spent.update(dict.fromkeys(spent, 0.0))
     start = time.perf_counter()
@@ -106,6 +117,8 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
         trainer.step()
     jax.block_until_ready(trainer.learner.weights)
     passed = time.perf_counter() - start
+    for owner, name in parts:
+        delattr(owner, name)  # Else the trainer refers to itself, and its memory stays taken.
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 

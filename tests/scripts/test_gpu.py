@@ -20,56 +20,94 @@ def gpu(load):
     return gpu
 
 
+FOUND = {"device": "NVIDIA H200", "kind": "gpu"}
+STEPS = [
+    "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, 4 runs", "Atari, 16 runs",
+    "Atari, 64 runs", "Atari, as many as fit", "Atari, 16 runs in tf32",
+    "Atari, 16 runs in bfloat16", "MinAtar, 1 run", "MinAtar, 25 runs", "MinAtar, 125 runs",
+    "trace",
+]  # fmt: skip
+
+
 @pytest.fixture
 def steps(gpu, monkeypatch):
     """The steps that ran; each has a result at once."""
     ran = []
 
-    def in_process(step, dry_run, **environment):
-        ran.append((step, dry_run, environment))
-        return {"device": "NVIDIA H200", "kind": "gpu"} if step == "device" else {"x": 1.0}
+    def run(visit, step, **environment):
+        ran.append((step, environment) if environment else step)
+        return {"device": FOUND, "twin": {"agent steps": 9, "returns": [1, 2], "norms": [1]}}.get(
+            step, {"x": 1.0}
+        )
 
-    def learns(size, out, until):
-        ran.append("learns")
-        return {"Pong 1": [-20.5]}
+    def training(name, found):
+        def train(visit):
+            ran.append(name)
+            return found
 
-    def minatar_study(size, out, until):
-        ran.append("MinAtar's study")
-        return {"seeds": 5}
+        return train
 
-    monkeypatch.setattr(gpu, "in_process", in_process)
-    monkeypatch.setattr(gpu, "learns", learns)
-    monkeypatch.setattr(gpu, "minatar_study", minatar_study)
+    monkeypatch.setattr(gpu.Visit, "run", run)
+    monkeypatch.setattr(gpu.Visit, "atari", training("learns", {"Pong 1": [-20.5]}))
+    monkeypatch.setattr(gpu.Visit, "small_study", training("MinAtar's study", {"seeds": 5}))
     return ran
 
 
 def test_every_step_is_written(gpu, steps, tmp_path):
-    assert gpu.main(["gpu", f"--out={tmp_path / 'out'}"]) == 0
-    assert [step[0] for step in steps[:-2]] == ["device", "right", "fast", "most", "trace"]
-    assert steps[-2:] == ["MinAtar's study", "learns"]
-    results = json.loads((tmp_path / "out" / "gpu.json").read_text())
-    assert results["fast"] == {"x": 1.0}
-    assert (tmp_path / "out" / "gpu.md").read_text().splitlines()[:8] == [
+    out = tmp_path / "out"
+    assert gpu.main(["gpu", f"--out={out}"]) == 0
+    twins = [("twin", {"JAX_PLATFORMS": "cpu"}), "twin"]
+    assert steps == ["device", *STEPS[1:3], *twins, *STEPS[4:], "MinAtar's study", "learns"]
+    results = json.loads((out / "gpu.json").read_text())
+    assert list(results) == [*STEPS, "MinAtar's study", "learns"]
+    assert results["Atari, 4 runs"] == {"x": 1.0}
+    assert results["twin"] == {
+        "agent steps": 9, "episodes": 2, "episodes before the first other return": 2,
+        "largest relative difference of a layer's norm": 0,
+    }  # fmt: skip
+    lines = (out / "gpu.md").read_text().splitlines()
+    assert lines[:8] == [
         "# On a GPU", "", "## device", "", "| |  |", "|---|---|", "| device | NVIDIA H200 |",
         "| kind | gpu |",
     ]  # fmt: skip
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["gpu.json", "gpu.md"]
+    atari = lines.index("## Atari")
+    assert lines[atari + 2 : atari + 6] == [
+        "| | x |", "|---|---|", "| 1 run | 1 |", "| 4 runs | 1 |",
+    ]  # fmt: skip
+    assert lines.count("## Atari") == 1
+    assert sorted(path.name for path in out.iterdir()) == ["gpu.json", "gpu.md", "gpu.png"]
 
 
-def test_numbers_with_names_in_common_share_a_table(gpu):
-    speeds = {"1 run": {"steps/s": 1234.5, "ms": 0.81}, "4 runs": {"steps/s": 4000.0, "ms": 1.0}}
-    assert gpu._page({"fast": speeds}).splitlines()[2:] == [
-        "## fast",
-        "",
-        "| | steps/s | ms |",
-        "|---|---|---|",
-        "| 1 run | 1.23e+03 | 0.81 |",
-        "| 4 runs | 4e+03 | 1 |",
-    ]
+def test_speeds_are_drawn_against_the_number_of_runs(gpu, tmp_path, monkeypatch):
+    figures = []
+    figure_class = __import__("matplotlib.figure").figure.Figure
+    monkeypatch.setattr(figure_class, "savefig", lambda figure, *_, **__: figures.append(figure))
+
+    def speeds(runs):
+        return {
+            "runs": runs, "agent steps/s": 100.0 * runs, "updates alone, agent steps/s": 150.0,
+        }  # fmt: skip
+
+    gpu._draw(
+        {
+            "Atari, as many as fit": speeds(90), "Atari, 1 run": speeds(1),
+            "Atari, 16 runs in tf32": speeds(16), "Atari, 4 runs": {"failed": "no time was left"},
+        },
+        tmp_path / "x.png",
+    )  # fmt: skip
+    atari, minatar = figures[0].axes
+    assert {line.get_label(): (*line.get_xdata(), *line.get_ydata()) for line in atari.lines} == {
+        "all together": (1, 90, 100.0, 9000.0), "updates alone": (1, 90, 150.0, 150.0),
+    }  # fmt: skip
+    assert not minatar.lines
 
 
 def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys):
-    (tmp_path / "gpu.json").write_text(json.dumps({"right": {"x": 2.0}, "learns": {}}))
+    kept = {
+        "device": {**FOUND, "dry run": False}, "gradients": {"x": 2.0}, "learns": {},
+        "reads": {"failed": "no time was left"},
+    }  # fmt: skip
+    (tmp_path / "gpu.json").write_text(json.dumps(kept))
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     error = capsys.readouterr().err
     assert (
@@ -78,55 +116,154 @@ def test_resuming_keeps_what_is_there_and_trains_on(gpu, steps, tmp_path, capsys
     )
     assert steps == []
     assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 0
-    assert [step[0] for step in steps[:-2]] == ["device", "fast", "most", "trace"]
+    assert steps[:2] == ["device", "reads"] and "gradients" not in steps
     results = json.loads((tmp_path / "gpu.json").read_text())
-    assert results["right"] == {"x": 2.0}
+    assert results["gradients"] == {"x": 2.0}
+    assert results["reads"] == {"x": 1.0}
     assert results["learns"] == {"Pong 1": [-20.5]}
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "out is 'DIR'; it must be a folder whose gpu.json has results of this program"),
+        ("[]", "out is 'DIR'; it must be a folder whose gpu.json has results of this program"),
+        ('{"reads": 3}', "out is 'DIR'; it must be a folder whose gpu.json has results of this"),
+        ('{"device": {"device": "NVIDIA A100", "dry run": false}}',
+         "device is 'NVIDIA H200'; it must be 'NVIDIA A100', as in the results of --out=DIR"),
+        ('{"device": {"device": "NVIDIA H200", "dry run": true}}',
+         "dry run is False; it must be True, as in the results of --out=DIR"),
+    ],
+)  # fmt: skip
+def test_results_of_another_visit_are_not_resumed(gpu, steps, tmp_path, capsys, text, said):
+    (tmp_path / "gpu.json").write_text(text)
+    assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"benchmark.py: error: {said.replace('DIR', str(tmp_path))}")
+    assert error.count("\n") == 1
+    assert steps in ([], ["device"])
+    assert [path.name for path in tmp_path.iterdir()] == ["gpu.json"]
+    assert (tmp_path / "gpu.json").read_text() == text
+
+
 def test_a_step_that_fails_leaves_the_others_alone(gpu, steps, monkeypatch, tmp_path):
-    whole = gpu.in_process
+    whole = gpu.Visit.run
 
-    def in_process(step, dry_run):
-        return {"failed": "exit status 1"} if step == "fast" else whole(step, dry_run)
+    def run(visit, step, **environment):
+        failed = {"failed": "out of memory"}
+        return failed if step in ("twin", "Atari, 4 runs") else whole(visit, step, **environment)
 
-    monkeypatch.setattr(gpu, "in_process", in_process)
+    monkeypatch.setattr(gpu.Visit, "run", run)
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 1
     results = json.loads((tmp_path / "gpu.json").read_text())
-    assert results["fast"] == {"failed": "exit status 1"}
+    assert results["Atari, 4 runs"] == results["twin"] == {"failed": "out of memory"}
     assert results["trace"] == {"x": 1.0}
 
 
+def visit(gpu, out, seconds=600.0, dry_run=True):
+    return gpu.Visit(out, time.monotonic() + seconds, dry_run)
+
+
 def test_a_training_that_fails_is_a_step_that_failed(gpu, tmp_path):
-    log = tmp_path / "log"
     settings = ("--agent=dqn", "--games=Pong", "--seeds=0")
-    result = gpu._train([settings], tmp_path, log, until=time.monotonic() + 60)
-    assert result["exit status"] == [2] and result["failed"] == f"see {log}"
-    assert "seeds" in log.read_text()
+    result = visit(gpu, tmp_path)._train([settings], tmp_path / "runs", 1.0)
+    assert result["exit status"] == [2] and result["failed"] == "see training.log"
+    assert "seeds" in (tmp_path / "training.log").read_text()
 
 
-def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "wheels/site")
-    seen = []
+def test_no_training_where_no_time_is_left(gpu, tmp_path):
+    failed = {"failed": "no time was left"}
+    assert visit(gpu, tmp_path, 50)._train([()], tmp_path / "runs", 1.0) == failed
+    assert visit(gpu, tmp_path, 150)._train([()], tmp_path / "runs", 1 / 3) == failed
+    assert visit(gpu, tmp_path, -1).run("device") == failed
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Ends every process of a step with this; notes commands and environments."""
+    process, started = {"status": 0, "out": "{}", "err": ""}, []
 
     def run(command, env, **_):
-        seen.append((command, env))
-        return subprocess.CompletedProcess(command, 0, "a warning\n{}\n")
+        started.append((command, env))
+        return subprocess.CompletedProcess(
+            command, process["status"], process["out"], process["err"]
+        )
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert gpu.in_process("most", dry_run=True, JAX_PLATFORMS="cpu") == {}
-    ((command, environment),) = seen
-    assert command[2:] == ["gpu", "--step=most", "--dry-run"]
+    return process, started
+
+
+def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONPATH", "wheels/site")
+    assert visit(gpu, tmp_path).run("trace", JAX_PLATFORMS="cpu") == {}
+    ((command, environment),) = ended[1]
+    assert command[-3:] == ["gpu", "--step=trace", "--dry-run"]
     assert environment["PYTHONPATH"] == f"{SCRIPTS.parent}{os.pathsep}wheels/site"
     assert environment["JAX_PLATFORMS"] == "cpu"
 
 
+@pytest.mark.parametrize(
+    ("status", "out", "err", "result"),
+    [
+        (0, 'a warning\n{"x": 1}\n', "", {"x": 1}),
+        (1, "", "Traceback\nRESOURCE_EXHAUSTED: 64 GB\n", {"failed": "RESOURCE_EXHAUSTED: 64 GB"}),
+        (-9, "", "", {"failed": "exit status -9"}),
+        (0, "", "", {"failed": "no result"}),
+        (0, '{"x": 1}\nbye\n', "", {"failed": "no result"}),
+    ],
+)
+def test_how_a_step_has_ended(gpu, ended, tmp_path, status, out, err, result):
+    ended[0].update(status=status, out=out, err=err)
+    assert visit(gpu, tmp_path).run("trace") == result
+    assert (tmp_path / "steps.log").read_text() == f"trace\n{err}"
+
+
+def test_returns_by_the_iterations_of_the_published_curves(gpu, monkeypatch, tmp_path):
+    config = {"VectorizedRunner.training_steps": 25_000}
+    monkeypatch.setattr(gpu.configuration, "read", lambda folder: config)
+    returns = [*range(10), *[20.0] * 10, 7.0]
+    assert gpu._against_published(tmp_path, returns) == {
+        "agent steps": 525_000, "mean return of the last": 7.0,
+        "of each 250,000 steps": [4.5, 20.0],
+    }  # fmt: skip
+
+
+def test_only_a_gpus_streams_count_where_a_trace_has_any(load):
+    of_device = load("benchmarks.gpu_steps").of_device
+    names = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
+        for pid, name in ((1, "/device:GPU:0"), (7, "/host:CPU"))
+    ] + [
+        {"ph": "M", "name": "thread_name", "pid": pid, "tid": thread, "args": {"name": name}}
+        for pid, thread, name in ((1, 3, "Stream #3"), (1, 4, "XLA Modules"), (7, 3, "Stream"))
+    ]
+    kernel, module, host = (
+        {"name": name, "pid": pid, "tid": thread, "dur": 2.0}
+        for name, pid, thread in (("gemm", 1, 3), ("jit_act", 1, 4), ("wait", 7, 3))
+    )
+    assert of_device([*names, kernel, module, host]) == [kernel]
+    assert of_device([*names, host]) == [host]
+
+
 def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(gpu, "in_process", lambda *_: {"device": "cpu", "kind": "cpu"})
+    found = {"device": "cpu", "kind": "cpu"}
+    monkeypatch.setattr(gpu.Visit, "run", lambda *_: found)
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     error = capsys.readouterr().err
     assert error == "benchmark.py: error: device is 'cpu'; it must be a GPU, or --dry-run given\n"
+    found = {"failed": "RuntimeError: Unable to initialize backend 'cuda'"}
+    assert gpu.main(["gpu", f"--out={tmp_path}", "--dry-run"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"benchmark.py: error: device: {found['failed']}\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_no_such_step(gpu, tmp_path, capsys):
+    assert gpu.main(["gpu", "--step=nonsense"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("benchmark.py: error: step is 'nonsense'; it must be one of device, ")
+    assert error.count("\n") == 1
 
 
 @pytest.mark.slow
@@ -141,32 +278,35 @@ def test_a_dry_run_of_everything(tmp_path):
         return json.loads((tmp_path / "gpu.json").read_text())
 
     results = run()
-    names = ["device", "right", "fast", "most", "trace", "MinAtar's study", "learns"]
-    assert list(results) == names
-    right = results["right"]
-    assert right["draws and reads equal the CPU's"] is True
+    assert list(results) == [
+        "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, as many as fit",
+        "Atari, 1 run in tf32", "Atari, 1 run in bfloat16", "MinAtar, 1 run", "trace",
+        "MinAtar's study", "learns",
+    ]  # fmt: skip
     for agent in ("log_dqn", "dqn"):
         errors = {
-            precision: right[f"{agent}'s gradients in {precision}, relative error"]
+            precision: results["gradients"][f"{agent} in {precision}"]
             for precision in ("float32", "tf32", "bfloat16")
         }
         assert 1e-8 < max(errors["float32"].values()) < 1e-3
         assert errors["tf32"] == errors["float32"]  # On a CPU.
         assert 1e-3 < max(errors["bfloat16"].values()) < 0.1
-    (twin,) = (value for name, value in right.items() if "twin" in name)
+    assert set(results["reads"].values()) == {True} and len(results["reads"]) == 6
+    twin = results["twin"]
     assert twin["episodes before the first other return"] == twin["episodes"] > 300
-    assert list(results["fast"]) == ["Atari, 1 runs", "MinAtar, 1 runs"]
-    assert list(results["most"]) == ["Atari, 2 runs"]
-    for name, speed in (results["fast"] | results["most"]).items():
-        assert speed["agent steps/s"] > 1, name
+    for name, speed in results.items():
+        if name.startswith(("Atari, ", "MinAtar, ")):
+            assert speed["agent steps/s"] > 1, name
+    assert results["Atari, as many as fit"]["runs"] == 2
     assert len(results["trace"]) == 10
     study = results["MinAtar's study"]
     assert study.pop("exit status") == [0, 0]
     assert study.pop("seconds") > 0
     assert len(study) == 2 * 5
     assert {(run["seeds"], run["iterations"]) for run in study.values()} == {(1, 1)}
-    learned = {name: value for name, value in results["learns"].items() if "log" in name}
-    assert len(learned) == 10
+    learned = {name: value for name, value in results["learns"].items() if "dqn" in name}
+    assert len(learned) == 20
+    assert {run["agent steps"] for run in learned.values()} == {120}
     assert results["learns"]["exit status"] == [0, 0]
 
     # Stopped while it trains on Atari, and resumed.

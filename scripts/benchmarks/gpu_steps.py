@@ -1,0 +1,302 @@
+"""What is found out about a GPU, a step at a time: is it right, how fast, where the time goes."""
+
+import contextlib
+import gzip
+import json
+import pathlib
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from unittest import mock
+
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import minatar, vectorized
+from log_dqn import log_space
+from log_dqn.program import threads
+from log_dqn.vectorized import agents, networks, placement, replay, training
+
+_NUM_ACTIONS = 6
+SMALL_GAME = "MinAtar/Breakout"
+# Of a layer's gradient, relative to its norm. Units that are nearly 0 can be on the other side of
+# it, which is most of the difference.
+_LARGEST_ERROR = {"float32": 0.01, "tf32": 0.05, "bfloat16": 0.2}
+
+
+class Size(NamedTuple):
+    """How much is done.
+
+    Attributes:
+        runs: numbers of Atari runs at once, beside as many as fit.
+        precise_runs: runs at once in other precisions than float32.
+        most_runs: more than these are not tried.
+        small_runs: numbers of MinAtar runs at once.
+        capacity: transitions that a measured run remembers.
+        seconds: of each figure, at least.
+        traced_steps: steps of all runs that are traced.
+    """
+
+    runs: tuple[int, ...]
+    precise_runs: int
+    most_runs: int
+    small_runs: tuple[int, ...]
+    capacity: int
+    seconds: float
+    traced_steps: int
+
+
+FULL = Size((1, 4, 16, 64), 16, 512, (1, 25, 125), 100_000, 6.0, 200)
+DRY = Size((1,), 1, 2, (1,), 300, 0.2, 8)
+
+
+def steps(size: Size) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Returns the steps by their names, in their order."""
+    found: dict[str, Callable[[], dict[str, Any]]] = {
+        "device": device, "gradients": gradients, "reads": reads, "twin": twin,
+    }  # fmt: skip
+    for num_runs in size.runs:
+        name = f"Atari, {placement.counted(num_runs)}"
+        found[name] = lambda num_runs=num_runs: atari(size, num_runs)  # type: ignore[misc]
+    found["Atari, as many as fit"] = lambda: most(size)
+    for precision in log_space.PRECISIONS[1:]:
+        name = f"Atari, {placement.counted(size.precise_runs)} in {precision}"
+        found[name] = lambda precision=precision: atari(  # type: ignore[misc]
+            size, size.precise_runs, precision
+        )
+    for num_runs in size.small_runs:
+        name = f"MinAtar, {placement.counted(num_runs)}"
+        found[name] = lambda num_runs=num_runs: small(size, num_runs)  # type: ignore[misc]
+    found["trace"] = lambda: trace(size)
+    return found
+
+
+def device() -> dict[str, Any]:
+    """Returns what this is measured on."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        answer = ""
+    return {
+        "device": jax.devices()[0].device_kind,
+        "kind": jax.default_backend(),
+        # After a plugin's own name.
+        "platform": jax.devices()[0].client.platform_version.splitlines()[-1],
+        "driver": (answer.splitlines() or ["none"])[0],
+        "JAX": jax.__version__,
+        "precision": "float32 where no other is named",
+        "CPU cores": threads.cores(),
+    }
+
+
+def _gradients(
+    agent: agents.Agent, params: Any, precision: str, dtype: Any
+) -> dict[str, np.ndarray]:
+    """Returns the gradients of one update from made transitions, by layer."""
+    rng = np.random.default_rng(0)
+    network = networks.create("nature", precision)
+    cast = jax.tree.map(lambda x: np.asarray(x, dtype), params)
+    frames = rng.integers(0, 256, (2, 32, 84, 84, 4)).astype(np.uint8)
+    batch = (
+        rng.integers(0, _NUM_ACTIONS, 32).astype(np.int32), rng.integers(-1, 2, 32).astype(dtype),
+        rng.random(32) < 0.1,
+    )  # fmt: skip
+    # The network in float64 has no `create`, which returns float32.
+    network = networks.nature if dtype is np.float64 else network
+    constants = jax.tree.map(dtype, agent.constants)
+
+    def loss(params: Any, target_params: Any, frames: Any, batch: Any) -> jax.Array:
+        outputs, next_outputs = (
+            agent.outputs(network, params, states, _NUM_ACTIONS)
+            for params, states in ((params, frames[0]), (target_params, frames[1]))
+        )
+        return agent.batch_loss(constants)(outputs, next_outputs, *batch)[0]
+
+    target_params = jax.tree.map(lambda x: x * dtype(0.9), cast)
+    found = jax.jit(jax.grad(loss))(cast, target_params, frames, batch)
+    return {layer: np.asarray(leaves["kernel"]) for layer, leaves in found.items()}
+
+
+def gradients() -> dict[str, Any]:
+    """Compares updates with float64's on the CPU: relative errors of each layer's gradient."""
+    result: dict[str, Any] = {}
+    for name, create in agents.AGENTS.items():
+        agent = create()
+        params = agent.init(
+            networks.nature, jax.random.key(1), (84, 84, 4), _NUM_ACTIONS, _NUM_ACTIONS
+        )
+        jax.config.update("jax_enable_x64", True)
+        with jax.default_device(jax.devices("cpu")[0]):
+            exact = _gradients(agent, params, "float32", np.float64)
+        jax.config.update("jax_enable_x64", False)
+        for precision in log_space.PRECISIONS:
+            found = _gradients(agent, params, precision, np.float32)
+            errors = {
+                layer: float(np.linalg.norm(found[layer] - kernel) / np.linalg.norm(kernel))
+                for layer, kernel in exact.items()
+            }
+            result[f"{name} in {precision}"] = errors
+            if not max(errors.values()) <= _LARGEST_ERROR[precision]:
+                result["failed"] = f"{name} in {precision}: above {_LARGEST_ERROR[precision]}"
+    return result
+
+
+def reads() -> dict[str, Any]:
+    """Compares what is drawn and read from a replay memory with the CPU's.
+
+    All is the same bit for bit, but for sums of rewards, which a device may add in another order.
+    """
+    rng = np.random.default_rng(2)
+    memory = replay.Memory(
+        rng.integers(0, 256, (1000, 84, 84)).astype(np.uint8),
+        rng.integers(0, 4, 1000).astype(np.uint8),
+        rng.integers(0, _NUM_ACTIONS, 1000).astype(np.int8),
+        rng.normal(size=1000).astype(np.float32),
+        rng.random(1000) < 0.05,
+    )
+    found = []
+    for place in (jax.devices()[0], jax.devices("cpu")[0]):
+        with jax.default_device(place):
+            slots = replay.draw(jax.random.key(3), 17, 900, 1000, 32, 4, 3)
+            read = replay.read(jax.tree.map(jnp.asarray, memory), slots)
+            transitions = replay.transitions(read, 4, 0.9)
+            found.append({"slots": slots, **transitions._asdict()})
+    here, there = ({name: np.asarray(x) for name, x in of.items()} for of in found)
+    result: dict[str, Any] = {
+        name: bool(
+            np.allclose(value, there[name], 1e-6, 1e-6)
+            if value.dtype == np.float32
+            else (value == there[name]).all()
+        )
+        for name, value in here.items()
+    }
+    if not all(result.values()):
+        result["failed"] = "not the CPU's"
+    return result
+
+
+def twin() -> dict[str, Any]:
+    """Trains LogDQN on a small game; returns its returns, and the norms of what has changed."""
+    player = minatar.Player(SMALL_GAME, "log_dqn", [1])
+    norms = [float(np.linalg.norm(leaf)) for leaf in jax.tree.leaves(player.learner.weights.params)]
+    return {"agent steps": minatar.STEPS, "returns": player.returns, "norms": norms}
+
+
+def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, Any]:
+    """Measures some Atari runs at once; returns the figures by their name."""
+    gin.clear_config()
+    agent = agents.VectorizedLogDQNAgent()
+    planned = placement.planned_bytes(
+        agent, vectorized.create_problem(size.capacity), _NUM_ACTIONS, num_runs
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder, precision)
+        figures = vectorized.measure(trainer, size.seconds)
+        calls = _calls(trainer)
+    used = jax.devices()[0].memory_stats()
+    return {
+        "runs": num_runs,
+        "agent steps/s": figures.steps_per_second,
+        "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
+        **{f"{name} alone, agent steps/s": speed for name, speed in figures.alone.items()},
+        "of the lower ceiling": figures.of_ceiling,
+        "memory planned, GB": planned / 1e9,
+        **({"used, GB": used["peak_bytes_in_use"] / 1e9} if used else {}),
+        **{f"calls of {name} a step": number for name, number in calls.items()},
+    }
+
+
+def most(size: Size) -> dict[str, Any]:
+    """Measures as many Atari runs as fit, or fewer if that turns out to be too many."""
+    agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
+    room = placement.free()
+    planned = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
+    if not planned:
+        return {"failed": f"none fits: {room}"}
+    for eighths in (8, 7, 6):
+        with contextlib.suppress(jax.errors.JaxRuntimeError):  # Of memory, most likely.
+            return atari(size, max(1, planned * eighths // 8))
+    return {"failed": f"neither {planned} runs nor three quarters of them"}
+
+
+def small(size: Size, num_runs: int) -> dict[str, Any]:
+    """Measures some MinAtar runs at once."""
+    player = minatar.Player(SMALL_GAME, "log_dqn", range(num_runs))
+    took = vectorized.seconds(player.play, size.seconds)
+    return {
+        "runs": num_runs,
+        "agent steps/s": num_runs * minatar.STEPS / took,
+        "ms a step of all": 1e3 * took / minatar.STEPS,
+    }
+
+
+def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, float]:
+    """Returns how often a step of a trainer starts each program on the device, on average."""
+    programs = trainer.learner.programs
+    with contextlib.ExitStack() as stack:
+        started = {
+            name: stack.enter_context(
+                mock.patch.object(programs, name, wraps=getattr(programs, name))
+            )
+            for name in ("act", "learn", "sync_and_learn", "sync", "draw")
+        }
+        for _ in range(num_steps):
+            trainer.step()
+        return {name: program.call_count / num_steps for name, program in started.items()}
+
+
+def trace(size: Size) -> dict[str, Any]:
+    """Returns the ten longest entries of a trace, in ms a step of all runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        gin.clear_config()
+        trainer = vectorized.create_trainer("log_dqn", size.runs[-1], size.capacity, folder)
+        options = jax.profiler.ProfileOptions()
+        options.python_tracer_level = 0
+        with jax.profiler.trace(folder, create_perfetto_trace=True, profiler_options=options):
+            for _ in range(size.traced_steps):
+                trainer.step()
+            jax.block_until_ready(trainer.learner.weights)
+        (path,) = pathlib.Path(folder).rglob("perfetto_trace.json.gz")
+        with gzip.open(path) as file:
+            events = json.load(file)["traceEvents"]
+    spent, number = Counter[str](), Counter[str]()
+    for event in of_device(events):
+        spent[event["name"]] += event["dur"] / 1e3
+        number[event["name"]] += 1
+    return {
+        name: {
+            "ms a step": took / size.traced_steps,
+            "times a step": number[name] / size.traced_steps,
+        }
+        for name, took in spent.most_common(10)
+    }
+
+
+def of_device(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns a trace's events of a GPU's streams, which alone count once; all if it has none.
+
+    Args:
+        events: of a trace in the format of Chrome's, with times in microseconds.
+    """
+    named = {
+        (event["name"], event["pid"], event.get("tid")): event["args"]["name"]
+        for event in events
+        if event.get("ph") == "M" and event["name"] in ("process_name", "thread_name")
+    }
+    devices = {
+        pid
+        for (kind, pid, _), name in named.items()
+        if kind == "process_name" and name.startswith("/device:GPU")
+    }
+    streams = {
+        (pid, thread)
+        for (kind, pid, thread), name in named.items()
+        if kind == "thread_name" and pid in devices and name.startswith("Stream")
+    }
+    timed = [event for event in events if "dur" in event]
+    return [event for event in timed if (event["pid"], event.get("tid")) in streams] or timed
