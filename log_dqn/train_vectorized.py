@@ -100,11 +100,12 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     with compat.quiet():
         import jax
 
+        from log_dqn.jax import devices
         from log_dqn.vectorized import start
 
         # JAX computes the programs of several threads one after the other if it may return before.
         jax.config.update("jax_cpu_enable_async_dispatch", not one_core_a_run)
-        jax.devices()
+        devices.backend()
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
     runner = settings[0].runner

@@ -44,7 +44,7 @@ ROOMS = {
     "commands": BOTTOM
     | {"run_folder", "program", "single", "vectorized", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
-    "train_vectorized": BOTTOM | {"program", "vectorized"},
+    "train_vectorized": BOTTOM | {"program", "jax", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
 }
 # Programs that a room starts, by their names.

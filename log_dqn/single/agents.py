@@ -6,7 +6,6 @@ import pkgutil
 from typing import Any
 
 import gin
-import jax
 import tensorflow as tf
 from dopamine.jax.agents.dqn.dqn_agent import JaxDQNAgent
 from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
@@ -22,6 +21,7 @@ from log_dqn.checks import (
     check_one_of,
     check_positive,
 )
+from log_dqn.jax import devices
 from log_dqn.program.gin_files import bound
 from log_dqn.run_folder import configuration
 from log_dqn.single import gymnasium_game, request
@@ -171,7 +171,7 @@ def has_gpu() -> bool:
     """Returns whether the configured agent finds a GPU."""
     with compat.quiet():  # Without one, the first look for it writes an error.
         if uses_jax():
-            return jax.default_backend() == "gpu"
+            return devices.backend() == "gpu"
         return bool(tf.config.list_physical_devices("GPU"))
 
 

@@ -1,0 +1,23 @@
+"""The devices that JAX computes on."""
+
+import os
+
+import jax
+
+
+def backend() -> str:
+    """Starts JAX's devices where they aren't yet, and returns their platform.
+
+    Raises:
+        ValueError: if the platforms that the user wants aren't here.
+    """
+    try:
+        return jax.default_backend()
+    # JAX has no other way to say it, nor any words where there is no plugin.
+    except (AssertionError, RuntimeError) as error:
+        wanted = os.environ.get("JAX_PLATFORMS", "")
+        reason = str(error).splitlines()[:1] or ["there is none such"]
+        raise ValueError(
+            f"JAX_PLATFORMS is {wanted!r}; it must be left out, or name what JAX finds here: "
+            f"{reason[0]}"
+        ) from error
