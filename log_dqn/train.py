@@ -85,9 +85,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
-    num_threads = args.threads or threads.cores()
-    cpu = f"the CPU with {num_threads} thread{'s' * (num_threads > 1)}"
-    device = "a GPU" if agents.has_gpu() else cpu
+    device = "a GPU" if agents.has_gpu() else f"the CPU with {threads.in_force()}"
     runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 
     def train() -> int:

@@ -74,7 +74,7 @@ def test_a_scan_on_two_games_with_two_seeds(tmp_path, capsys, monkeypatch):
     scans.append("--gin_bindings=VectorizedRunner.training_steps=40")
     assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
     out, err = capsys.readouterr()
-    at_a_time = f"{threads.cores()} at a time"
+    at_a_time = f"{threads.cores()} at a time with 1 thread each"
     line = (
         f"Training 8 runs of log_dqn on cpu, {at_a_time}: Centipede (4), Pong (4); replay memories"
     )
@@ -108,7 +108,8 @@ def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     assert run(*arguments(tmp_path / "b", replay)) == 0
     bindings = {"VectorizedRunner__num_iterations": 3}
     out = capsys.readouterr().out
-    assert "Training 1 run of log_dqn on cpu: Centipede (1); " in out and "resumed" not in out
+    assert f"Training 1 run of log_dqn on cpu with {threads.in_force()}: Centipede (1); " in out
+    assert "resumed" not in out
     assert run(*arguments(tmp_path / "b", replay, "--seeds=2", **bindings)) == 0
     assert "; 1 of them resumed from iteration 2\n" in capsys.readouterr().out
     weights = [

@@ -36,3 +36,9 @@ def limit(threads: int) -> None:
     # JAX's cache of what it has compiled doesn't know of this.
     if folder := os.environ.get(_CACHE):
         os.environ[_CACHE] = os.path.join(folder, f"{threads}_threads")
+
+
+def in_force() -> str:
+    """Returns, in words, in how many threads a run computes."""
+    number = int(os.environ.get(_VARIABLES[-1], cores()))
+    return "1 thread" if number == 1 else f"{number} threads"

@@ -18,7 +18,7 @@ from log_dqn import games, scan
 from log_dqn.checks import check
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
-from log_dqn.program import progress, shell
+from log_dqn.program import progress, shell, threads
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -352,11 +352,13 @@ def _announce(workload: training.Workload, workers: int, place: placement.Placem
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     on_cpu = jax.default_backend() == "cpu"
-    at_a_time = f", {workers} at a time" if on_cpu and len(workload.runs) > 1 else ""
+    several = len(workload.runs) > 1
+    at_a_time = f", {workers} at a time" if on_cpu and several else ""
+    on_threads = f" with {threads.in_force()}{' each' * several}" if on_cpu else ""
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
         f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "
-        f"{jax.devices()[0].device_kind}{at_a_time}: {listed}; replay memories of "
+        f"{jax.devices()[0].device_kind}{at_a_time}{on_threads}: {listed}; replay memories of "
         f"{workload.runner.replay_capacity} transitions take {place.replay_bytes / 1e9:.2f} GB of "
         f"{where}{_resumed(workload.found)}",
         flush=True,
