@@ -122,7 +122,7 @@ class Visit:
                 log.write(f"{step}\n{done.stderr}")
         if done.returncode:
             said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            return {"failed": said[-1]}
+            return {"failed": said[-1].removeprefix("benchmark.py: error: ")}
         try:
             return json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):

@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks import minatar, vectorized
 from log_dqn import log_space
+from log_dqn.jax import devices
 from log_dqn.program import threads
 from log_dqn.vectorized import agents, networks, placement, replay, training
 
@@ -82,9 +83,10 @@ def device() -> dict[str, Any]:
         answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         answer = ""
+    kind = devices.backend()
     return {
         "device": jax.devices()[0].device_kind,
-        "kind": jax.default_backend(),
+        "kind": kind,
         # After a plugin's own name.
         "platform": jax.devices()[0].client.platform_version.splitlines()[-1],
         "driver": (answer.splitlines() or ["none"])[0],

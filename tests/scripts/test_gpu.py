@@ -208,6 +208,7 @@ def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, 
     [
         (0, 'a warning\n{"x": 1}\n', "", {"x": 1}),
         (1, "", "Traceback\nRESOURCE_EXHAUSTED: 64 GB\n", {"failed": "RESOURCE_EXHAUSTED: 64 GB"}),
+        (2, "", "benchmark.py: error: x is 3\n", {"failed": "x is 3"}),
         (-9, "", "", {"failed": "exit status -9"}),
         (0, "", "", {"failed": "no result"}),
         (0, '{"x": 1}\nbye\n', "", {"failed": "no result"}),
