@@ -85,7 +85,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
-    device = "a GPU" if agents.has_gpu() else f"the CPU with {threads.in_force()}"
+    cpu = f"the CPU with {threads.counted(args.threads or threads.cores())}"
+    device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 
     def train() -> int:

@@ -96,7 +96,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # Several runs are computed side by side, and an operation of a small game is too small to be
     # divided: on one core a run of MinAtar is a third faster.
     one_core_a_run = small or num_runs > 1
-    threads.limit(1 if one_core_a_run else num_threads)
+    threads_of_run = 1 if one_core_a_run else num_threads
+    threads.limit(threads_of_run)
     with compat.quiet():
         import jax
 
@@ -113,7 +114,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     job_runs, found = start.unfinished(planned, runner.num_iterations)
     if not job_runs:
         return None
-    pool = start.create_pool(job_runs, runner, found, args.checkpoint_replay, num_threads, stack)
+    pool = start.create_pool(
+        job_runs, runner, found, args.checkpoint_replay, num_threads, threads_of_run, stack
+    )
 
     def train() -> int:
         pool.train()

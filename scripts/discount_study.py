@@ -18,7 +18,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from log_dqn.program import shell
 
@@ -36,22 +36,28 @@ PREFIXES = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}
 
 def _agent(name: str, games: str, *rest: str, gammas: str = GAMMAS, seeds: str = "5") -> list[str]:
     scan = [f"--scan={PREFIXES[name]}.gamma={gammas}"] if gammas else []
-    settings = [part.replace("AGENT", PREFIXES[name]) for part in rest]
+    settings = of_agent(name, rest)
     return [f"--agent={name}", f"--games={games}", f"--seeds={seeds}", *scan, *settings]
 
 
-def _bound(*bindings: str) -> list[str]:
+def of_agent(name: str, arguments: Iterable[str]) -> list[str]:
+    """Returns arguments in which the class of an agent stands for AGENT."""
+    return [argument.replace("AGENT", PREFIXES[name]) for argument in arguments]
+
+
+def bound(*bindings: str) -> list[str]:
+    """Returns the arguments for some bindings."""
     return [f"--gin_bindings={binding}" for binding in bindings]
 
 
-_PAPERS = _bound(
+_PAPERS = bound(
     "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1", "AGENT.c=0.5"
 )
 # LogDQN's gin file has what tuning chose for it.
-_TUNED = _bound("AGENT.learning_rate=0.0005")
+_TUNED = bound("AGENT.learning_rate=0.0005")
 _SHORT_ITERATIONS = 8
-_SHORT = _bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
-_CATCH = _bound(
+_SHORT = bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
+_CATCH = bound(
     f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}", "VectorizedRunner.training_steps=10000",
     "AGENT.epsilon_decay_period=20000",
 )  # fmt: skip
@@ -84,7 +90,7 @@ STAGES = {
     "controls": [
         _agent("log_dqn", THREE, *_PAPERS),
         _agent(
-            "dqn", THREE, *_bound("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
+            "dqn", THREE, *bound("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
         ),
     ],
     # Is the epsilon of RMSProp what stops LogDQN at high discount factors? 400,000 steps.
@@ -115,7 +121,7 @@ STAGES = {
     "calibration": [
         _agent(
             "dqn", "MinAtar/Breakout,MinAtar/Freeway",
-            *_bound(
+            *bound(
                 "AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025", "AGENT.gamma=0.99",
                 "AGENT.update_period=1", "AGENT.min_replay_history=5000",
                 "AGENT.epsilon_train=0.1", "AGENT.epsilon_decay_period=100000",

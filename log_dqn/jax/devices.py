@@ -16,8 +16,8 @@ def backend() -> str:
     # JAX has no other way to say it, nor any words where there is no plugin.
     except (AssertionError, RuntimeError) as error:
         wanted = os.environ.get("JAX_PLATFORMS", "")
-        reason = str(error).splitlines()[:1] or ["there is none such"]
+        reason = (str(error).splitlines() or ["there is none such"])[0]
         raise ValueError(
-            f"JAX_PLATFORMS is {wanted!r}; it must be left out, or name what JAX finds here: "
-            f"{reason[0]}"
+            f"JAX_PLATFORMS is {wanted!r}; it must be left out, or name a platform that JAX finds "
+            f"({reason})"
         ) from error

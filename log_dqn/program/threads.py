@@ -38,7 +38,6 @@ def limit(threads: int) -> None:
         os.environ[_CACHE] = os.path.join(folder, f"{threads}_threads")
 
 
-def in_force() -> str:
-    """Returns, in words, in how many threads a run computes."""
-    number = int(os.environ.get(_VARIABLES[-1], cores()))
+def counted(number: int) -> str:
+    """Returns a number of threads in words."""
     return "1 thread" if number == 1 else f"{number} threads"

@@ -218,6 +218,7 @@ def create_pool(
     found: Sequence[runs.LatestCheckpoint | None],
     checkpoint_replay: bool,
     num_threads: int,
+    threads_of_run: int,
     stack: contextlib.ExitStack,
 ) -> pool.Pool:
     """Makes the runs' folders and what trains them. If that fails, the new folders are gone again.
@@ -232,6 +233,7 @@ def create_pool(
         found: each run's checkpoint, or None.
         checkpoint_replay: whether checkpoints hold the replay memory.
         num_threads: cores of a CPU that are used.
+        threads_of_run: threads that each of a CPU's runs computes in.
         stack: holds the runs' folders.
 
     Raises:
@@ -263,7 +265,7 @@ def create_pool(
             configuration.write(run.folder, run.config)
         undo.pop_all()
     places = [kind.place for kind in kinds.values()]
-    _announce(workload, workers, max(places, key=lambda place: place.replay_bytes))
+    _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
     return pool.Pool(trainers, workers, shown)
@@ -348,13 +350,15 @@ def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
     return f"; {count}resumed from iteration {first}{f' to {last}' * (first < last)}"
 
 
-def _announce(workload: training.Workload, workers: int, place: placement.Placement) -> None:
+def _announce(
+    workload: training.Workload, workers: int, threads_of_run: int, place: placement.Placement
+) -> None:
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     on_cpu = jax.default_backend() == "cpu"
     several = len(workload.runs) > 1
     at_a_time = f", {workers} at a time" if on_cpu and several else ""
-    on_threads = f" with {threads.in_force()}{' each' * several}" if on_cpu else ""
+    on_threads = f" with {threads.counted(threads_of_run)}{' each' * several}" if on_cpu else ""
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
         f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "

@@ -13,15 +13,18 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import discount_study
+import numpy as np
 
 from benchmarks import gpu_steps
 from log_dqn.checks import check
@@ -34,7 +37,12 @@ _ROOT = pathlib.Path(__file__).parents[2]
 GAMES = ("Pooyan", "KungFuMaster", "Tutankham", "UpNDown", "Asterix")
 # Agent steps of a point of a published curve.
 _PUBLISHED_STEPS = 250_000
-_LEAST_SECONDS = 60  # Less is not worth the compilation.
+_LEAST_SECONDS = 60  # Less is not worth the compilation of what is trained.
+_MOST_SECONDS = 240  # Of a step: one that hangs leaves time for the others.
+_SECONDS_TO_SAVE = 20
+_NO_TIME = {"failed": "no time was left"}
+# JAX says more after its errors, and the compiler within them.
+_REASON = re.compile(r"benchmark\.py: error: (.+)|([\w.]*(?:Error|Exception)(?:: .+)?)")
 
 
 class Training(NamedTuple):
@@ -49,22 +57,20 @@ class Training(NamedTuple):
     small: tuple[str, ...] = ()
 
 
-def _bound(*bindings: str) -> tuple[str, ...]:
-    return tuple(f"--gin_bindings={binding}" for binding in bindings)
-
-
 # Iterations short enough that a visit of ten minutes keeps what it has learned; memories that the
 # half of a GPU of 80 GB has room for.
 FULL = Training(
     (
         "--capacity=500000",
-        *_bound("VectorizedRunner.training_steps=25000", "VectorizedRunner.num_iterations=40"),
+        *discount_study.bound(
+            "VectorizedRunner.training_steps=25000", "VectorizedRunner.num_iterations=40"
+        ),
     )
 )
 DRY = Training(
     (
         "--capacity=1000",
-        *_bound(
+        *discount_study.bound(
             "VectorizedRunner.training_steps=120", "VectorizedRunner.num_iterations=1",
             "VectorizedRunner.max_steps_per_episode=60", "AGENT.min_replay_history=80",
             "AGENT.epsilon_decay_period=20",
@@ -72,7 +78,7 @@ DRY = Training(
     ),
     (
         "--games=MinAtar/Breakout", "--seeds=1",
-        *_bound(
+        *discount_study.bound(
             "VectorizedRunner.training_steps=500", "VectorizedRunner.num_iterations=1",
             "AGENT.min_replay_history=100",
         ),
@@ -106,23 +112,33 @@ class Visit:
         """
         program = str(_ROOT / "scripts" / "benchmark.py")
         command = [sys.executable, program, "gpu", f"--step={step}", *["--dry-run"] * self._dry_run]
-        try:
-            done = subprocess.run(
-                _tethered(command),
-                env={**self._environment(), **environment},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=max(self._until - time.monotonic(), 0),
-            )
-        except subprocess.TimeoutExpired:
-            return {"failed": "no time was left"}
+        seconds = min(self._until - time.monotonic(), _MOST_SECONDS)
+        if seconds <= 0:
+            return _NO_TIME
+        with tempfile.TemporaryFile("w+") as said:
+            try:
+                done = subprocess.run(
+                    _tethered(command),
+                    env={**self._environment(), **environment},
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    text=True,
+                    check=False,
+                    timeout=seconds,
+                )
+            except subprocess.TimeoutExpired:
+                done = None
+            said.seek(0)
+            text = said.read()
         if self._out.exists():
             with (self._out / "steps.log").open("a") as log:
-                log.write(f"{step}\n{done.stderr}")
+                log.write(f"{step}\n{text}")
+        if done is None:
+            return {"failed": f"stopped after {seconds:.0f} s"}
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            return {"failed": said[-1].removeprefix("benchmark.py: error: ")}
+            found = [_REASON.match(line) for line in text.splitlines()]
+            reasons = [match[1] or match[2] for match in found if match]
+            return {"failed": [f"exit status {done.returncode}", *reasons][-1]}
         try:
             return json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):
@@ -139,9 +155,8 @@ class Visit:
             "agent steps": here["agent steps"],
             "episodes": len(there["returns"]),
             "episodes before the first other return": [*same, False].index(False),
-            "largest relative difference of a layer's norm": max(
-                abs(our / their - 1)
-                for our, their in zip(here["norms"], there["norms"], strict=True)
+            "largest relative difference of a layer's norm": float(
+                np.abs(np.subtract(here["norms"], there["norms"])).max() / np.max(there["norms"])
             ),
         }
 
@@ -152,8 +167,8 @@ class Visit:
             "--gin_bindings=VectorizedRunner.evaluation_steps=0", *self._training.atari,
         )  # fmt: skip
         commands = [
-            (f"--agent={agent}", *(part.replace("AGENT", prefix) for part in settings))
-            for agent, prefix in discount_study.PREFIXES.items()
+            (f"--agent={agent}", *discount_study.of_agent(agent, settings))
+            for agent in discount_study.PREFIXES
         ]
         result = self._train(commands, self._out / "runs", 1.0)
         for agent, game, seed, folder in layout.find_runs(self._out / "runs"):
@@ -165,9 +180,9 @@ class Visit:
         """Trains the main stage of MinAtar's study; returns how far its runs are."""
         results_dir = self._out / "minatar" / "main"
         commands = [
-            (*stage, *(part.replace("AGENT", prefix) for part in self._training.small))
-            for stage, prefix in zip(
-                discount_study.STAGES["main"], discount_study.PREFIXES.values(), strict=True
+            (*stage, *discount_study.of_agent(agent, self._training.small))
+            for agent, stage in zip(
+                discount_study.PREFIXES, discount_study.STAGES["main"], strict=True
             )
         ]
         result = self._train(commands, results_dir, 1 / 3)
@@ -196,7 +211,7 @@ class Visit:
         began = time.monotonic()
         until = began + share * (self._until - began)
         if until - began < _LEAST_SECONDS:
-            return {"failed": "no time was left"}
+            return _NO_TIME
         # They share the GPU.
         environment = {**self._environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.47"}
         program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
@@ -215,8 +230,9 @@ class Visit:
             finally:  # Also when this program is stopped.
                 statuses = _stop(processes)
         result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
-        # Stopped before it could handle it, or when its work was saved.
-        if not set(statuses) <= {0, -signal.SIGTERM, 128 + signal.SIGTERM}:
+        # Stopped before it could handle it, or when its work was saved, or as that took too long.
+        stopped = {-signal.SIGTERM, 128 + signal.SIGTERM, -signal.SIGKILL}
+        if not set(statuses) <= {0, *stopped}:
             result["failed"] = f"see {log.name}"
         elif not any(_returns(folder) for *_, folder in layout.find_runs(results_dir)):
             result["failed"] = "no iteration ended in time"
@@ -225,11 +241,14 @@ class Visit:
     def _environment(self) -> dict[str, str]:
         # Collected wheels are where the caller's path says.
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
+        wanted = os.environ.get("JAX_PLATFORMS")
+        platforms = {"JAX_PLATFORMS": f"{wanted},cpu"} if wanted else {}  # The CPU's to compare.
         return {
             # What training takes, instead of three quarters.
             "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.95",
             "JAX_COMPILATION_CACHE_DIR": str((self._out / "compiled").resolve()),
             **os.environ,
+            **platforms,
             "PYTHONPATH": path,
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
@@ -246,8 +265,8 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> list[int]:
         process.terminate()
     for process in processes:
         try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:  # It compiles.
+            process.wait(_SECONDS_TO_SAVE)
+        except subprocess.TimeoutExpired:
             process.kill()
     return [process.wait() for process in processes]
 
@@ -386,6 +405,6 @@ def run(args: argparse.Namespace) -> int:
             results[name] = visit.twin() if name == "twin" else visit.run(name)
         checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
         checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
+        _draw(results, path.with_suffix(".png"))
         print(_page({name: results[name]}), flush=True)
-    _draw(results, path.with_suffix(".png"))
     return 1 if any("failed" in result for result in results.values()) else 0

@@ -56,7 +56,7 @@ def create_trainer(
     """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
     problem = create_problem(capacity, precision)
-    placement.place(settings, problem, 6, num_runs, placement.free())
+    place = placement.place(settings, problem, 6, num_runs, placement.free())
     config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
@@ -77,6 +77,7 @@ def create_trainer(
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         progress.Progress([0] * num_runs, runner.num_iterations, runner.steps_per_iteration),
         range(num_runs),
+        place.on_host,
     )
     for _ in range(_WARM_UP + 12):
         trainer.step()
@@ -110,6 +111,16 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
     parts = ((trainer._environments, "receive"), (trainer, "_act"), (trainer, "_learn"))
     for owner, name in parts:
         timed(owner, name)
+    try:
+        return _split(trainer, at_least, spent)
+    finally:
+        for owner, name in parts:
+            delattr(owner, name)  # Else the trainer refers to itself, and its memory stays taken.
+
+
+def _split(
+    trainer: training.HostTrainer, at_least: float, spent: dict[str, float]
+) -> tuple[float, dict[str, float]]:
     steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
     spent.update(dict.fromkeys(spent, 0.0))
     start = time.perf_counter()
@@ -117,8 +128,6 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
         trainer.step()
     jax.block_until_ready(trainer.learner.weights)
     passed = time.perf_counter() - start
-    for owner, name in parts:
-        delattr(owner, name)  # Else the trainer refers to itself, and its memory stays taken.
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 

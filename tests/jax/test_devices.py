@@ -26,7 +26,8 @@ def test_why_there_is_no_device(monkeypatch, error, reason):
     with pytest.raises(ValueError) as raised:
         devices.backend()
     assert str(raised.value) == (
-        f"JAX_PLATFORMS is 'cuda'; it must be left out, or name what JAX finds here: {reason}"
+        "JAX_PLATFORMS is 'cuda'; it must be left out, or name a platform that JAX finds "
+        f"({reason})"
     )
 
 

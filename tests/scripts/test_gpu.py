@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from tests.scripts import SCRIPTS
@@ -171,6 +172,24 @@ def test_a_training_that_fails_is_a_step_that_failed(gpu, tmp_path):
     assert "seeds" in (tmp_path / "training.log").read_text()
 
 
+IGNORES = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: None); "
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("", -signal.SIGTERM), (IGNORES, -signal.SIGKILL), ("import sys; sys.exit(143)", 143)],
+)
+def test_training_ends_when_the_time_is_over(gpu, monkeypatch, tmp_path, code, status):
+    monkeypatch.setattr(gpu, "_LEAST_SECONDS", 0)
+    monkeypatch.setattr(gpu, "_SECONDS_TO_SAVE", 0.3)
+    program = [sys.executable, "-c", f"{code}\nimport time\ntime.sleep(60)"]
+    monkeypatch.setattr(gpu, "_tethered", lambda command: program)
+    result = visit(gpu, tmp_path, 4)._train([(), ()], tmp_path / "runs", 0.5)
+    assert result["exit status"] == [status, status]
+    assert 0 < result["seconds"] < 4
+    assert result["failed"] == "no iteration ended in time"
+
+
 def test_no_training_where_no_time_is_left(gpu, tmp_path):
     failed = {"failed": "no time was left"}
     assert visit(gpu, tmp_path, 50)._train([()], tmp_path / "runs", 1.0) == failed
@@ -179,16 +198,24 @@ def test_no_training_where_no_time_is_left(gpu, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+# What JAX 0.11 says after an error.
+TRAILER = (
+    "--------------------\nFor simplicity, JAX has removed its internal frames from the traceback "
+    "of the following exception. Set JAX_TRACEBACK_FILTERING=off to include these.\n"
+)
+
+
 @pytest.fixture
 def ended(monkeypatch):
     """Ends every process of a step with this; notes commands and environments."""
     process, started = {"status": 0, "out": "{}", "err": ""}, []
 
-    def run(command, env, **_):
+    def run(command, env, stderr, **_):
         started.append((command, env))
-        return subprocess.CompletedProcess(
-            command, process["status"], process["out"], process["err"]
-        )
+        stderr.write(process["err"])
+        if process["status"] is None:
+            raise subprocess.TimeoutExpired(command, 1)
+        return subprocess.CompletedProcess(command, process["status"], process["out"])
 
     monkeypatch.setattr(subprocess, "run", run)
     return process, started
@@ -201,13 +228,23 @@ def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, 
     assert command[-3:] == ["gpu", "--step=trace", "--dry-run"]
     assert environment["PYTHONPATH"] == f"{SCRIPTS.parent}{os.pathsep}wheels/site"
     assert environment["JAX_PLATFORMS"] == "cpu"
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
+    visit(gpu, tmp_path).run("trace")
+    assert ended[1][1][1]["JAX_PLATFORMS"] == "cuda,cpu"
 
 
 @pytest.mark.parametrize(
     ("status", "out", "err", "result"),
     [
         (0, 'a warning\n{"x": 1}\n', "", {"x": 1}),
-        (1, "", "Traceback\nRESOURCE_EXHAUSTED: 64 GB\n", {"failed": "RESOURCE_EXHAUSTED: 64 GB"}),
+        (
+            1,
+            "",
+            f"Traceback\n  line\nx.JaxRuntimeError: 64 GB\nmore of it\n{TRAILER}",
+            {"failed": "x.JaxRuntimeError: 64 GB"},
+        ),
+        (1, "", "AssertionError\n", {"failed": "AssertionError"}),
+        (None, "", "compiling\n", {"failed": "stopped after 240 s"}),
         (2, "", "benchmark.py: error: x is 3\n", {"failed": "x is 3"}),
         (-9, "", "", {"failed": "exit status -9"}),
         (0, "", "", {"failed": "no result"}),
@@ -230,8 +267,8 @@ def test_returns_by_the_iterations_of_the_published_curves(gpu, monkeypatch, tmp
     }  # fmt: skip
 
 
-def test_only_a_gpus_streams_count_where_a_trace_has_any(load):
-    of_device = load("benchmarks.gpu_steps").of_device
+def test_only_a_gpus_streams_count(load):
+    of_gpu = load("benchmarks.gpu_steps").of_gpu
     names = [
         {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
         for pid, name in ((1, "/device:GPU:0"), (7, "/host:CPU"))
@@ -243,8 +280,29 @@ def test_only_a_gpus_streams_count_where_a_trace_has_any(load):
         {"name": name, "pid": pid, "tid": thread, "dur": 2.0}
         for name, pid, thread in (("gemm", 1, 3), ("jit_act", 1, 4), ("wait", 7, 3))
     )
-    assert of_device([*names, kernel, module, host]) == [kernel]
-    assert of_device([*names, host]) == [host]
+    assert of_gpu([*names, kernel, module, host]) == [kernel]
+    assert of_gpu([*names, host]) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "failed"),
+    [(0.001, None), (0.02, "log_dqn in float32: above 0.01"), (np.nan, "log_dqn in float32")],
+)
+def test_gradients_that_are_off_fail(load, monkeypatch, error, failed):
+    steps = load("benchmarks.gpu_steps")
+    monkeypatch.setattr(steps.agents, "AGENTS", {"log_dqn": steps.agents.VectorizedLogDQNAgent})
+
+    def gradients(agent, params, precision, dtype):
+        off = error if precision == "float32" and dtype is np.float32 else 0.0
+        return {"Conv_0": np.ones(4), "Conv_1": np.ones(4) * (1 + off)}
+
+    monkeypatch.setattr(steps, "_gradients", gradients)
+    result = steps.gradients()
+    assert result["log_dqn in float32"] == pytest.approx(
+        {"Conv_0": 0, "Conv_1": error}, nan_ok=True
+    )
+    assert ("failed" in result) == (failed is not None)
+    assert (failed or "") in result.get("failed", "")
 
 
 def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
