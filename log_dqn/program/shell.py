@@ -138,7 +138,9 @@ class Training(NamedTuple):
 
 
 def check_writable(option: str, folder: str) -> None:
-    """Checks that files can be written in a folder, and leaves nothing there.
+    """Checks that files can be written in a folder, or the folder made, and leaves nothing there.
+
+    Nothing is made, not even for a moment: another program may be making its own folder beside it.
 
     Args:
         option: the option that names the folder.
@@ -149,9 +151,9 @@ def check_writable(option: str, folder: str) -> None:
     """
     check(option, folder, folder != "", "the name of a folder")
     path = pathlib.Path(folder)
-    with lock.writing(option, folder), contextlib.ExitStack() as undo:
-        lock.make(path, undo)
-        with tempfile.TemporaryFile(dir=path):
+    with lock.writing(option, folder):
+        existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+        with tempfile.TemporaryFile(dir=existing):
             pass
 
 

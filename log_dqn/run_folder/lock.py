@@ -59,7 +59,8 @@ def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:
         OSError: if it can't be made.
     """
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        path.mkdir(exist_ok=True)
+        # A process that failed to start may have removed its parent in between.
+        path.mkdir(parents=True, exist_ok=True)
         undo.callback(_remove, path)
 
 

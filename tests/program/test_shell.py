@@ -11,7 +11,9 @@ from log_dqn.run_folder.checkpoints import CheckpointError
 _ROOT = pathlib.Path(shell.__file__).absolute().parents[2]
 
 
-def test_a_folder_is_tried_and_left_as_it_was(tmp_path):
+def test_a_folder_is_tried_and_left_as_it_was(tmp_path, monkeypatch):
+    # Another program, which begins in the same folder, would find one that is then gone.
+    monkeypatch.delattr("os.mkdir")
     shell.check_writable("out", str(tmp_path / "a/b"))
     shell.check_writable("out", str(tmp_path))
     assert list(tmp_path.iterdir()) == []

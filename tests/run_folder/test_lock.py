@@ -1,6 +1,7 @@
 """Making a run's folder and holding it."""
 
 import contextlib
+import pathlib
 
 import pytest
 
@@ -14,6 +15,22 @@ def test_a_folder_is_made_held_and_removed_again(tmp_path):
         assert [path.name for path in folder.iterdir()] == [lock.NAME]
         with pytest.raises(ValueError, match=r"folder is .*; it must not be in use"):
             lock.claim(folder, stack, undo)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_parent_that_another_process_removes_in_between_is_made_again(tmp_path, monkeypatch):
+    mkdir, removed = pathlib.Path.mkdir, []
+
+    def make(path, *args, **kwargs):
+        if path == tmp_path / "a/b" and not removed:
+            (tmp_path / "a").rmdir()
+            removed.append(path)
+        return mkdir(path, *args, **kwargs)
+
+    monkeypatch.setattr(pathlib.Path, "mkdir", make)
+    with contextlib.ExitStack() as undo:
+        lock.make(tmp_path / "a/b", undo)
+        assert removed and (tmp_path / "a/b").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
