@@ -303,6 +303,7 @@ class Learner:
         known: tuple[Any, ...] = (draws,)
         if self._on_host:
             slots = np.asarray(self.programs.draw(self._draw_keys, self._of_runs(draws)))
+            # A single run's steps get the first axis that all the host knows has.
             runs = np.arange(self.num_runs)[:, None, None] if self._several else None
             steps = replay.Memory(*(values[runs, slots] for values in self.memory))
             known = (steps, draws)

@@ -29,7 +29,8 @@ import numpy as np
 from benchmarks import gpu_steps
 from log_dqn.checks import check
 from log_dqn.program import shell
-from log_dqn.run_folder import checkpoints, configuration, layout, safe_pickle
+from log_dqn.results import runs
+from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.sweeps import tethered
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -186,11 +187,11 @@ class Visit:
             )
         ]
         result = self._train(commands, results_dir, 1 / 3)
-        runs: dict[str, list[list[float]]] = defaultdict(list)
+        returns_of: dict[str, list[list[float]]] = defaultdict(list)
         for agent, game, _, folder in layout.find_runs(results_dir):
             if returns := _returns(folder):
-                runs[f"{agent} {game}"].append(returns)
-        for name, of_seeds in runs.items():
+                returns_of[f"{agent} {game}"].append(returns)
+        for name, of_seeds in returns_of.items():
             result[name] = {
                 "seeds": len(of_seeds),
                 "iterations": min(map(len, of_seeds)),
@@ -273,11 +274,8 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> list[int]:
 
 def _returns(folder: pathlib.Path) -> list[float]:
     """Returns a run's mean training return of each iteration."""
-    logs = layout.logs(folder)
-    if not logs:
-        return []
-    with logs[0].open("rb") as file:
-        return [entry["train_average_return"][0] for entry in safe_pickle.load(file).values()]
+    found = runs.read_run(folder, "train", lambda _: None)
+    return found[0].tolist() if found else []
 
 
 def _against_published(folder: pathlib.Path, returns: Sequence[float]) -> dict[str, Any]:

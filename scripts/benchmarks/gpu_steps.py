@@ -270,10 +270,11 @@ def trace(size: Size) -> dict[str, Any]:
         (path,) = pathlib.Path(folder).rglob("perfetto_trace.json.gz")
         with gzip.open(path) as file:
             events = json.load(file)["traceEvents"]
-    if devices.backend() == "gpu" and not of_gpu(events):
+    streams = of_gpu(events)
+    if devices.backend() == "gpu" and not streams:
         return {"failed": "the trace has nothing of a GPU's streams"}
     spent, number = Counter[str](), Counter[str]()
-    for event in of_gpu(events) or [event for event in events if "dur" in event]:
+    for event in streams or [event for event in events if "dur" in event]:
         spent[event["name"]] += event["dur"] / 1e3
         number[event["name"]] += 1
     return {
