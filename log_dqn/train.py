@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from log_dqn import checks, compat, games
-from log_dqn.program import gin_files, shell, threads
+from log_dqn.program import gin_files, shell, threads, words
 from log_dqn.single import request
 
 
@@ -85,7 +85,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
-    cpu = f"the CPU with {threads.counted(args.threads or threads.cores())}"
+    cpu = f"the CPU with {words.counted(args.threads or threads.cores(), 'thread')}"
     device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 

@@ -36,8 +36,3 @@ def limit(threads: int) -> None:
     # JAX's cache of what it has compiled doesn't know of this.
     if folder := os.environ.get(_CACHE):
         os.environ[_CACHE] = os.path.join(folder, f"{threads}_threads")
-
-
-def counted(number: int) -> str:
-    """Returns a number of threads in words."""
-    return "1 thread" if number == 1 else f"{number} threads"

@@ -10,14 +10,15 @@ import numpy as np
 
 from log_dqn import games
 from log_dqn.games import listing
-from log_dqn.results import baselines, gamma_scan, protocol, runs, scores, words
+from log_dqn.program import words
+from log_dqn.program.words import counted
+from log_dqn.results import baselines, gamma_scan, protocol, runs, scores
 from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
 from log_dqn.results.request import DEFAULT_AGENTS, NAMES, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import LEAST_SEEDS
-from log_dqn.results.words import counted
 
 RunKey = tuple[str, str, str]
 """Agent, game and seed."""

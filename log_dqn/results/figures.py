@@ -14,9 +14,9 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
+from log_dqn.program.words import counted
 from log_dqn.results.looks import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
-from log_dqn.results.words import counted
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 

@@ -8,7 +8,8 @@ import jinja2
 import numpy as np
 
 from log_dqn.games import listing
-from log_dqn.results import statistics, tables, words
+from log_dqn.program import words
+from log_dqn.results import statistics, tables
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.provenance import Provenance

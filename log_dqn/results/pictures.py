@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from log_dqn.results import figures, gamma_scan, statistics, words
+from log_dqn.program import words
+from log_dqn.program.words import counted
+from log_dqn.results import figures, gamma_scan, statistics
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import Series
 from log_dqn.results.looks import looks as looks_of
 from log_dqn.results.statistics import Interval
-from log_dqn.results.words import counted
 
 
 class Results(NamedTuple):

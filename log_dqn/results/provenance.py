@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from log_dqn import __version__, games
 from log_dqn.program import gin_files
+from log_dqn.program.words import counted, printable
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.words import counted, printable
 from log_dqn.run_folder import configuration
 
 

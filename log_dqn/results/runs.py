@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import games
+from log_dqn.program.words import counted, printable
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
 from log_dqn.results.request import find_runs
-from log_dqn.results.words import counted, printable
 from log_dqn.run_folder import configuration, layout, safe_pickle
 
 LARGEST_RETURN = 1e15

@@ -4,7 +4,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from log_dqn.results import protocol, words
+from log_dqn.program import words
+from log_dqn.results import protocol
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.statistics import AGGREGATES, Interval
 

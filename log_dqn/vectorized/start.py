@@ -18,7 +18,7 @@ from log_dqn import games, scan
 from log_dqn.checks import check
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
-from log_dqn.program import progress, shell, threads
+from log_dqn.program import progress, shell, words
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -358,7 +358,9 @@ def _announce(
     on_cpu = jax.default_backend() == "cpu"
     several = len(workload.runs) > 1
     at_a_time = f", {workers} at a time" if on_cpu and several else ""
-    on_threads = f" with {threads.counted(threads_of_run)}{' each' * several}" if on_cpu else ""
+    on_threads = (
+        f" with {words.counted(threads_of_run, 'thread')}{' each' * several}" if on_cpu else ""
+    )
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
         f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "
