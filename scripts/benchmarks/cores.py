@@ -67,13 +67,14 @@ class Program:
         self._kind = kind
         self._numbers = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the program)
         number = self._numbers.fileno()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the program)
         self._process = subprocess.Popen(
             [
                 sys.executable, "-m", kind.module, f"--{option}={folder}", *kind.arguments,
                 *arguments, *(f"--gin_bindings={name}={value}" for name, value in bindings.items()),
             ],
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             env={**os.environ, progress.FILE_VARIABLE: str(number)},
             pass_fds=[number],
         )  # fmt: skip
@@ -81,7 +82,8 @@ class Program:
     def steps(self) -> float:
         """Returns the agent steps of a run so far; raises ValueError if the program has ended."""
         if self._process.poll() is not None:
-            raise ValueError(f"{self._kind.module} has ended")
+            self._said.seek(0)
+            raise measuring.ended(self._kind.module, self._said.read())
         return progress.read(self._numbers.fileno()).fraction * _STEPS
 
     def send(self, number: int) -> None:
@@ -93,6 +95,7 @@ class Program:
         self._process.kill()
         self._process.wait()
         self._numbers.close()
+        self._said.close()
 
 
 @contextlib.contextmanager

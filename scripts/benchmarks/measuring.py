@@ -75,6 +75,12 @@ def play(agent: Any, environment: Any, action: int, steps: int) -> int:
     return action
 
 
+def ended(program: str, said: bytes) -> ValueError:
+    """Returns the error of a program that has ended, with the last line of what it said."""
+    lines = said.decode(errors="replace").strip().splitlines()
+    return ValueError(f"{program} has ended; it said: {lines[-1] if lines else 'nothing'}")
+
+
 def interleave(
     blocks: Mapping[str, Callable[[], object]], rounds: int, description: str, warm_up: int = 1
 ) -> dict[str, np.ndarray]:

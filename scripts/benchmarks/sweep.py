@@ -24,9 +24,10 @@ SHORT = [
 
 def _program(module: str, arguments: Sequence[str]) -> None:
     bindings = [f"--gin_bindings={binding}" for binding in SHORT]
-    subprocess.run(
-        [sys.executable, "-m", module, *arguments, *bindings], check=True, capture_output=True
-    )
+    command = [sys.executable, "-m", module, *arguments, *bindings]
+    done = subprocess.run(command, capture_output=True)
+    if done.returncode:
+        raise measuring.ended(module, done.stderr)
 
 
 def as_sweep() -> None:

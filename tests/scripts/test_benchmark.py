@@ -98,6 +98,16 @@ def test_a_ratio_is_the_median_of_neighbouring_blocks(benchmark, capsys):
     assert "ratio 1.000 (10% to 90% of blocks: 0.600 to 2.600)" in line
 
 
+def test_a_program_that_fails_is_said_in_one_line(benchmark, monkeypatch, capsys):
+    from benchmarks import sweep
+
+    monkeypatch.setattr(sweep, "RUNS", 0)
+    assert benchmark.main(["sweep", "--rounds=1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("benchmark.py: error: log_dqn.sweep has ended; it said: ")
+    assert "--seeds" in line
+
+
 @pytest.mark.slow
 def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
     from benchmarks import cores
