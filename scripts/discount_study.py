@@ -14,11 +14,13 @@ be trained on several machines.
 """
 
 import argparse
+import os
 import pathlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from log_dqn.program import shell
 
@@ -36,28 +38,28 @@ PREFIXES = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}
 
 def _agent(name: str, games: str, *rest: str, gammas: str = GAMMAS, seeds: str = "5") -> list[str]:
     scan = [f"--scan={PREFIXES[name]}.gamma={gammas}"] if gammas else []
-    settings = of_agent(name, rest)
+    settings = for_agent(name, rest)
     return [f"--agent={name}", f"--games={games}", f"--seeds={seeds}", *scan, *settings]
 
 
-def of_agent(name: str, arguments: Iterable[str]) -> list[str]:
+def for_agent(name: str, arguments: Iterable[str]) -> list[str]:
     """Returns arguments in which the class of an agent stands for AGENT."""
     return [argument.replace("AGENT", PREFIXES[name]) for argument in arguments]
 
 
-def bound(*bindings: str) -> list[str]:
+def bindings(*lines: str) -> list[str]:
     """Returns the arguments for some bindings."""
-    return [f"--gin_bindings={binding}" for binding in bindings]
+    return [f"--gin_bindings={line}" for line in lines]
 
 
-_PAPERS = bound(
+_PAPERS = bindings(
     "AGENT.optimizer='rmsprop_tf'", "AGENT.beta_log=0.0025", "AGENT.beta_reg=0.1", "AGENT.c=0.5"
 )
 # LogDQN's gin file has what tuning chose for it.
-_TUNED = bound("AGENT.learning_rate=0.0005")
+_TUNED = bindings("AGENT.learning_rate=0.0005")
 _SHORT_ITERATIONS = 8
-_SHORT = bound(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
-_CATCH = bound(
+_SHORT = bindings(f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}")
+_CATCH = bindings(
     f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}", "VectorizedRunner.training_steps=10000",
     "AGENT.epsilon_decay_period=20000",
 )  # fmt: skip
@@ -90,7 +92,7 @@ STAGES = {
     "controls": [
         _agent("log_dqn", THREE, *_PAPERS),
         _agent(
-            "dqn", THREE, *bound("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
+            "dqn", THREE, *bindings("AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025")
         ),
     ],
     # Is the epsilon of RMSProp what stops LogDQN at high discount factors? 400,000 steps.
@@ -121,7 +123,7 @@ STAGES = {
     "calibration": [
         _agent(
             "dqn", "MinAtar/Breakout,MinAtar/Freeway",
-            *bound(
+            *bindings(
                 "AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025", "AGENT.gamma=0.99",
                 "AGENT.update_period=1", "AGENT.min_replay_history=5000",
                 "AGENT.epsilon_train=0.1", "AGENT.epsilon_decay_period=100000",
@@ -149,9 +151,13 @@ def _notify(line: str) -> None:
 def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:
     """Runs a stage's commands one after the other; returns the first exit status that is not 0."""
     for arguments in STAGES[stage]:
-        command = ["-m", "log_dqn.train_vectorized", *arguments]
-        command.append(f"--results_dir={results_dir / stage}")
-        command += [] if seeds is None else [f"--seeds={seeds}"]
+        command = ["-m", "log_dqn.train_vectorized", f"--results_dir={results_dir / stage}"]
+        command += [
+            f"--seeds={seeds}"
+            if seeds is not None and argument.startswith("--seeds=")
+            else argument
+            for argument in arguments
+        ]
         print(shlex.join(["python", *command]), flush=True)
         status = subprocess.run([sys.executable, *command], check=False).returncode
         if status:
@@ -159,22 +165,36 @@ def train(stage: str, results_dir: pathlib.Path, seeds: str | None) -> int:
     return 0
 
 
+def _tables() -> dict[pathlib.Path, Mapping[str, type]]:
+    """Returns the files of scores and of curves, with their columns."""
+    from log_dqn.results import discount_study
+
+    return {
+        DATA / "minatar_scores.csv": discount_study.SCORES,
+        DATA / "minatar_curves.csv": discount_study.CURVES,
+    }
+
+
 def collect(stage: str, results_dir: pathlib.Path) -> None:
     """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
-    import pandas as pd
-
     from log_dqn.results import discount_study
 
     is_short = all(set(_SHORT) <= set(arguments) for arguments in STAGES[stage])
     iterations = _SHORT_ITERATIONS if is_short else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
-    for name, table in zip(("scores", "curves"), tables, strict=True):
-        path = DATA / f"minatar_{name}.csv"
-        if path.exists():
-            table = discount_study.merge(pd.read_csv(path), table)
-        table.to_csv(path, index=False, float_format="%.6g")
-        print(path)
+    merged = {
+        path.name: discount_study.merge(discount_study.read_table(path, columns), table)
+        if path.exists()
+        else table
+        for (path, columns), table in zip(_tables().items(), tables, strict=True)
+    }
+    with tempfile.TemporaryDirectory(dir=DATA) as aside:
+        for name, table in merged.items():
+            table.to_csv(pathlib.Path(aside, name), index=False, float_format="%.6g")
+        for name in merged:
+            os.replace(pathlib.Path(aside, name), DATA / name)
+            print(DATA / name)
 
 
 def gradients(results_dir: pathlib.Path) -> None:
@@ -193,14 +213,13 @@ def values(results_dir: pathlib.Path) -> None:
     print(table.to_string(index=False, float_format="%.3g"))
 
 
-def report(out: pathlib.Path) -> None:
+def report(folder: str) -> None:
     """Draws the figures of the main stage from `docs/data`, and prints the tables of all stages."""
-    shell.check_writable("out", str(out))
-    import pandas as pd
-
+    shell.check_writable("out", folder)
+    out = pathlib.Path(folder)
     from log_dqn.results import discount_study
 
-    tables = [pd.read_csv(DATA / f"minatar_{name}.csv") for name in ("scores", "curves")]
+    tables = [discount_study.read_table(path, columns) for path, columns in _tables().items()]
     all_scores = tables[0]
     scores, curves = (table[table["stage"] == "main"] for table in tables)
     scores, games = discount_study.whole_games(scores)
@@ -251,7 +270,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("gradients", "values"):
         command = commands.add_parser(name)
         command.add_argument("--results_dir", type=pathlib.Path, required=True)
-    commands.add_parser("report").add_argument("--out", type=pathlib.Path, default=FIGURES)
+    commands.add_parser("report").add_argument("--out", default=str(FIGURES))
     args = parser.parse_args(argv)
     work: dict[str, Callable[[], int | None]] = {
         "train": lambda: train(args.stage, args.results_dir, args.seeds),

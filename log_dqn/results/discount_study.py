@@ -5,8 +5,9 @@ training return of the last tenth of the iterations. Over games, scores are norm
 mean that any agent has at any discount factor on that game, so that 1 is the best known.
 """
 
+import functools
 import pathlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,18 @@ from log_dqn import compat
 from log_dqn.games import canonical
 from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
+from log_dqn.results.request import find_runs
 from log_dqn.results.statistics import Interval
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 
-RUN = ["stage", "game", "agent", "setting", "gamma", "seed"]
+_RUN = {"stage": str, "game": str, "agent": str, "setting": str, "gamma": float, "seed": int}
+
+RUN = list(_RUN)
 """The columns that name a run, in a table's order."""
+
+SCORES = {**_RUN, "score": float}
+CURVES = {**_RUN, "iteration": int, "mean_return": float}
+"""The columns of the tables of scores and of curves, with their types."""
 
 LOOKS = looks({"log_dqn": "LogDQN", "dqn": "DQN"})
 """How the agents are shown."""
@@ -49,8 +57,14 @@ def collect(
     """
     rows, points = [], []
     for curve in runs.read_runs(results_dir, "train", notify):
-        if len(curve.returns) < num_iterations or curve.gamma is None:
-            notify(f"{curve.agent} {curve.game} {curve.seed}: not finished; left out")
+        faults = {
+            "not finished": len(curve.returns) < num_iterations,
+            f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
+            "its seed is not a number": not curve.seed.isdecimal(),
+        }
+        if any(faults.values()):
+            found = next(fault for fault, is_there in faults.items() if is_there)
+            notify(f"{curve.agent} {curve.game} {curve.seed}: {found}; left out")
             continue
         agent, _, setting = curve.agent.partition("/")
         values = (stage, curve.game, agent, setting, curve.gamma, int(curve.seed))
@@ -66,6 +80,28 @@ def collect(
         pd.DataFrame(rows).sort_values(RUN, ignore_index=True),
         pd.DataFrame(points).sort_values([*RUN, "iteration"], ignore_index=True),
     )
+
+
+def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
+    """Reads a table of scores or of curves from a CSV file.
+
+    Args:
+        path: the file.
+        columns: `SCORES` or `CURVES`.
+
+    Raises:
+        ValueError: if it has not these columns, or something else in them.
+    """
+    try:
+        # Without a scan a setting is empty, which isn't a missing number.
+        table = pd.read_csv(path, keep_default_na=False, dtype=dict(columns))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    if list(table) != list(columns):
+        raise ValueError(
+            f"{path} has the columns {', '.join(table)}; they must be {', '.join(columns)}"
+        )
+    return table
 
 
 def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
@@ -114,11 +150,11 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         weights, and the share of weights whose gradient has a variance above epsilon.
 
     Raises:
-        ValueError: if no run was trained with RMSProp.
+        ValueError: if there are no runs, or none was trained with RMSProp.
         checkpoints.CheckpointError: if a run has no usable checkpoint.
     """
     rows = []
-    for agent, game, _, folder in layout.find_runs(results_dir):
+    for agent, game, _, folder in find_runs(results_dir):
         config = configuration.read(folder)
         if "rmsprop_tf.epsilon" not in config:
             continue
@@ -157,13 +193,13 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
 
     Raises:
-        ValueError: if no run has such values.
+        ValueError: if there are no runs, or none has such values.
     """
     with compat.quiet():
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     rows = []
-    for agent, game, seed, folder in layout.find_runs(results_dir):
+    for agent, game, seed, folder in find_runs(results_dir):
         _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
@@ -265,12 +301,17 @@ def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*key, "seeds", "value", "low", "high"])
 
 
+def _mean_at(index: int, means: np.ndarray) -> float:
+    return means.mean(axis=0)[index]
+
+
 def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Tests the paper's two claims, each with a 95% interval.
 
     That low discount factors become usable: LogDQN's mean normalised score less DQN's at the same
-    discount factor. That the best becomes better: the same, each at its best discount factor,
-    which is chosen again in each bootstrap sample.
+    discount factor. That the best becomes better: the same, each at its best discount factor, one
+    for all games or one for each; it is chosen again in each bootstrap sample. The intervals are
+    over seeds, of the games and best means as they are.
 
     Args:
         table: scores of one stage, of LogDQN and DQN.
@@ -280,20 +321,29 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         Columns `claim,value,low,high`.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
-    log_dqn, dqn = (array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn"))
+    both = [array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn")]
 
-    def difference(choose: Callable[[np.ndarray], np.ndarray]) -> Interval:
+    def difference(choose: Callable[[np.ndarray], float]) -> Interval:
+        """Sets what is chosen of the means of an agent, shape [num_games, num_gammas], apart."""
+
         def statistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-            return np.atleast_1d(choose(x.mean(axis=(0, 1))) - choose(y.mean(axis=(0, 1))))
+            return np.atleast_1d(choose(x.mean(axis=0)) - choose(y.mean(axis=0)))
 
-        return statistics.interval_of_enough_seeds(statistic, log_dqn, dqn, repetitions=repetitions)
+        return statistics.interval_of_enough_seeds(statistic, *both, repetitions=repetitions)
 
-    rows = []
-    for index, gamma in enumerate(gammas):
-        found = difference(lambda means, index=index: means[index])  # type: ignore[misc]
-        rows.append((f"at gamma {gamma:g}", *(float(part[0]) for part in found)))
-    found = difference(np.max)
-    rows.append(("each at its best gamma", *(float(part[0]) for part in found)))
+    best = " and ".join(f"{gammas[scored.mean(axis=(0, 1)).argmax()]:g}" for scored in both)
+    chosen: dict[str, Callable[[np.ndarray], float]] = {
+        f"at gamma {gamma:g}": functools.partial(_mean_at, index)
+        for index, gamma in enumerate(gammas)
+    }
+    chosen[f"each at the gamma that is best over games ({best})"] = lambda means: means.mean(
+        axis=0
+    ).max()
+    chosen["each at the gamma that is best on each game"] = lambda means: means.max(axis=1).mean()
+    rows = [
+        (claim, *(float(part[0]) for part in difference(choose)))
+        for claim, choose in chosen.items()
+    ]
     return pd.DataFrame(rows, columns=["claim", "value", "low", "high"])
 
 
@@ -330,7 +380,9 @@ def draw_gammas(rows: pd.DataFrame) -> Figure:
                 at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
             )
         over_games = game == _OVER_GAMES
-        panel.set_title("IQM of normalised scores" if over_games else _short(game), fontsize=10)
+        panel.set_title("IQM over games" if over_games else _short(game), fontsize=10)
+        if over_games:
+            panel.set_ylabel("return / best mean of the game", fontsize=8)
         panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
         panel.set_ylim(bottom=0)
         panel.grid(True, axis="y", color="0.9")
@@ -361,15 +413,20 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
                 wide = of_agent.pivot(index="iteration", columns="seed", values="mean_return")
                 millions = (wide.index.to_numpy() + 1) * steps_per_iteration / 1e6
                 look = LOOKS[str(agent)]
-                axes.plot(millions, wide, color=look.colour, alpha=0.25, linewidth=0.7)
-                axes.plot(millions, wide.mean(axis=1), color=look.colour, label=look.name)
+                axes.plot(millions, wide, color=look.colour, alpha=0.4, linewidth=0.7)
+                axes.plot(
+                    millions, wide.mean(axis=1), linestyle=look.line, color=look.colour,
+                    label=look.name,
+                )  # fmt: skip
             axes.grid(True, color="0.9")
             axes.spines[["top", "right"]].set_visible(False)
             if game == games[0]:
                 axes.set_title(f"gamma {gamma:g}", fontsize=10)
         row[0].set_ylabel(_short(game))
+        row[0].set_ylim(bottom=0)
     grid[0, 0].legend(frameon=False, fontsize=8)
     figure.supxlabel("agent steps (millions)")
+    figure.supylabel("mean training return per episode")
     return figure
 
 

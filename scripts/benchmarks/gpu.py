@@ -63,7 +63,7 @@ class Training(NamedTuple):
 FULL = Training(
     (
         "--capacity=500000",
-        *discount_study.bound(
+        *discount_study.bindings(
             "VectorizedRunner.training_steps=25000", "VectorizedRunner.num_iterations=40"
         ),
     )
@@ -71,7 +71,7 @@ FULL = Training(
 DRY = Training(
     (
         "--capacity=1000",
-        *discount_study.bound(
+        *discount_study.bindings(
             "VectorizedRunner.training_steps=120", "VectorizedRunner.num_iterations=1",
             "VectorizedRunner.max_steps_per_episode=60", "AGENT.min_replay_history=80",
             "AGENT.epsilon_decay_period=20",
@@ -79,7 +79,7 @@ DRY = Training(
     ),
     (
         "--games=MinAtar/Breakout", "--seeds=1",
-        *discount_study.bound(
+        *discount_study.bindings(
             "VectorizedRunner.training_steps=500", "VectorizedRunner.num_iterations=1",
             "AGENT.min_replay_history=100",
         ),
@@ -168,7 +168,7 @@ class Visit:
             "--gin_bindings=VectorizedRunner.evaluation_steps=0", *self._training.atari,
         )  # fmt: skip
         commands = [
-            (f"--agent={agent}", *discount_study.of_agent(agent, settings))
+            (f"--agent={agent}", *discount_study.for_agent(agent, settings))
             for agent in discount_study.PREFIXES
         ]
         result = self._train(commands, self._out / "runs", 1.0)
@@ -181,7 +181,7 @@ class Visit:
         """Trains the main stage of MinAtar's study; returns how far its runs are."""
         results_dir = self._out / "minatar" / "main"
         commands = [
-            (*stage, *discount_study.of_agent(agent, self._training.small))
+            (*stage, *discount_study.for_agent(agent, self._training.small))
             for agent, stage in zip(
                 discount_study.PREFIXES, discount_study.STAGES["main"], strict=True
             )

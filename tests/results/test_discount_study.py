@@ -95,7 +95,35 @@ def test_the_two_claims():
     assert at_low.value == pytest.approx(0.65 - 0.225)
     assert (at_low.low, at_low.high) == pytest.approx((0.6 - 0.225, 0.7 - 0.225))
     assert cell(rows, claim="at gamma 0.9").value == pytest.approx(0.875 - 0.8)
-    assert cell(rows, claim="each at its best gamma").value == pytest.approx(0.875 - 0.8)
+    best = cell(rows, claim="each at the gamma that is best over games (0.9 and 0.9)")
+    assert best.value == pytest.approx(0.875 - 0.8)
+
+
+def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample():
+    rows = discount_study.claims(
+        table(
+            {
+                # Over games, of 8 and 4: (0.5 + 1) / 2 at 0.5, (0.6 + 0.25) / 2 at 0.9.
+                ("log_dqn", 0.5, "MinAtar/A"): [0.0, 6.0, 6.0],
+                ("log_dqn", 0.9, "MinAtar/A"): [4.8, 4.8, 4.8],
+                ("log_dqn", 0.5, "MinAtar/B"): [4.0, 4.0, 4.0],
+                ("log_dqn", 0.9, "MinAtar/B"): [1.0, 1.0, 1.0],
+                ("dqn", 0.5, "MinAtar/A"): [0.0, 0.0, 0.0],
+                ("dqn", 0.9, "MinAtar/A"): [8.0, 8.0, 8.0],
+                ("dqn", 0.5, "MinAtar/B"): [3.0, 3.0, 3.0],
+                ("dqn", 0.9, "MinAtar/B"): [2.0, 2.0, 2.0],
+            }
+        ),
+        repetitions=2000,
+    )
+    over = cell(rows, claim="each at the gamma that is best over games (0.5 and 0.9)")
+    assert over.value == pytest.approx(0.75 - 0.75)
+    # Seeds 1 alone have (0 + 1) / 2 at 0.5, still above 0.425.
+    assert (over.low, over.high) == pytest.approx((0.5 - 0.75, 0.875 - 0.75))
+    each = cell(rows, claim="each at the gamma that is best on each game")
+    assert each.value == pytest.approx((0.6 + 1) / 2 - (1 + 0.75) / 2)
+    # On A, 0.9 is the better where 0.5 has 0 or 2; it has 6 at most.
+    assert (each.low, each.high) == pytest.approx((0.8 - 0.875, 0.875 - 0.875))
 
 
 def test_fewer_than_three_seeds_have_no_intervals():
@@ -109,13 +137,17 @@ def test_fewer_than_three_seeds_have_no_intervals():
 
 
 def test_figures_show_what_the_tables_hold():
-    figure = discount_study.draw_gammas(discount_study.by_gamma(SCORES, repetitions=50))
+    figure = discount_study.draw_gammas(discount_study.by_gamma(SCORES))
     first, second, over = (axes for axes in figure.axes if axes.get_visible())
     assert [axes.get_title() for axes in (first, second)] == ["A", "B"]
     assert "IQM" in over.get_title()
     log_dqn, dqn = first.lines
     np.testing.assert_allclose(log_dqn.get_ydata(), [8.0, 10.0])
     np.testing.assert_allclose(dqn.get_ydata(), [2.0, 6.0])
+    band = first.collections[0].get_paths()[0].get_extents()
+    assert (band.y0, band.y1) == pytest.approx(
+        (7.0, 10.0)
+    )  # From the least at 0.5 to those at 0.9.
     curves = pd.concat(
         [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
     )
@@ -124,18 +156,21 @@ def test_figures_show_what_the_tables_hold():
     mean = next(line for line in figure.axes[0].lines if line.get_label() == "LogDQN")
     np.testing.assert_allclose(mean.get_xdata(), [0.5, 1.0])
     np.testing.assert_allclose(mean.get_ydata(), [8.0, 16.0])
+    low, high = figure.axes[0].get_ylim()  # LogDQN has 2 x 10 in the other panel of the row.
+    assert low == 0 and high > 20
 
 
 def test_runs_are_collected_from_their_folders(tmp_path):
     returns = [float(i) for i in range(20)]
-    for setting, game, values in (
-        ("gamma=0.5", "MinAtar-Breakout", returns),
-        ("gamma=0.9", "MinAtar-Breakout", returns[:7]),
+    for setting, seed, values, config in (
+        ("gamma=0.5", "3", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
+        ("gamma=0.5", "x", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
+        ("gamma=0.9", "3", returns[:7], '{"VectorizedLogDQNAgent.gamma": 0.9}'),
+        ("gamma=0.9", "4", returns, "{"),
     ):
-        folder = tmp_path / "log_dqn" / setting / game / "3"
+        folder = tmp_path / "log_dqn" / setting / "MinAtar-Breakout" / seed
         synthetic.write_log(folder, values)
-        config = {"VectorizedLogDQNAgent.gamma": float(setting.partition("=")[2])}
-        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "config.json").write_text(config)
     notes = []
     scores, curves = discount_study.collect(tmp_path, "main", 20, notes.append)
     (row,) = scores.itertuples()
@@ -145,7 +180,11 @@ def test_runs_are_collected_from_their_folders(tmp_path):
     )  # fmt: skip
     assert curves["mean_return"].tolist() == returns
     assert curves["iteration"].tolist() == list(range(20))
-    assert notes == ["log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out"]
+    assert notes == [
+        "log_dqn/gamma=0.5 MinAtar/Breakout x: its seed is not a number; left out",
+        "log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out",
+        "log_dqn/gamma=0.9 MinAtar/Breakout 4: no discount factor in its config.json; left out",
+    ]
     with pytest.raises(ValueError, match="no finished runs"):
         discount_study.collect(tmp_path, "main", 99, notes.append)
 
@@ -158,6 +197,32 @@ def test_a_run_that_was_collected_again_replaces_its_row():
     assert of_run["score"].tolist() == [8.5, 8.0, 9.0, 10.0, 10.0, 10.0]
     curves = pd.concat([new.assign(iteration=i) for i in (0, 1)])
     assert len(discount_study.merge(curves, curves)) == 2
+
+
+def test_runs_without_a_scan_are_told_apart_in_a_file_too(tmp_path):
+    path = tmp_path / "scores.csv"
+    new = SCORES.assign(setting="")[list(discount_study.SCORES)]
+    new.to_csv(path, index=False)
+    read = discount_study.read_table(path, discount_study.SCORES)
+    assert read.equals(new)
+    assert len(discount_study.merge(read, new)) == len(new)
+    assert len(discount_study.by_setting(read, repetitions=2)) == len(new) / 3
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "No columns to parse"),
+        ("a,b\n1,2\n", "has the columns a, b; they must be stage, game, agent, setting, gamma, "),
+        ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1,many\n", "many"),
+        ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1.5,2\n", "column 5"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, fault):
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"{path}.*{fault}"):
+        discount_study.read_table(path, discount_study.SCORES)
 
 
 def test_seeds_of_which_a_run_is_missing_are_left_out():

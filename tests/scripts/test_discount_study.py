@@ -1,6 +1,13 @@
 """The program of the study of discount factors."""
 
+import json
+import shlex
+import types
+
 import pytest
+
+from log_dqn import scan, train_vectorized
+from tests.results import synthetic
 
 
 @pytest.fixture
@@ -38,3 +45,85 @@ def test_no_report_where_nothing_can_be_written(study, tmp_path, capsys):
     error = capsys.readouterr().err
     assert f"error: out is '{file}'; it must be a folder that can be written" in error
     assert error.count("\n") == 1
+
+
+def test_no_report_without_a_folder_to_write_to(study, capsys):
+    assert study.main(["report", "--out="]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "error: out is ''; it must be the name of a folder" in line
+
+
+def test_commands_of_a_stage(study, tmp_path, monkeypatch, capsys):
+    commands, statuses = [], [0, 3]
+
+    def run(command, check):
+        commands.append(command)
+        return types.SimpleNamespace(returncode=statuses[len(commands) - 1])
+
+    monkeypatch.setattr(study.subprocess, "run", run)
+    assert study.main(["train", "main", f"--results_dir={tmp_path}", "--seeds=2-3"]) == 3
+    printed = capsys.readouterr().out.splitlines()
+    for command, line, agent in zip(commands, printed, ("log_dqn", "dqn"), strict=True):
+        assert shlex.split(line) == ["python", *command[1:]]
+        given = command[1:]
+        assert given[:3] == ["-m", "log_dqn.train_vectorized", f"--results_dir={tmp_path / 'main'}"]
+        assert f"--agent={agent}" in given
+        assert [part for part in given if part.startswith("--seeds")] == ["--seeds=2-3"]
+    # The first command that fails is the last.
+    commands.clear()
+    statuses[0] = 4
+    assert study.main(["train", "main", f"--results_dir={tmp_path}"]) == 4
+    assert len(commands) == 1 and "--seeds=5" in commands[0]
+
+
+def test_every_stage_is_a_command_that_can_be_read(study):
+    parser = train_vectorized.create_parser()
+    for stage, commands in study.STAGES.items():
+        for arguments in commands:
+            args = parser.parse_args([*arguments, "--results_dir=x"])
+            assert args.agent in study.PREFIXES, stage
+            settings = scan.parse(args.scan)
+            assert all("AGENT" not in name for one in settings for name in one.bindings)
+            assert not any("AGENT" in binding for binding in args.gin_bindings)
+
+
+def write_run(folder, agent, gamma, returns):
+    name = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[agent]
+    synthetic.write_log(folder, returns)
+    (folder / "config.json").write_text(json.dumps({f"{name}.gamma": gamma}))
+
+
+def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(study, "DATA", tmp_path / "data")
+    for agent, value in (("log_dqn", 4.0), ("dqn", 2.0)):
+        for gamma in (0.5, 0.9):
+            folder = tmp_path / "main" / agent / f"gamma={gamma}" / "MinAtar-Breakout" / "1"
+            write_run(folder, agent, gamma, [value * gamma] * 20)
+    for _ in range(2):  # The same runs again make no other table.
+        assert study.main(["collect", "main", f"--results_dir={tmp_path}"]) == 0
+    assert len((tmp_path / "data" / "minatar_scores.csv").read_text().splitlines()) == 1 + 4
+    assert len((tmp_path / "data" / "minatar_curves.csv").read_text().splitlines()) == 1 + 4 * 20
+    capsys.readouterr()
+    assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 0
+    said = capsys.readouterr()
+    assert "| dqn | MinAtar/Breakout | mean | 1 | 1.8 |" in said.out
+    # Of the best mean, 3.6: (2 - 1) / 3.6.
+    assert "| at gamma 0.5 | 0.278 |" in said.out
+    assert said.err == ""
+    names = ["minatar_curves.png", "minatar_gammas.png"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
+
+
+def test_nothing_is_written_beside_a_table_that_cannot_be_read(
+    study, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(study, "DATA", tmp_path / "data")
+    write_run(tmp_path / "main/dqn/gamma=0.5/MinAtar-Breakout/1", "dqn", 0.5, [1.0] * 20)
+    curves = tmp_path / "data" / "minatar_curves.csv"
+    curves.parent.mkdir()
+    curves.write_text("a,b\n")
+    assert study.main(["collect", "main", f"--results_dir={tmp_path}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"error: {curves} has the columns a, b; they must be stage," in line
+    assert [path.name for path in curves.parent.iterdir()] == [curves.name]
+    assert curves.read_text() == "a,b\n"
