@@ -64,8 +64,8 @@ _CATCH = bindings(
     "AGENT.epsilon_decay_period=20000",
 )  # fmt: skip
 STAGES = {
-    # Seeds that are not reported, 400,000 steps. The last three kinds were tried when the others
-    # had been seen to leave out what happens at 0.5.
+    # A seed that is not reported, 400,000 steps. Tried later, as the others leave out what happens
+    # at 0.5: LogDQN's last three kinds; DQN at 0.5, with 0.002 and with another epsilon.
     "tuning": [
         *(
             _agent(
@@ -79,13 +79,46 @@ STAGES = {
                 (0.001, 1.0, 0.5, THREE, "0.8,0.99"),
                 (0.0025, 0.1, 0.5, THREE, "0.5"),
                 ("0.001,0.0025", 0.1, 2.0, "MinAtar/Freeway,MinAtar/Asterix", "0.5,0.99"),
-                (0.0025, 0.3, 1.0, THREE, "0.5,0.99"),
+                (0.0025, 0.3, 1.0, THREE, "0.5,0.8,0.99"),
             )
         ),
         _agent(
-            "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=0.00012,0.00025,0.0005,0.001",
-            gammas="0.8,0.99", seeds="6-6",
+            "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=0.00012,0.00025,0.0005,0.001,0.002",
+            gammas="0.5,0.8,0.99", seeds="6-6",
         ),
+        _agent(
+            "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=6.25e-05,0.00025,0.0005",
+            "--scan=adam.epsilon=1e-08", gammas="0.5,0.8,0.99", seeds="6-6",
+        ),
+    ],
+    # What else was tried for LogDQN and not taken, 400,000 steps.
+    "others": [
+        _agent(
+            "log_dqn", games, *_SHORT, f"--scan=AGENT.beta_log={beta_log}",
+            f"--scan=AGENT.beta_reg={beta_reg}", f"--scan=AGENT.c={c}", "--scan=adam.epsilon=1e-08",
+            *rest, gammas=gamma, seeds="6-6",
+        )
+        for beta_log, beta_reg, c, games, gamma, *rest in (
+            ("0.00025,0.001", 0.1, 0.5, THREE, "0.8"),
+            (6e-05, 0.1, "0.5,2.0", "MinAtar/Freeway", "0.99"),
+            ("0.00025,0.001", 0.1, 2.0, "MinAtar/Asterix", "0.99", "--scan=AGENT.k=400"),
+            (0.0005, 0.1, 5.0, "MinAtar/Asterix", "0.99", "--scan=AGENT.k=400"),
+            (0.0005, 1.0, 2.0, "MinAtar/Asterix", "0.99", "--scan=AGENT.k=400"),
+        )
+    ],
+    # LogDQN with the settings that were chosen first, by what they do at 0.8 and 0.99.
+    "first": [
+        _agent(
+            "log_dqn", "minatar5",
+            *bindings("AGENT.beta_log=0.001", "AGENT.beta_reg=1.0", "AGENT.c=2.0"), seeds="1",
+        )
+    ],
+    # A policy that never learns. 400,000 steps.
+    "random": [
+        _agent(
+            "dqn", "minatar5", *_SHORT,
+            *bindings("AGENT.epsilon_train=1.0", "AGENT.min_replay_history=1000000"), gammas="",
+        )
     ],
     "main": [_agent("log_dqn", "minatar5"), _agent("dqn", "minatar5", *_TUNED)],
     # The paper's settings, and the Atari baseline's optimizer.
