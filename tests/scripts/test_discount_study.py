@@ -7,6 +7,7 @@ import types
 import pytest
 
 from log_dqn import scan, train_vectorized
+from log_dqn.results import discount_study
 from tests.results import synthetic
 
 
@@ -127,3 +128,13 @@ def test_nothing_is_written_beside_a_table_that_cannot_be_read(
     assert f"error: {curves} has the columns a, b; they must be stage," in line
     assert [path.name for path in curves.parent.iterdir()] == [curves.name]
     assert curves.read_text() == "a,b\n"
+
+
+def test_the_page_has_the_tables_of_the_committed_scores(study):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    main = scores[scores["stage"] == "main"]
+    main = discount_study.whole_seeds(discount_study.whole_games(main)[0])[0]
+    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8")
+    for table in (discount_study.by_gamma(main), discount_study.claims(main)):
+        for line in discount_study.as_markdown(table).splitlines():
+            assert line in page
