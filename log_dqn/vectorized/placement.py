@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 
+from log_dqn.program import words
 from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 
@@ -159,14 +160,15 @@ class _Demand:
             would.append(f"--capacity={capacity}")
         runs = _largest(lambda n: self.place(problem.capacity, n) is not None, num_runs)
         if runs:
-            would.append(f"{counted(runs)} at a time")
+            would.append(f"{words.counted(runs, 'run')} at a time")
         places = [(self.room.device, "device"), (self.room.host, "host")]
         free_memory = " and ".join(
             f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
         )
         return (
-            f"capacity is {problem.capacity}; it must be what {counted(num_runs)} at a time "
-            f"{'has' if num_runs == 1 else 'have'} room for: a run's replay memory takes "
+            f"capacity is {problem.capacity}; it must be what "
+            f"{words.counted(num_runs, 'run at a time has', 'runs at a time have')} room for: a "
+            "run's replay memory takes "
             f"{self.replay_bytes(problem.capacity, 1) / 1e9:.2f} GB, its weights "
             f"{self.weights / 1e9:.2f} GB and its updates {self.workspace / 1e9:.2f} GB, and "
             f"{free_memory} are free; {' or '.join(would) or 'nothing'} would fit"
@@ -217,11 +219,6 @@ def most_runs(
 def _largest(fits: Callable[[int], bool], bound: int) -> int:
     """Returns the largest number below a bound that fits, if smaller ones fit too; 0 if none."""
     return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
-
-
-def counted(number: int) -> str:
-    """Returns a number of runs in words."""
-    return "1 run" if number == 1 else f"{number} runs"
 
 
 def _bytes(tree: object) -> int:

@@ -363,7 +363,7 @@ def _announce(
     )
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     print(
-        f"Training {placement.counted(len(workload.runs))} of {workload.runner.agent} on "
+        f"Training {words.counted(len(workload.runs), 'run')} of {workload.runner.agent} on "
         f"{jax.devices()[0].device_kind}{at_a_time}{on_threads}: {listed}; replay memories of "
         f"{workload.runner.replay_capacity} transitions take {place.replay_bytes / 1e9:.2f} GB of "
         f"{where}{_resumed(workload.found)}",

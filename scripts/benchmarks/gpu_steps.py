@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import minatar, vectorized
 from log_dqn import log_space
 from log_dqn.jax import devices
-from log_dqn.program import threads
+from log_dqn.program import threads, words
 from log_dqn.vectorized import agents, networks, placement, replay, training
 
 _NUM_ACTIONS = 6
@@ -62,14 +62,16 @@ def steps(size: Size) -> dict[str, Callable[[], dict[str, Any]]]:
         "device": device, "gradients": gradients, "reads": reads, "twin": twin,
     }  # fmt: skip
     for num_runs in size.runs:
-        name = f"Atari, {placement.counted(num_runs)}"
+        name = f"Atari, {words.counted(num_runs, 'run')}"
         found[name] = functools.partial(atari, size, num_runs)
     found["Atari, as many as fit"] = functools.partial(most, size)
     for precision in log_space.PRECISIONS[1:]:
-        name = f"Atari, {placement.counted(size.precise_runs)} in {precision}"
+        name = f"Atari, {words.counted(size.precise_runs, 'run')} in {precision}"
         found[name] = functools.partial(atari, size, size.precise_runs, precision)
     for num_runs in size.small_runs:
-        found[f"MinAtar, {placement.counted(num_runs)}"] = functools.partial(small, size, num_runs)
+        found[f"MinAtar, {words.counted(num_runs, 'run')}"] = functools.partial(
+            small, size, num_runs
+        )
     found["trace"] = functools.partial(trace, size)
     return found
 
