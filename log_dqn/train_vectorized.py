@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
 from log_dqn.checks import check
-from log_dqn.program import gin_files, shell, threads
+from log_dqn.program import device_memory, gin_files, shell, threads
 from log_dqn.vectorized import request
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
@@ -90,8 +90,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
-    # JAX takes three quarters of a GPU's memory by default; replay memories want more.
-    os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95")
+    device_memory.limit(os.environ)
     num_threads = args.threads or threads.cores()
     # Several runs are computed side by side, and an operation of a small game is too small to be
     # divided: on one core a run of MinAtar is a third faster.

@@ -298,6 +298,7 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
     place = mock.Mock(wraps=placement.place)
     monkeypatch.setattr(placement, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
+    assert os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     assert place.call_count == 1  # Of all, since they compute the same.
     # One run each, as on every CPU.
     assert sorted((indices, workload.runs[0].seed) for workload, *_, indices, _ in trainers) == [

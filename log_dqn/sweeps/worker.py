@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray import tune
 
-from log_dqn.program import progress, threads
+from log_dqn.program import device_memory, progress, threads
 from log_dqn.run_folder import layout, lock
 from log_dqn.sweeps import plan, tethered
 
@@ -200,4 +200,5 @@ def _environment(gpus: float) -> dict[str, str]:
     if 0 < gpus < 1:
         # JAX would take three quarters of the GPU's memory at once.
         environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+        device_memory.limit(environment, gpus)
     return environment

@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks import gpu_steps
 from log_dqn.checks import check
-from log_dqn.program import shell
+from log_dqn.program import device_memory, shell
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.sweeps import tethered
@@ -213,8 +213,7 @@ class Visit:
         until = began + share * (self._until - began)
         if until - began < _LEAST_SECONDS:
             return _NO_TIME
-        # They share the GPU.
-        environment = {**self._environment(), "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.47"}
+        environment = self._environment(gpus=1 / len(commands))
         program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
         log = self._out / "training.log"
         with log.open("a") as output:
@@ -239,20 +238,24 @@ class Visit:
             result["failed"] = "no iteration ended in time"
         return result
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, gpus: float = 1.0) -> dict[str, str]:
+        """Returns the environment of a process, which has the GPU or a part of it."""
         # Collected wheels are where the caller's path says.
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
         wanted = os.environ.get("JAX_PLATFORMS")
         platforms = {"JAX_PLATFORMS": f"{wanted},cpu"} if wanted else {}  # The CPU's to compare.
-        return {
-            # What training takes, instead of three quarters.
-            "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.95",
+        environment = {
             "JAX_COMPILATION_CACHE_DIR": str((self._out / "compiled").resolve()),
             **os.environ,
             **platforms,
             "PYTHONPATH": path,
             "TF_CPP_MIN_LOG_LEVEL": "2",
         }
+        if gpus < 1:  # What the user says a process takes is too much for several.
+            for name in device_memory.VARIABLES:
+                environment.pop(name, None)
+        device_memory.limit(environment, gpus)
+        return environment
 
 
 def _tethered(command: Sequence[str]) -> list[str]:

@@ -190,6 +190,17 @@ def test_training_ends_when_the_time_is_over(gpu, monkeypatch, tmp_path, code, s
     assert result["failed"] == "no iteration ended in time"
 
 
+def test_trainings_side_by_side_share_the_gpu(gpu, monkeypatch, tmp_path):
+    names = ("XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION")
+    code = f"import os; print(*map(os.environ.get, {names}))"
+    monkeypatch.setattr(gpu, "_tethered", lambda command: [sys.executable, "-c", code])
+    for name in names:
+        visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0)
+        monkeypatch.setenv(name, "0.9")
+    visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0)
+    assert (tmp_path / "training.log").read_text() == 6 * "0.475 None\n"
+
+
 def test_no_training_where_no_time_is_left(gpu, tmp_path):
     failed = {"failed": "no time was left"}
     assert visit(gpu, tmp_path, 50)._train([()], tmp_path / "runs", 1.0) == failed
@@ -228,6 +239,7 @@ def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, 
     assert command[-3:] == ["gpu", "--step=trace", "--dry-run"]
     assert environment["PYTHONPATH"] == f"{SCRIPTS.parent}{os.pathsep}wheels/site"
     assert environment["JAX_PLATFORMS"] == "cpu"
+    assert environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     monkeypatch.setenv("JAX_PLATFORMS", "cuda")
     visit(gpu, tmp_path).run("trace")
     assert ended[1][1][1]["JAX_PLATFORMS"] == "cuda,cpu"

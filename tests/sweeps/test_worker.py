@@ -59,3 +59,12 @@ def test_a_job_has_a_thread_for_each_of_its_cpus_as_far_as_there_are_cores(
     of_job.step()
     of_job.cleanup()
     assert (tmp_path / "log").read_text().endswith(f" -c pass --threads={expected}\n")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"), [(0, (None, None)), (0.5, ("false", "0.475")), (1, (None, None))]
+)
+def test_jobs_that_share_a_gpu_take_their_parts_of_its_memory(gpus, expected):
+    environment = worker._environment(gpus)
+    names = ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION")
+    assert tuple(map(environment.get, names)) == expected
