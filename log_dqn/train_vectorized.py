@@ -105,7 +105,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
         # JAX computes the programs of several threads one after the other if it may return before.
         jax.config.update("jax_cpu_enable_async_dispatch", not one_core_a_run)
-        devices.backend()
+    devices.backend()  # Not quietly: it may end the process, or say why it is no GPU.
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
     runner = settings[0].runner

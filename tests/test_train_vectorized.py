@@ -313,6 +313,14 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
         assert not on_host
 
 
+def test_what_ends_the_process_where_the_device_starts_is_said(tmp_path):
+    command = [sys.executable, "-m", "log_dqn.train_vectorized", *arguments(tmp_path / "new")]
+    environment = {**os.environ, "XLA_FLAGS": "--nonsense=1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode not in (0, 2)
+    assert "Unknown flag in XLA_FLAGS: --nonsense=1" in done.stderr
+
+
 def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, capsys):
     def prepare(args, stack):
         with pytest.raises(SystemExit):  # As Python does in a destructor.
