@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import jax
 import pytest
@@ -28,6 +29,19 @@ def test_why_there_is_no_device(monkeypatch, error, reason):
     assert str(raised.value) == (
         "JAX_PLATFORMS is 'cuda'; it must be left out, or name a platform that JAX finds "
         f"({reason})"
+    )
+
+
+@pytest.mark.parametrize("wanted", [None, ""])
+def test_a_device_that_does_not_start_where_none_is_wanted(monkeypatch, wanted):
+    monkeypatch.setattr(jax, "default_backend", mock.Mock(side_effect=RuntimeError("no cuDNN\nat")))
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    if wanted is not None:
+        monkeypatch.setenv("JAX_PLATFORMS", wanted)
+    with pytest.raises(ValueError) as raised:
+        devices.backend()
+    assert str(raised.value) == (
+        "JAX's device doesn't start (no cuDNN); JAX_PLATFORMS=cpu takes the CPU instead"
     )
 
 
