@@ -88,7 +88,7 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
         )
         due = learns & (number % CHUNK_STEPS == 0) & (number > 0)
         new = Summary(number, statistics)
-        return weights, jax.tree.map(lambda new, old: jnp.where(due, new, old), new, summary)
+        return weights, learner.choose(due, new, summary)
 
     # The condition is one number, so that the step is not computed where no run takes it.
     weights, summary = jax.lax.cond(
@@ -109,9 +109,9 @@ def _advance(programs: learner.Programs, game: JaxGame, fixed: _Fixed, loop: _Lo
     )  # fmt: skip
     state, outcome = programs.each(game.step)(loop.state, actions)
     plays = (place.phase == Phase.TRAINING) | (place.phase == Phase.EVALUATION)
-    state, outcome = programs.each(
-        lambda plays, new, old: jax.tree.map(lambda n, o: jnp.where(plays, n, o), new, old)
-    )(plays, (state, outcome), (loop.state, loop.outcome._replace(ended=jnp.zeros_like(plays))))
+    state, outcome = programs.each(learner.choose)(
+        plays, (state, outcome), (loop.state, loop.outcome._replace(ended=jnp.zeros_like(plays)))
+    )
     episodes = jax.tree.map(
         lambda all_, one: all_.at[loop.chunk_step].set(one), loop.episodes, episode
     )
@@ -170,7 +170,6 @@ class DeviceLoop:
         """
         self.learner = of_runs
         self._num_runs = of_runs.num_runs
-        self._game = game
         self._run = _compiled(of_runs.programs, game)
         per_run = {
             name: self._of_runs(value) for name, value in rules._asdict().items() if np.ndim(value)
@@ -180,7 +179,10 @@ class DeviceLoop:
         shape = (self._num_runs,) if self._num_runs > 1 else ()
         self._shape = shape
         keys = jax.random.split(jax.random.key(0), self._num_runs)
-        self._state, frame = jax.jit(of_runs.programs.each(game.reset))(self._of_runs(keys))
+        # Once for all resets: a new function would be compiled anew.
+        each = of_runs.programs.each
+        self._new_games, self._choose = jax.jit(each(game.reset)), jax.jit(each(learner.choose))
+        self._state, frame = self._new_games(self._of_runs(keys))
         self._outcome = Outcome(frame, jnp.zeros(shape), jnp.zeros(shape, bool))
         statistics = jax.eval_shape(
             of_runs.programs.learn_from_memory, of_runs.weights, *self._fixed[1:3],
@@ -201,11 +203,9 @@ class DeviceLoop:
             seeds: seeds, shape [num_runs]; those of other runs are not used.
         """
         keys = self._of_runs(jnp.stack([jax.random.key(int(seed)) for seed in seeds]))
-        each = self.learner.programs.each
-        state, frame = jax.jit(each(self._game.reset))(keys)
-        self._state, frame = jax.jit(
-            each(lambda run, new, old: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old))
-        )(self._of_runs(runs), (state, frame), (self._state, self._outcome.frame))
+        self._state, frame = self._choose(
+            self._of_runs(runs), self._new_games(keys), (self._state, self._outcome.frame)
+        )
         self._outcome = self._outcome._replace(frame=frame)
 
     def advance(self, place: Place, may_start: np.ndarray) -> Chunk:

@@ -46,6 +46,11 @@ class Weights(NamedTuple):
     optimizer_state: Any
 
 
+def choose(condition: Any, new: Any, old: Any) -> Any:
+    """Returns a run's new arrays if its condition is true, else the old."""
+    return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
+
+
 def compiler_options() -> dict[str, Any]:
     """Returns options of the compiler with which updates are fast.
 
@@ -154,14 +159,12 @@ class Programs:
         )
         new = Weights(params, weights.target_params, optimizer_state)
         if self._several:
-            new = jax.tree.map(lambda new, old: jnp.where(learns, new, old), new, weights)
+            new = choose(learns, new, weights)
         return new, statistics
 
     def synced(self, weights: Weights, runs: Any) -> Weights:
         """Returns the weights with new target networks of some runs."""
-        target_params = self.each(
-            lambda new, old, run: jax.tree.map(lambda n, o: jnp.where(run, n, o), new, old)
-        )(weights.params, weights.target_params, runs)
+        target_params = self.each(choose)(runs, weights.params, weights.target_params)
         return weights._replace(target_params=target_params)
 
     def _act_only(self, stacks: Any, memory: None, *inputs: Any) -> Any:

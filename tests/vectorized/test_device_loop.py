@@ -136,6 +136,18 @@ def test_runs_in_one_program_are_the_runs_alone(tmp_path):
             np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
 
 
+def test_new_games_are_compiled_once(tmp_path, caplog):
+    game = jax_games.create("bsuite/Catch")
+    loop = device_trainer_of(tmp_path, game, [agent(), agent()], [1, 2])._loop
+    compiled = []
+    with jax.log_compiles():
+        for seed in range(3):
+            caplog.clear()
+            loop.reset(np.array([True, False]), np.array([seed, 0]))
+            compiled.append(any(line.startswith("Compiling ") for line in caplog.messages))
+    assert compiled == [True, False, False]
+
+
 def test_a_stopped_run_resumes_exactly(tmp_path):
     game = jax_games.create("bsuite/Catch")
     whole = device_trainer_of(tmp_path / "whole", game, [agent()], [1])
