@@ -5,7 +5,10 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 
+import jax
+
 from log_dqn.program.progress import Progress
+from log_dqn.program.shell import explain
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.vectorized.training import Trainer, stopped_by
@@ -41,8 +44,9 @@ class Pool:
         """Runs all trainers; where one can't go on, all stop.
 
         Raises:
-            RunStopped: if a file can't be written, a checkpoint doesn't fit, or `stop` was called.
-                The checkpoints of finished iterations are intact.
+            RunStopped: if a file can't be written, a checkpoint doesn't fit, the device fails, such
+                as for want of memory, or `stop` was called. The checkpoints of finished iterations
+                are intact.
         """
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
         futures = [executor.submit(self._train, create) for create in self._create_trainers]
@@ -54,7 +58,12 @@ class Pool:
                 )
                 self._stop_trainers()
                 for future in done:
-                    future.result()
+                    try:
+                        future.result()
+                    except jax.errors.JaxRuntimeError as error:
+                        # Neither 1 nor 2: it may not come again, and a sweep tries again.
+                        reason = f"stopped by the device: {explain(error)}"
+                        raise RunStopped(reason, status=3) from error
         finally:
             # One that is just being created sees it when it is there.
             self._stop_signal = self._stop_signal or signal.SIGTERM

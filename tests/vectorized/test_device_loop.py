@@ -2,6 +2,7 @@
 
 import queue
 import threading
+from unittest import mock
 
 import jax
 import numpy as np
@@ -216,6 +217,18 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
         pool.Pool([fail, create], 2, shared).train()
     assert stop.value.status == 2
     assert not (tmp_path / "1" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("where", ["create", "train"])
+def test_a_device_without_memory_is_said_in_one_line(where):
+    def fail():
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 9 GB")
+
+    trainer = mock.Mock(failures={}, train=fail)
+    with pytest.raises(RunStopped) as stop:
+        pool.Pool([fail if where == "create" else lambda: trainer], 1, shown(1)).train()
+    assert str(stop.value) == "stopped by the device: RESOURCE_EXHAUSTED: Out of memory"
+    assert stop.value.status == 3  # With 1 or 2 a sweep would not try again.
 
 
 def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
