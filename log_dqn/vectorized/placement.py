@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 
+from log_dqn.checks import check
 from log_dqn.program import words
 from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
@@ -36,11 +37,14 @@ class Room(NamedTuple):
 
 
 def free() -> Room:
-    """Returns the memory that is free now."""
+    """Returns the memory that is free now; raises ValueError if the device doesn't say."""
     device = jax.devices()[0]
-    statistics = device.memory_stats() if device.platform != "cpu" else None
-    on_device = statistics["bytes_limit"] - statistics["bytes_in_use"] if statistics else None
-    return Room(on_device, _host_memory())
+    if device.platform == "cpu":
+        return Room(None, _host_memory())
+    statistics = device.memory_stats() or {}
+    allowed = "one that says how much memory it has, without an XLA_PYTHON_CLIENT_ALLOCATOR"
+    check("device", device.device_kind, "bytes_limit" in statistics, allowed)
+    return Room(statistics["bytes_limit"] - statistics["bytes_in_use"], _host_memory())
 
 
 def _host_memory() -> int:

@@ -1,6 +1,7 @@
 """Where replay memories are put."""
 
 import re
+from unittest import mock
 
 import jax
 import pytest
@@ -122,6 +123,24 @@ def test_limits_of_control_groups(monkeypatch, groups, left):
     }
     monkeypatch.setattr(placement, "_read", lambda path: files.get(path, ""))
     assert placement.free().host == pytest.approx(left, abs=1024)
+
+
+def on_gpu(monkeypatch, statistics):
+    device = mock.Mock(platform="gpu", device_kind="NVIDIA X")
+    device.memory_stats.return_value = statistics
+    monkeypatch.setattr(jax, "devices", lambda: [device])
+
+
+def test_free_memory_of_a_gpu(monkeypatch):
+    on_gpu(monkeypatch, {"bytes_limit": 76 * GB, "bytes_in_use": 2 * GB, "num_allocs": 3})
+    assert placement.free().device == 74 * GB
+
+
+@pytest.mark.parametrize("statistics", [None, {"num_allocs": 3}])
+def test_a_gpu_that_does_not_say_what_it_has_is_refused(monkeypatch, statistics):
+    on_gpu(monkeypatch, statistics)
+    with pytest.raises(ValueError, match="device is 'NVIDIA X'; it must be one that says how much"):
+        placement.free()
 
 
 def test_free_memory_of_this_machine():
