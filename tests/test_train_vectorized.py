@@ -13,6 +13,7 @@ from typing import ClassVar
 from unittest import mock
 
 import gin
+import jax
 import numpy as np
 import pytest
 
@@ -279,14 +280,16 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
     assert not (tmp_path / "new").exists()
 
 
-def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
-    trainers = []
+@pytest.fixture
+def trainers(monkeypatch):
+    """What trainers were made of; they train nothing."""
+    made = []
 
     class Trainer:
         failures: ClassVar = {}
 
         def __init__(self, *args):
-            trainers.append(args)
+            made.append(args)
 
         def train(self):
             pass
@@ -295,6 +298,23 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr(training, "HostTrainer", Trainer)
+    return made
+
+
+def test_a_gpu_computes_all_runs_in_one_call(tmp_path, monkeypatch, capsys, trainers):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    place = mock.Mock(wraps=placement.place)
+    monkeypatch.setattr(placement, "place", place)
+    assert run(*arguments(tmp_path, "--seeds=2", games="Centipede,Pong")) == 0
+    ((workload, *_, indices, _),) = trainers
+    assert indices == [0, 1, 2, 3] and len(workload.runs) == 4
+    assert [call.args[3] for call in place.call_args_list] == [4]
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.startswith("Training 4 runs of log_dqn on cpu: Centipede (2), Pong (2); replay")
+    assert line.endswith(" GB of its memory")
+
+
+def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
     place = mock.Mock(wraps=placement.place)
     monkeypatch.setattr(placement, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
