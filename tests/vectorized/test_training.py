@@ -73,6 +73,19 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
         assert equal(ours, theirs)
 
 
+class Read:
+    """A result of the device; notes when the host first reads it."""
+
+    def __init__(self, name, array, reads):
+        self._name, self._array, self._reads = name, array, reads
+
+    def __array__(self, *args, **kwargs):
+        if self._name is not None:  # JAX keeps what it has read.
+            self._reads[-1].append(self._name)
+            self._name = None
+        return np.asarray(self._array)
+
+
 @pytest.mark.parametrize("on_host", [False, True])
 def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     # Iterations that end at other steps in each run, so that some wait while others learn.
@@ -88,25 +101,41 @@ def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
         capacity=300,
         stack_size=2,
     ).trainer
-    programs, calls = trainer.learner.programs, []
+    programs, calls, reads = trainer.learner.programs, [], []
 
     def called(name, program, *args):
+        leaves = jax.tree.leaves(args)
+        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+            return program(*args)  # A part of another program, which is being compiled.
         calls[-1].append(name)
-        # What comes from the host travels as one array.
-        from_host = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, np.ndarray)]
-        assert len(from_host) == 1
-        return program(*args)
+        # What comes from the host travels as one array, but for four numbers of a draw.
+        from_host = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
+        assert len(from_host) == (4 if name == "draw" else 1)
+        found = program(*args)
+        if name == "draw":
+            return Read("slots", found, reads)
+        if name == "sync":
+            return found
+        *kept, read = found
+        return *kept, jax.tree.map(lambda array: Read(name, array, reads), read)
 
     with contextlib.ExitStack() as stack:
-        for name in ("act", "learn", "sync_and_learn", "sync"):
+        for name in ("act", "draw", "learn", "sync_and_learn", "sync"):
             wrapped = functools.partial(called, name, getattr(programs, name))
             stack.enter_context(mock.patch.object(programs, name, wrapped))
         for _ in range(1000):
             calls.append([])
+            reads.append([])
             trainer.step()
     updates = [sum(name in ("learn", "sync_and_learn") for name in step) for step in calls]
     assert all(step.count("act") == 1 for step in calls)
     assert max(updates) == 1 and sum(updates) > 200
+    # The host waits for actions, for what memories of its own are to give, and for statistics.
+    assert all(step.count("act") == 1 for step in reads)
+    drawn = [step.count("slots") for step in reads]
+    assert drawn == (updates if on_host else [0] * 1000)
+    assert drawn == [step.count("draw") for step in calls]
+    assert sum(map(len, reads)) - 1000 - sum(drawn) <= len(RUNS) * 10
     assert sum(step.count("sync_and_learn") for step in calls) > 5
     # Only where a run is saved between its sync and its next update.
     assert sum(step.count("sync") for step in calls) <= 9 * len(RUNS)
