@@ -5,7 +5,6 @@ gin's global configuration.
 """
 
 import inspect
-import multiprocessing
 import socket
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import gin
 
 from log_dqn import checks, compat, games, scan
-from log_dqn.program import gin_files
+from log_dqn.program import gin_files, threads
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 from log_dqn.single import request as single_request
@@ -48,11 +47,11 @@ def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
         cpus_per_run: CPUs of a run, which this machine must have where it is used alone.
 
     Raises:
-        ValueError: if there is nothing at the address, or this machine has fewer CPUs.
+        ValueError: if there is nothing at the address, or this machine lets it use fewer CPUs.
     """
     if ray_address is None:
-        most = multiprocessing.cpu_count()
-        allowed = f"at most {most}, the CPUs of this machine"
+        most = threads.cores()
+        allowed = f"at most {most}, the CPUs that may be used here"
         checks.check("cpus_per_run", cpus_per_run, cpus_per_run <= most, allowed)
     elif ray_address != "auto":
         host, _, port = ray_address.rpartition(":")

@@ -1,3 +1,5 @@
+import os
+
 import gin
 import pytest
 
@@ -110,6 +112,15 @@ def test_vectorized_training_has_settings_of_its_own():
 def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
     with pytest.raises(ValueError, match=message):
         check.check(request(["log_dqn"], scans, vectorized=True))
+
+
+def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5})
+    check.check_machines(None, 3)
+    with pytest.raises(
+        ValueError, match=r"^cpus_per_run is 4; it must be at most 3, the CPUs that"
+    ):
+        check.check_machines(None, 4)
 
 
 def test_minatar_has_settings_of_its_own():
