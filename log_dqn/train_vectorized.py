@@ -66,7 +66,7 @@ def create_parser() -> shell.Parser:
 
 def _read_seeds(text: str) -> range:
     """Returns the seeds of `--seeds`: 1 to N for N, A to B for A-B."""
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)", text)
+    match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     seeds = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
     allowed = f"N or A-B, with seeds from 1 and at most {_MAX_SEEDS} of them"
     check("seeds", text, 0 not in seeds and 0 < len(seeds) <= _MAX_SEEDS, allowed)

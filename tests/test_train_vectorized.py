@@ -175,7 +175,20 @@ WRONG = [
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     *[
         ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
-        for seeds in ("0", "1000000000", "x", "1.5", "-3", "2-", "3-2", "0-2", "1-2-3", "5-1005")
+        for seeds in (
+            "0",
+            "1000000000",
+            "x",
+            "1.5",
+            "-3",
+            "2-",
+            "3-2",
+            "0-2",
+            "1-2-3",
+            "5-1005",
+            "٣",
+            "9" * 5000,
+        )
     ],
     *[
         ([f"--threads={number}"], f"threads is {shown}; it must be a whole number from 1 to ")
@@ -234,7 +247,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[wrong[0] for wrong, _ in WRONG])
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[wrong[0][:80] for wrong, _ in WRONG])
 def test_wrong_input_is_said_in_one_line(tmp_path, capsys, wrong, message):
     assert run(*arguments(tmp_path / "new", *wrong)) == 2
     out, err = capsys.readouterr()

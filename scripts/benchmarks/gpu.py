@@ -354,7 +354,7 @@ def _read(path: pathlib.Path) -> dict[str, dict[str, Any]]:
     """
     try:
         results: Any = json.loads(path.read_text()) if path.exists() else {}
-    except ValueError:
+    except (OSError, ValueError):
         results = None
     fits = isinstance(results, dict) and all(isinstance(part, dict) for part in results.values())
     check("out", str(path.parent), fits, f"a folder whose {path.name} has results of this program")
@@ -376,7 +376,7 @@ def run(args: argparse.Namespace) -> int:
         ValueError: if the folder or the device isn't as it must be.
     """
     steps = gpu_steps.steps(gpu_steps.DRY if args.dry_run else gpu_steps.FULL)
-    if args.step:
+    if args.step is not None:
         check("step", args.step, args.step in steps, f"one of {', '.join(steps)}")
         print(json.dumps(steps[args.step]()))
         return 0

@@ -330,10 +330,19 @@ def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_such_step(gpu, tmp_path, capsys):
-    assert gpu.main(["gpu", "--step=nonsense"]) == 2
+def test_results_that_are_a_folder_are_refused(gpu, steps, tmp_path, capsys):
+    (tmp_path / "gpu.json").mkdir()
+    assert gpu.main(["gpu", f"--out={tmp_path}", "--resume"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("benchmark.py: error: step is 'nonsense'; it must be one of device, ")
+    assert error.startswith(f"benchmark.py: error: out is '{tmp_path}'; it must be a folder whose ")
+    assert steps == []
+
+
+@pytest.mark.parametrize("step", ["nonsense", ""])
+def test_no_such_step(gpu, tmp_path, capsys, step):
+    assert gpu.main(["gpu", f"--step={step}"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"benchmark.py: error: step is '{step}'; it must be one of device, ")
     assert error.count("\n") == 1
 
 
