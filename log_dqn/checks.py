@@ -83,13 +83,14 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     check(name, value, value in words, f"one of {', '.join(words)}")
 
 
-def how_to_install(extra: str) -> str:
-    """Returns, in words, how an extra of this package is installed."""
-    return f"pip install 'log_dqn[{extra}]', or pip install '.[{extra}]' in the source"
+def how_to_install(extra: str | None) -> str:
+    """Returns, in words, how this package is installed with an extra, or without."""
+    wanted = f"[{extra}]" if extra else ""
+    return f"pip install 'log_dqn{wanted}', or pip install '.{wanted}' in the source"
 
 
-def check_extra(extra: str, packages: Iterable[str]) -> None:
-    """Checks, without importing them, that packages of an extra are installed.
+def check_extra(extra: str | None, packages: Iterable[str]) -> None:
+    """Checks, without importing them, that packages of an extra, or of no extra, are installed.
 
     Raises:
         ValueError: if one isn't; the message says how to install them.

@@ -67,6 +67,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
     request.check(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
+    request.check_installed()
     can_track = importlib.util.find_spec("wandb") is not None
     checks.check(
         "track", args.track, can_track or not args.track,

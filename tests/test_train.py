@@ -274,6 +274,17 @@ def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, mon
     assert not (tmp_path / "run").exists()
 
 
+def test_libraries_that_are_not_installed_are_said_in_one_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    assert run(tmp_path / "run", "--game=Pong") == 2
+    assert capsys.readouterr() == (
+        "",
+        "log-dqn train: error: tensorflow must be installed: pip install 'log_dqn', or pip install "
+        "'.' in the source\n",
+    )
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     assert_refused(tmp_path, capsys, arguments, message)

@@ -26,6 +26,11 @@ AGENTS = {
 """The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX, each with where its class is."""
 
 
+def check_installed() -> None:
+    """Checks that what every run needs is installed; raises ValueError if it isn't."""
+    checks.check_extra(None, ("tensorflow", "dopamine"))
+
+
 def check(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from benchmarks import measuring
 from log_dqn.program import progress, threads
+from log_dqn.single import request
 
 # Agent steps of a run, more than anybody waits for, and those before it learns.
 _STEPS, _START = 10**8, 1000
@@ -150,5 +151,11 @@ def run(rounds: int) -> None:
     """Prints, for each way to train, the speed of one run a core and of one run on all cores."""
     measuring.print_heading("a run a core", "one run")
     for name, kind in KINDS.items():
+        if kind.module == "log_dqn.train":
+            try:
+                request.check_installed()
+            except ValueError as error:
+                print(f"{name}: left out; {error}")
+                continue
         speeds = _measure(kind, rounds)
         measuring.print_ratio(name, speeds["all"], speeds["one"], "steps/s")

@@ -1,6 +1,7 @@
 """The one command of all benchmarks: what it parses, and what it prints."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -106,6 +107,22 @@ def test_a_program_that_fails_is_said_in_one_line(benchmark, monkeypatch, capsys
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("benchmark.py: error: log_dqn.sweep has ended; it said: ")
     assert "--seeds" in line
+
+
+def test_what_is_not_installed_is_left_out_of_the_cores_part(benchmark, monkeypatch, capsys):
+    from benchmarks import cores
+
+    monkeypatch.setattr(
+        cores, "_measure", lambda kind, _: dict.fromkeys(("all", "one"), np.ones(2))
+    )
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    assert benchmark.main(["cores", "--rounds=2"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split(";")[0] for line in lines[:2]] == [
+        "train, TensorFlow: left out", "train, JAX: left out",
+    ]  # fmt: skip
+    assert "; tensorflow must be installed: " in lines[0]
+    assert lines[2].startswith("train_vectorized")
 
 
 @pytest.mark.slow
