@@ -1,10 +1,10 @@
 """Everything to be known about a GPU, in one visit: is it right, how fast, what does it learn.
 
-Needs what vectorized training needs, gymnax, and nothing else. Each step runs in a process of its
-own, so that the memory of the device is free for the next, one that fails leaves the others alone,
-and none takes longer than there is time. Its result is in `gpu.json` as soon as it is there, and in
-`gpu.md` as a page; what was said beside it is in `steps.log`. With `--resume` the steps that are
-there are skipped, and training goes on.
+Needs what vectorized training needs, matplotlib, and gymnax with what that imports: flax, seaborn,
+pandas, six. Each step runs in a process of its own, so that the memory of the device is free for
+the next, one that fails leaves the others alone, and none takes longer than there is time. Its
+result is in `gpu.json` as soon as it is there, and in `gpu.md` as a page; what was said beside it
+is in `steps.log`. With `--resume` the steps that are there are skipped, and training goes on.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import discount_study
 import numpy as np
+from matplotlib.figure import Figure
 
 from benchmarks import gpu_steps
 from log_dqn.checks import check
@@ -321,8 +322,6 @@ def _shown(value: Any) -> str:
 
 def _draw(results: dict[str, dict[str, Any]], path: pathlib.Path) -> None:
     """Draws agent steps per second against the number of runs, beside what limits them."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     for axes, section in zip(figure.subplots(1, 2), ("Atari", "MinAtar"), strict=True):
         rows = [

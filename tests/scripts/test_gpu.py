@@ -79,6 +79,14 @@ def test_every_step_is_written(gpu, steps, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == ["gpu.json", "gpu.md", "gpu.png"]
 
 
+def test_what_is_not_installed_is_said_before_the_first_step(load, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert load("benchmark").main(["gpu", f"--out={tmp_path}", "--minutes=0"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("benchmark.py: error: gpu: import of matplotlib.figure halted")
+    assert error.endswith("; it must be installed\n") and error.count("\n") == 1
+
+
 def test_speeds_are_drawn_against_the_number_of_runs(gpu, tmp_path, monkeypatch):
     figures = []
     figure_class = __import__("matplotlib.figure").figure.Figure
