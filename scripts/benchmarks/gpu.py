@@ -140,7 +140,9 @@ class Visit:
         if done.returncode:
             found = [_REASON.match(line) for line in text.splitlines()]
             reasons = [match[1] or match[2] for match in found if match]
-            return {"failed": [f"exit status {done.returncode}", *reasons][-1]}
+            status = f"exit status {done.returncode}"
+            said = [f"{status}: {line}" for line in text.splitlines() if line.strip()]
+            return {"failed": [status, *(reasons or said)][-1]}
         try:
             return json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):

@@ -267,6 +267,8 @@ def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, 
         (None, "", "compiling\n", {"failed": "stopped after 240 s"}),
         (2, "", "benchmark.py: error: x is 3\n", {"failed": "x is 3"}),
         (-9, "", "", {"failed": "exit status -9"}),
+        # XLA, before there is a folder for what it says.
+        (-6, "", "noise\nF x.cc] a flag\n\n", {"failed": "exit status -6: F x.cc] a flag"}),
         (0, "", "", {"failed": "no result"}),
         (0, '{"x": 1}\nbye\n', "", {"failed": "no result"}),
     ],
