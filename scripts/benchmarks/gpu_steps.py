@@ -92,6 +92,7 @@ def device() -> dict[str, Any]:
         "driver": (answer.splitlines() or ["none"])[0],
         "JAX": jax.__version__,
         "precision": "float32 where no other is named",
+        "JAX's own precision": str(jax.config.jax_default_matmul_precision),
         "CPU cores": threads.cores(),
     }
 
@@ -217,19 +218,20 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
 
 
 def most(size: Size) -> dict[str, Any]:
-    """Measures as many Atari runs as fit, or fewer if that turns out to be too many."""
+    """Measures as many Atari runs as fit on the device, or fewer if those turn out too many."""
     agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
-    room = placement.free()
-    planned = placement.most_runs(agent, problem, _NUM_ACTIONS, room, size.most_runs)
-    if not planned:
-        return {"failed": f"none fits: {room}"}
-    reason = ""
-    for eighths in (8, 7, 6):
+    bound, reason = size.most_runs, "not tried"
+    for _ in range(3):
+        room = placement.free()  # Less than before, where a failure has left something behind.
+        num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, room, bound)
+        if not num_runs:
+            return {"failed": f"none fits in {room}; before: {reason}"}
         try:
-            return atari(size, max(1, planned * eighths // 8))
-        except jax.errors.JaxRuntimeError as error:  # Of memory, most likely.
-            reason = str(error).splitlines()[0]
-    return {"failed": f"neither {planned} runs nor three quarters of them: {reason}"}
+            return atari(size, num_runs)
+        except (jax.errors.JaxRuntimeError, ValueError) as error:  # Of memory, most likely.
+            reason = f"{words.counted(num_runs, 'run')}: {str(error).splitlines()[0]}"
+        bound = num_runs * 7 // 8
+    return {"failed": reason}
 
 
 def small(size: Size, num_runs: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import numpy as np
 import pytest
 
@@ -325,6 +326,50 @@ def test_gradients_that_are_off_fail(load, monkeypatch, error, failed):
     )
     assert ("failed" in result) == (failed is not None)
     assert (failed or "") in result.get("failed", "")
+
+
+def test_the_precision_in_force_is_said(load):
+    steps = load("benchmarks.gpu_steps")
+    assert steps.device()["JAX's own precision"] == "None"
+    with jax.default_matmul_precision("tensorfloat32"):
+        assert steps.device()["JAX's own precision"] == "tensorfloat32"
+
+
+GB = 10**9
+NO_MEMORY = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: 9 GB\nmore of it")
+LITTLE = "Room(device=1000000000, host=500000000000)"
+
+
+@pytest.mark.parametrize(
+    ("errors", "free", "tried", "result"),
+    [
+        ([], [80], [92], {"runs": 92}),
+        ([NO_MEMORY], [80, 80], [92, 80], {"runs": 80}),
+        # What the failure has left behind counts, lest the memories go to the host.
+        ([ValueError("no room")], [80, 40], [92, 45], {"runs": 45}),
+        (3 * [NO_MEMORY], 3 * [80], [92, 80, 70],
+         {"failed": "70 runs: RESOURCE_EXHAUSTED: 9 GB"}),
+        ([NO_MEMORY], [80, 1], [92],
+         {"failed": f"none fits in {LITTLE}; before: 92 runs: RESOURCE_EXHAUSTED: 9 GB"}),
+        ([], [1], [], {"failed": f"none fits in {LITTLE}; before: not tried"}),
+    ],
+)  # fmt: skip
+def test_as_many_runs_as_fit(load, monkeypatch, errors, free, tried, result):
+    # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
+    steps = load("benchmarks.gpu_steps")
+    rooms = [steps.placement.Room(gigabytes * GB, 500 * GB) for gigabytes in free]
+    monkeypatch.setattr(steps.placement, "free", lambda: rooms.pop(0))
+    ran, left = [], list(errors)
+
+    def atari(_, num_runs):
+        ran.append(num_runs)
+        if left:
+            raise left.pop(0)
+        return {"runs": num_runs}
+
+    monkeypatch.setattr(steps, "atari", atari)
+    assert steps.most(steps.FULL) == result
+    assert ran == tried and not rooms
 
 
 def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
