@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import discount_study
-import numpy as np
 from matplotlib.figure import Figure
 
 from benchmarks import gpu_steps
@@ -105,12 +104,11 @@ class Visit:
     def _training(self) -> Training:
         return DRY if self._dry_run else FULL
 
-    def run(self, step: str, **environment: str) -> dict[str, Any]:
+    def run(self, step: str) -> dict[str, Any]:
         """Returns the result of a step that runs in a process of its own, or how that has failed.
 
         Args:
             step: its name in `gpu_steps.steps`.
-            **environment: further variables of the process.
         """
         program = str(_ROOT / "scripts" / "benchmark.py")
         command = [sys.executable, program, "gpu", f"--step={step}", *["--dry-run"] * self._dry_run]
@@ -121,7 +119,7 @@ class Visit:
             try:
                 done = subprocess.run(
                     _tethered(command),
-                    env={**self._environment(), **environment},
+                    env=self._environment(),
                     stdout=subprocess.PIPE,
                     stderr=said,
                     text=True,
@@ -141,28 +139,12 @@ class Visit:
             found = [_REASON.match(line) for line in text.splitlines()]
             reasons = [match[1] or match[2] for match in found if match]
             status = f"exit status {done.returncode}"
-            said = [f"{status}: {line}" for line in text.splitlines() if line.strip()]
-            return {"failed": [status, *(reasons or said)][-1]}
+            last = [f"{status}: {line}" for line in text.splitlines() if line.strip()]
+            return {"failed": [status, *(reasons or last)][-1]}
         try:
             return json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):
             return {"failed": "no result"}
-
-    def twin(self) -> dict[str, Any]:
-        """Compares a whole run with the same one on the CPU."""
-        there, here = self.run("twin", JAX_PLATFORMS="cpu"), self.run("twin")
-        for found in (there, here):
-            if "failed" in found:
-                return found
-        same = [our == their for our, their in zip(here["returns"], there["returns"], strict=False)]
-        return {
-            "agent steps": here["agent steps"],
-            "episodes": len(there["returns"]),
-            "episodes before the first other return": [*same, False].index(False),
-            "largest relative difference of a layer's norm": float(
-                np.abs(np.subtract(here["norms"], there["norms"])).max() / np.max(there["norms"])
-            ),
-        }
 
     def atari(self) -> dict[str, Any]:
         """Trains LogDQN and DQN on Atari; returns each run's returns."""
@@ -404,7 +386,7 @@ def run(args: argparse.Namespace) -> int:
         if name in trained:
             results[name] = trained[name]()
         elif "failed" in results.get(name, {"failed": "not run"}):
-            results[name] = visit.twin() if name == "twin" else visit.run(name)
+            results[name] = visit.run(name)
         checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
         checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
         _draw(results, path.with_suffix(".png"))

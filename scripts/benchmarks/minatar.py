@@ -33,38 +33,41 @@ class Player:
         returns: of the episodes so far.
     """
 
-    def __init__(self, game: str, agent: str, seeds: Sequence[int], learns: bool = True) -> None:
+    def __init__(
+        self, game: str, agent: str, seeds: Sequence[int], steps: int = STEPS, **settings: float
+    ) -> None:
         """Plays until updates have begun.
 
         Args:
             game: the game.
             agent: a key of `agents.AGENTS`.
             seeds: a seed for each run.
-            learns: whether they learn at all.
+            steps: agent steps that each run plays.
+            **settings: of the agent, other than those of its gin file.
         """
         gin.clear_config()
         gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
-        if not learns:
-            gin.parse_config(f"{agents.AGENTS[agent].__name__}.min_replay_history = 1000000000")
+        for name, value in settings.items():
+            gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
         runner = schedule.RunnerSettings(training_steps=10**9)
         self._everyone = np.ones(len(seeds), bool)
-        settings = [agents.AGENTS[agent]()] * len(seeds)
+        run_agents = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_games.create(game)
         problem = learner.Problem(
             networks.create(runner.network, runner.precision), jax_game.frame_shape, "bool",
             runner.stack_size, runner.batch_size, runner.replay_capacity,
         )  # fmt: skip
         num_actions = [jax_game.num_actions] * len(seeds)
-        self.learner = learner.Learner(settings, problem, num_actions, seeds)
-        self._schedule = schedule.Schedule(settings, runner, self.learner.slots)
+        self.learner = learner.Learner(run_agents, problem, num_actions, seeds)
+        self._schedule = schedule.Schedule(run_agents, runner, self.learner.slots)
         self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
         self._loop.reset(self._everyone, np.array(seeds))
         self.returns: list[float] = []
-        self.play()
+        self.play(steps)
 
-    def play(self) -> None:
-        """Plays `STEPS` agent steps of each run."""
-        for _ in range(STEPS // device_loop.CHUNK_STEPS):
+    def play(self, steps: int = STEPS) -> None:
+        """Plays some agent steps of each run."""
+        for _ in range(steps // device_loop.CHUNK_STEPS):
             chunk = self._loop.advance(self._schedule.place, self._everyone)
             self._schedule.place = chunk.place
             self.returns += chunk.episodes.value[chunk.episodes.ended].tolist()
@@ -128,7 +131,7 @@ def run(game: str, rounds: int) -> None:
     print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
     players = {agent: Player(game, agent, [1]) for agent in agents.AGENTS}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    idle = Player(game, "log_dqn", [1], learns=False)
+    idle = Player(game, "log_dqn", [1], min_replay_history=10**9)
     cores = threads.cores()
     side_by_side = [Player(game, "log_dqn", [seed]) for seed in range(1, cores + 1)]
     executor = concurrent.futures.ThreadPoolExecutor(cores)

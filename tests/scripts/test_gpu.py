@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import jax
 import numpy as np
@@ -36,11 +37,9 @@ def steps(gpu, monkeypatch):
     """The steps that ran; each has a result at once."""
     ran = []
 
-    def run(visit, step, **environment):
-        ran.append((step, environment) if environment else step)
-        return {"device": FOUND, "twin": {"agent steps": 9, "returns": [1, 2], "norms": [1]}}.get(
-            step, {"x": 1.0}
-        )
+    def run(visit, step):
+        ran.append(step)
+        return FOUND if step == "device" else {"x": 1.0}
 
     def training(name, found):
         def train(visit):
@@ -58,15 +57,10 @@ def steps(gpu, monkeypatch):
 def test_every_step_is_written(gpu, steps, tmp_path):
     out = tmp_path / "out"
     assert gpu.main(["gpu", f"--out={out}"]) == 0
-    twins = [("twin", {"JAX_PLATFORMS": "cpu"}), "twin"]
-    assert steps == ["device", *STEPS[1:3], *twins, *STEPS[4:], "MinAtar's study", "learns"]
+    assert steps == [*STEPS, "MinAtar's study", "learns"]
     results = json.loads((out / "gpu.json").read_text())
     assert list(results) == [*STEPS, "MinAtar's study", "learns"]
     assert results["Atari, 4 runs"] == {"x": 1.0}
-    assert results["twin"] == {
-        "agent steps": 9, "episodes": 2, "episodes before the first other return": 2,
-        "largest relative difference of a layer's norm": 0,
-    }  # fmt: skip
     lines = (out / "gpu.md").read_text().splitlines()
     assert lines[:8] == [
         "# On a GPU", "", "## device", "", "| |  |", "|---|---|", "| device | NVIDIA H200 |",
@@ -159,9 +153,9 @@ def test_results_of_another_visit_are_not_resumed(gpu, steps, tmp_path, capsys, 
 def test_a_step_that_fails_leaves_the_others_alone(gpu, steps, monkeypatch, tmp_path):
     whole = gpu.Visit.run
 
-    def run(visit, step, **environment):
+    def run(visit, step):
         failed = {"failed": "out of memory"}
-        return failed if step in ("twin", "Atari, 4 runs") else whole(visit, step, **environment)
+        return failed if step in ("twin", "Atari, 4 runs") else whole(visit, step)
 
     monkeypatch.setattr(gpu.Visit, "run", run)
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 1
@@ -243,11 +237,10 @@ def ended(monkeypatch):
 
 def test_a_step_finds_the_wheels_that_its_caller_finds(gpu, ended, monkeypatch, tmp_path):
     monkeypatch.setenv("PYTHONPATH", "wheels/site")
-    assert visit(gpu, tmp_path).run("trace", JAX_PLATFORMS="cpu") == {}
+    assert visit(gpu, tmp_path).run("trace") == {}
     ((command, environment),) = ended[1]
     assert command[-3:] == ["gpu", "--step=trace", "--dry-run"]
     assert environment["PYTHONPATH"] == f"{SCRIPTS.parent}{os.pathsep}wheels/site"
-    assert environment["JAX_PLATFORMS"] == "cpu"
     assert environment["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     monkeypatch.setenv("JAX_PLATFORMS", "cuda")
     visit(gpu, tmp_path).run("trace")
@@ -372,6 +365,34 @@ def test_as_many_runs_as_fit(load, monkeypatch, errors, free, tried, result):
     assert ran == tried and not rooms
 
 
+@pytest.mark.parametrize(
+    ("kernel", "returns", "played", "failed"),
+    [
+        ([3.0, 4.0], [1.0, 2.0], [0.0, 5.0, 1.0], None),
+        ([3.0, 4.004], [1.0, 2.0], [0.0, 6.0, 1.0], None),
+        ([3.0, 4.006], [1.0, 2.0], [0.0, 5.0, 1.0], "weights differ by more than 0.001"),
+        ([3.0, np.nan], [1.0, 2.0], [0.0, 5.0, 1.0], "weights differ by more than 0.001"),
+        ([3.0, 4.0], [1.0, 3.0], [0.0, 5.0, 1.0], "other returns at random"),
+    ],
+)
+def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, failed):
+    steps = load("benchmarks.gpu_steps")
+
+    def player(kernel, returns):
+        # The second layer is large, and the same.
+        weights = mock.Mock(params={"Conv_0": np.array(kernel), "Output": np.array([1e6])})
+        return mock.Mock(learner=mock.Mock(weights=weights), returns=returns)
+
+    cpu = [player([3.0, 4.0], [1.0, 2.0]), player([], [0.0, 5.0, 1.0])]
+    create = mock.Mock(side_effect=[player(kernel, returns), player([], played), *cpu])
+    monkeypatch.setattr(steps.minatar, "Player", create)
+    result = steps.twin()
+    difference = result["relative differences of the weights after them"]
+    assert difference["['Conv_0']"] == pytest.approx((kernel[1] - 4) / 5, nan_ok=True)
+    assert result["of them before the first other return"] == (3 if played[1] == 5 else 1)
+    assert result.get("failed") == failed
+
+
 def test_no_gpu(gpu, steps, monkeypatch, tmp_path, capsys):
     found = {"device": "cpu", "kind": "cpu"}
     monkeypatch.setattr(gpu.Visit, "run", lambda *_: found)
@@ -428,7 +449,10 @@ def test_a_dry_run_of_everything(tmp_path):
         assert 1e-3 < max(errors["bfloat16"].values()) < 0.1
     assert set(results["reads"].values()) == {True} and len(results["reads"]) == 6
     twin = results["twin"]
-    assert twin["episodes before the first other return"] == twin["episodes"] > 300
+    differences = twin.pop("relative differences of the weights after them")
+    assert len(differences) == 4 and set(differences.values()) == {0}
+    same, episodes, before = twin.values()
+    assert same and before == episodes > 100
     for name, speed in results.items():
         if name.startswith(("Atari, ", "MinAtar, ")):
             assert speed["agent steps/s"] > 1, name
