@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import discount_study
@@ -40,7 +40,9 @@ GAMES = ("Pooyan", "KungFuMaster", "Tutankham", "UpNDown", "Asterix")
 _PUBLISHED_STEPS = 250_000
 _LEAST_SECONDS = 60  # Less is not worth the compilation of what is trained.
 _MOST_SECONDS = 240  # Of a step: one that hangs leaves time for the others.
-_SECONDS_TO_SAVE = 20
+_SECONDS_TO_STOP = 20  # Of training: what it has begun to save is saved, the rest is lost.
+_SECONDS_TO_WRITE = 10  # What is found in the end.
+_SHARE_OF_TRAINING = 1 / 3  # Of a visit, at least.
 _NO_TIME = {"failed": "no time was left"}
 # JAX says more after its errors, and the compiler within them.
 _REASON = re.compile(r"benchmark\.py: error: (.+)|([\w.]*(?:Error|Exception)(?:: .+)?)")
@@ -99,6 +101,7 @@ class Visit:
             dry_run: whether very little of each step is done.
         """
         self._out, self._until, self._dry_run = out, until, dry_run
+        self._steps_until = until - _SHARE_OF_TRAINING * (until - time.monotonic())
 
     @property
     def _training(self) -> Training:
@@ -112,7 +115,7 @@ class Visit:
         """
         program = str(_ROOT / "scripts" / "benchmark.py")
         command = [sys.executable, program, "gpu", f"--step={step}", *["--dry-run"] * self._dry_run]
-        seconds = min(self._until - time.monotonic(), _MOST_SECONDS)
+        seconds = min(self._steps_until - time.monotonic(), _MOST_SECONDS)
         if seconds <= 0:
             return _NO_TIME
         with tempfile.TemporaryFile("w+") as said:
@@ -146,8 +149,8 @@ class Visit:
         except (IndexError, ValueError):
             return {"failed": "no result"}
 
-    def atari(self) -> dict[str, Any]:
-        """Trains LogDQN and DQN on Atari; returns each run's returns."""
+    def atari(self) -> Iterator[dict[str, Any]]:
+        """Trains LogDQN and DQN on Atari; yields each run's returns as `_train` does."""
         settings = (
             f"--games={','.join(GAMES)}", "--seeds=2",
             "--gin_bindings=VectorizedRunner.evaluation_steps=0", *self._training.atari,
@@ -156,14 +159,16 @@ class Visit:
             (f"--agent={agent}", *discount_study.for_agent(agent, settings))
             for agent in discount_study.PREFIXES
         ]
-        result = self._train(commands, self._out / "runs", 1.0)
-        for agent, game, seed, folder in layout.find_runs(self._out / "runs"):
-            if returns := _returns(folder):
-                result[f"{agent} {game} {seed}"] = _against_published(folder, returns)
-        return result
+        results_dir = self._out / "runs"
+        for result in self._train(commands, results_dir, 1.0):
+            for agent, game, seed, folder in layout.find_runs(results_dir):
+                if returns := _returns(folder):
+                    result[f"{agent} {game} {seed}"] = _by_published_iterations(folder, returns)
+            compare = f"log-dqn compare --results_dir={results_dir}"
+            yield {**result, "beside the published seeds": compare}
 
-    def small_study(self) -> dict[str, Any]:
-        """Trains the main stage of MinAtar's study; returns how far its runs are."""
+    def small_study(self) -> Iterator[dict[str, Any]]:
+        """Trains the main stage of MinAtar's study; yields how far its runs are, as `_train`."""
         results_dir = self._out / "minatar" / "main"
         commands = [
             (*stage, *discount_study.for_agent(agent, self._training.small))
@@ -171,23 +176,26 @@ class Visit:
                 discount_study.PREFIXES, discount_study.STAGES["main"], strict=True
             )
         ]
-        result = self._train(commands, results_dir, 1 / 3)
-        returns_of: dict[str, list[list[float]]] = defaultdict(list)
-        for agent, game, _, folder in layout.find_runs(results_dir):
-            if returns := _returns(folder):
-                returns_of[f"{agent} {game}"].append(returns)
-        for name, of_seeds in returns_of.items():
-            result[name] = {
-                "seeds": len(of_seeds),
-                "iterations": min(map(len, of_seeds)),
-                "mean return of the last": math.fsum(r[-1] for r in of_seeds) / len(of_seeds),
-            }
-        return result
+        for result in self._train(commands, results_dir, 1 / 3):
+            returns_of: dict[str, list[list[float]]] = defaultdict(list)
+            for agent, game, _, folder in layout.find_runs(results_dir):
+                if returns := _returns(folder):
+                    returns_of[f"{agent} {game}"].append(returns)
+            for name, of_seeds in returns_of.items():
+                result[name] = {
+                    "seeds": len(of_seeds),
+                    "iterations": min(map(len, of_seeds)),
+                    "mean return of the last": math.fsum(r[-1] for r in of_seeds) / len(of_seeds),
+                }
+            yield result
 
     def _train(
         self, commands: Sequence[Sequence[str]], results_dir: pathlib.Path, share: float
-    ) -> dict[str, Any]:
-        """Runs `train_vectorized` with some arguments side by side; returns their ends.
+    ) -> Iterator[dict[str, Any]]:
+        """Runs `train_vectorized` with some arguments side by side.
+
+        Yields before they are stopped, so that what they have found can be kept if this program is
+        then killed, and once more with their ends.
 
         Args:
             commands: the arguments of each.
@@ -195,9 +203,10 @@ class Visit:
             share: of the time left, that they take.
         """
         began = time.monotonic()
-        until = began + share * (self._until - began)
+        until = began + share * (self._until - _SECONDS_TO_STOP - _SECONDS_TO_WRITE - began)
         if until - began < _LEAST_SECONDS:
-            return _NO_TIME
+            yield {**_NO_TIME}
+            return
         environment = self._environment(gpus=1 / len(commands))
         program = (sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}")
         log = self._out / "training.log"
@@ -212,16 +221,19 @@ class Visit:
                 for process in processes:
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(max(until - time.monotonic(), 0))
+                seconds = time.monotonic() - began
+                result: dict[str, Any] = {"exit status": "not stopped yet", "seconds": seconds}
+                yield result
             finally:  # Also when this program is stopped.
                 statuses = _stop(processes)
-        result: dict[str, Any] = {"exit status": statuses, "seconds": time.monotonic() - began}
-        # Stopped before it could handle it, or when its work was saved, or as that took too long.
+        result["exit status"] = statuses
+        # By SIGTERM before it was handled, by its handler, or as a step took too long after it.
         stopped = {-signal.SIGTERM, 128 + signal.SIGTERM, -signal.SIGKILL}
         if not set(statuses) <= {0, *stopped}:
             result["failed"] = f"see {log.name}"
         elif not any(_returns(folder) for *_, folder in layout.find_runs(results_dir)):
             result["failed"] = "no iteration ended in time"
-        return result
+        yield result
 
     def _environment(self, gpus: float = 1.0) -> dict[str, str]:
         """Returns the environment of a process, which has the GPU or a part of it."""
@@ -254,7 +266,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> list[int]:
         process.terminate()
     for process in processes:
         try:
-            process.wait(_SECONDS_TO_SAVE)
+            process.wait(_SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
             process.kill()
     return [process.wait() for process in processes]
@@ -266,7 +278,7 @@ def _returns(folder: pathlib.Path) -> list[float]:
     return found[0].tolist() if found else []
 
 
-def _against_published(folder: pathlib.Path, returns: Sequence[float]) -> dict[str, Any]:
+def _by_published_iterations(folder: pathlib.Path, returns: Sequence[float]) -> dict[str, Any]:
     """Returns how far a run is, and its returns by the iterations of the published curves."""
     steps = configuration.read(folder)["VectorizedRunner.training_steps"]
     number = max(1, _PUBLISHED_STEPS // steps)
@@ -383,12 +395,12 @@ def run(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     trained = {"MinAtar's study": visit.small_study, "learns": visit.atari}
     for name in (*steps, *trained):
-        if name in trained:
-            results[name] = trained[name]()
-        elif "failed" in results.get(name, {"failed": "not run"}):
-            results[name] = visit.run(name)
-        checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
-        checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
+        failed = "failed" in results.get(name, {"failed": "not run"})
+        once = [visit.run(name) if failed else results[name]] if name in steps else []
+        for result in once or trained[name]():
+            results[name] = result
+            checkpoints.replace_file(path, json.dumps(results, indent=1).encode())
+            checkpoints.replace_file(path.with_suffix(".md"), _page(results).encode())
         _draw(results, path.with_suffix(".png"))
         print(_page({name: results[name]}), flush=True)
     return 1 if any("failed" in result for result in results.values()) else 0

@@ -44,7 +44,11 @@ def steps(gpu, monkeypatch):
     def training(name, found):
         def train(visit):
             ran.append(name)
-            return found
+            yield {"exit status": "not stopped yet"}
+            # What is there before the programs are stopped is kept, whatever comes.
+            kept = json.loads((visit._out / "gpu.json").read_text())[name]
+            assert kept == {"exit status": "not stopped yet"}
+            yield found
 
         return train
 
@@ -170,7 +174,7 @@ def visit(gpu, out, seconds=600.0, dry_run=True):
 
 def test_a_training_that_fails_is_a_step_that_failed(gpu, tmp_path):
     settings = ("--agent=dqn", "--games=Pong", "--seeds=0")
-    result = visit(gpu, tmp_path)._train([settings], tmp_path / "runs", 1.0)
+    *_, result = visit(gpu, tmp_path)._train([settings], tmp_path / "runs", 1.0)
     assert result["exit status"] == [2] and result["failed"] == "see training.log"
     assert "seeds" in (tmp_path / "training.log").read_text()
 
@@ -184,12 +188,13 @@ IGNORES = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: None); 
 )
 def test_training_ends_when_the_time_is_over(gpu, monkeypatch, tmp_path, code, status):
     monkeypatch.setattr(gpu, "_LEAST_SECONDS", 0)
-    monkeypatch.setattr(gpu, "_SECONDS_TO_SAVE", 0.3)
+    monkeypatch.setattr(gpu, "_SECONDS_TO_STOP", 0.3)
+    monkeypatch.setattr(gpu, "_SECONDS_TO_WRITE", 1.5)
     program = [sys.executable, "-c", f"{code}\nimport time\ntime.sleep(60)"]
     monkeypatch.setattr(gpu, "_tethered", lambda command: program)
-    result = visit(gpu, tmp_path, 4)._train([(), ()], tmp_path / "runs", 0.5)
-    assert result["exit status"] == [status, status]
-    assert 0 < result["seconds"] < 4
+    before, result = visit(gpu, tmp_path, 4)._train([(), ()], tmp_path / "runs", 1.0)
+    assert before is result and result["exit status"] == [status, status]
+    assert 0 < result["seconds"] < 3.9
     assert result["failed"] == "no iteration ended in time"
 
 
@@ -198,16 +203,17 @@ def test_trainings_side_by_side_share_the_gpu(gpu, monkeypatch, tmp_path):
     code = f"import os; print(*map(os.environ.get, {names}))"
     monkeypatch.setattr(gpu, "_tethered", lambda command: [sys.executable, "-c", code])
     for name in names:
-        visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0)
+        list(visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0))
         monkeypatch.setenv(name, "0.9")
-    visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0)
+    list(visit(gpu, tmp_path)._train([(), ()], tmp_path / "runs", 1.0))
     assert (tmp_path / "training.log").read_text() == 6 * "0.475 None\n"
 
 
 def test_no_training_where_no_time_is_left(gpu, tmp_path):
     failed = {"failed": "no time was left"}
-    assert visit(gpu, tmp_path, 50)._train([()], tmp_path / "runs", 1.0) == failed
-    assert visit(gpu, tmp_path, 150)._train([()], tmp_path / "runs", 1 / 3) == failed
+    # Thirty seconds are for what comes after it.
+    assert list(visit(gpu, tmp_path, 85)._train([()], tmp_path / "runs", 1.0)) == [failed]
+    assert list(visit(gpu, tmp_path, 205)._train([()], tmp_path / "runs", 1 / 3)) == [failed]
     assert visit(gpu, tmp_path, -1).run("device") == failed
     assert not list(tmp_path.iterdir())
 
@@ -273,11 +279,40 @@ def test_how_a_step_has_ended(gpu, ended, tmp_path, status, out, err, result):
     assert (tmp_path / "steps.log").read_text() == f"trace\n{err}"
 
 
+def test_a_third_of_a_visit_is_kept_for_training(gpu, ended, tmp_path):
+    ended[0].update(status=None)
+    assert visit(gpu, tmp_path, 90.4).run("trace") == {"failed": "stopped after 60 s"}
+
+
+def test_what_runs_have_found_is_there_before_they_are_stopped(gpu, monkeypatch, tmp_path):
+    ends = {"exit status": "not stopped yet"}
+
+    def train(*_):
+        yield ends
+        ends["exit status"] = [143]
+        yield ends
+
+    runs = [("dqn", "Pong", seed, tmp_path / seed) for seed in "12"]
+    monkeypatch.setattr(gpu.Visit, "_train", train)
+    monkeypatch.setattr(gpu.layout, "find_runs", lambda _: runs)
+    monkeypatch.setattr(gpu, "_returns", lambda folder: [float(folder.name)])
+    monkeypatch.setattr(gpu, "_by_published_iterations", lambda _, returns: {"last": returns[-1]})
+    rows = {"dqn Pong 1": {"last": 1.0}, "dqn Pong 2": {"last": 2.0}}
+    compare = {"beside the published seeds": f"log-dqn compare --results_dir={tmp_path / 'runs'}"}
+    before, after = visit(gpu, tmp_path).atari()
+    assert before == {"exit status": "not stopped yet", **rows, **compare}
+    assert after == {"exit status": [143], **rows, **compare}
+    ends.clear()
+    study = {"dqn Pong": {"seeds": 2, "iterations": 1, "mean return of the last": 1.5}}
+    before = next(visit(gpu, tmp_path).small_study())
+    assert before == study
+
+
 def test_returns_by_the_iterations_of_the_published_curves(gpu, monkeypatch, tmp_path):
     config = {"VectorizedRunner.training_steps": 25_000}
     monkeypatch.setattr(gpu.configuration, "read", lambda folder: config)
     returns = [*range(10), *[20.0] * 10, 7.0]
-    assert gpu._against_published(tmp_path, returns) == {
+    assert gpu._by_published_iterations(tmp_path, returns) == {
         "agent steps": 525_000, "mean return of the last": 7.0,
         "of each 250,000 steps": [4.5, 20.0],
     }  # fmt: skip
