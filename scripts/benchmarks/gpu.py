@@ -164,8 +164,8 @@ class Visit:
             for agent, game, seed, folder in layout.find_runs(results_dir):
                 if returns := _returns(folder):
                     result[f"{agent} {game} {seed}"] = _by_published_iterations(folder, returns)
-            compare = f"log-dqn compare --results_dir={results_dir}"
-            yield {**result, "beside the published seeds": compare}
+            report = f"--results_dir={results_dir} --out={self._out / 'comparison'}"
+            yield {**result, "beside the published seeds": f"log-dqn compare {report}"}
 
     def small_study(self) -> Iterator[dict[str, Any]]:
         """Trains the main stage of MinAtar's study; yields how far its runs are, as `_train`."""

@@ -242,7 +242,7 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
         else "device",
         "memory planned, GB": planned / 1e9,
         **({"used, GB": used["peak_bytes_in_use"] / 1e9} if used else {}),
-        **{f"calls of {name} a step": number for name, number in calls.items()},
+        **{f"Python calls of {name} a step": number for name, number in calls.items()},
     }
 
 
@@ -275,7 +275,7 @@ def small(size: Size, num_runs: int) -> dict[str, Any]:
 
 
 def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, float]:
-    """Returns how often a step of a trainer starts each program on the device, on average."""
+    """Returns how often a step of a trainer calls each compiled program, on average."""
     programs = trainer.learner.programs
     with contextlib.ExitStack() as stack:
         started = {

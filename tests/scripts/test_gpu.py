@@ -298,7 +298,8 @@ def test_what_runs_have_found_is_there_before_they_are_stopped(gpu, monkeypatch,
     monkeypatch.setattr(gpu, "_returns", lambda folder: [float(folder.name)])
     monkeypatch.setattr(gpu, "_by_published_iterations", lambda _, returns: {"last": returns[-1]})
     rows = {"dqn Pong 1": {"last": 1.0}, "dqn Pong 2": {"last": 2.0}}
-    compare = {"beside the published seeds": f"log-dqn compare --results_dir={tmp_path / 'runs'}"}
+    options = f"--results_dir={tmp_path / 'runs'} --out={tmp_path / 'comparison'}"
+    compare = {"beside the published seeds": f"log-dqn compare {options}"}
     before, after = visit(gpu, tmp_path).atari()
     assert before == {"exit status": "not stopped yet", **rows, **compare}
     assert after == {"exit status": [143], **rows, **compare}
