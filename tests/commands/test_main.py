@@ -22,6 +22,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 HEAVY = ("tensorflow", "jax", "dopamine", "numpy", "ray", "pandas", "matplotlib", "gymnasium")
 
+# Whatever heavy is imported ends the program, which may ask whether it is installed.
+WITHOUT_HEAVY = f"""
+import importlib.machinery, sys
+class Heavy:
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self) if name in {HEAVY} else None
+    def create_module(self, spec):
+        raise ImportError(spec.name)
+    exec_module = create_module
+sys.meta_path.insert(0, Heavy())
+"""
+
 
 def run(*arguments, before=""):
     """Runs the command in a new interpreter, after some code."""
@@ -148,11 +160,7 @@ def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments,
 )
 def test_the_first_line_comes_before_anything_heavy_is_imported(tmp_path, arguments):
     folder = "base_dir" if arguments[0] == "train" else "results_dir"
-    # Whatever heavy is imported ends the program.
-    before = f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))"
-    if arguments[0] == "sweep":  # It asks whether Ray is there.
-        before += "; del sys.modules['ray']"
-    done = run(*arguments, f"--{folder}={tmp_path / 'run'}", before=before)
+    done = run(*arguments, f"--{folder}={tmp_path / 'run'}", before=WITHOUT_HEAVY)
     assert done.returncode != 0
     (line,) = done.stdout.splitlines()[:1]
     assert line.startswith("Starting ") and line.endswith(f" on Pong in {tmp_path / 'run'}")
@@ -183,7 +191,7 @@ def test_small_programs_say_what_they_start_before_anything_heavy_is_imported(
 ):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path / "results/dqn/Pong/1", '{"create_agent.agent_name": "dqn"}')
-    done = run(*arguments, before=f"import sys; sys.modules.update(dict.fromkeys({HEAVY}))")
+    done = run(*arguments, before=WITHOUT_HEAVY)
     assert done.returncode != 0
     assert done.stdout.splitlines()[0] == f"Starting {line}"
     assert {path.name for path in tmp_path.iterdir()} == {"results"}
