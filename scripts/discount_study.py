@@ -14,12 +14,10 @@ be trained on several machines.
 """
 
 import argparse
-import os
 import pathlib
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from log_dqn.program import shell
@@ -211,23 +209,20 @@ def _tables() -> dict[pathlib.Path, Mapping[str, type]]:
 def collect(stage: str, results_dir: pathlib.Path) -> None:
     """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
     from log_dqn.results import discount_study
+    from log_dqn.run_folder import checkpoints
 
     is_short = all(set(_SHORT) <= set(arguments) for arguments in STAGES[stage])
     iterations = _SHORT_ITERATIONS if is_short else ITERATIONS
     tables = discount_study.collect(results_dir / stage, stage, iterations, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
-    merged = {
-        path.name: discount_study.merge(discount_study.read_table(path, columns), table)
-        if path.exists()
-        else table
-        for (path, columns), table in zip(_tables().items(), tables, strict=True)
-    }
-    with tempfile.TemporaryDirectory(dir=DATA) as aside:
-        for name, table in merged.items():
-            table.to_csv(pathlib.Path(aside, name), index=False, float_format="%.6g")
-        for name in merged:
-            os.replace(pathlib.Path(aside, name), DATA / name)
-            print(DATA / name)
+    texts = {}
+    for (path, columns), table in zip(_tables().items(), tables, strict=True):
+        if path.exists():
+            table = discount_study.merge(discount_study.read_table(path, columns), table)
+        texts[path] = table.to_csv(index=False, float_format="%.6g")
+    for path, text in texts.items():
+        checkpoints.replace_file(path, text.encode())
+        print(path)
 
 
 def gradients(results_dir: pathlib.Path) -> None:

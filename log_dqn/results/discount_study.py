@@ -62,9 +62,8 @@ def collect(
             f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
             "its seed is not a number": not curve.seed.isdecimal(),
         }
-        if any(faults.values()):
-            found = next(fault for fault, is_there in faults.items() if is_there)
-            notify(f"{curve.agent} {curve.game} {curve.seed}: {found}; left out")
+        if found := [fault for fault, is_there in faults.items() if is_there]:
+            notify(f"{curve.agent} {curve.game} {curve.seed}: {found[0]}; left out")
             continue
         agent, _, setting = curve.agent.partition("/")
         values = (stage, curve.game, agent, setting, curve.gamma, int(curve.seed))
