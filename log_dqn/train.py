@@ -62,8 +62,8 @@ def create_parser() -> shell.Parser:
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     request.check_folder(args.base_dir, args.restart)
     threads.check(args.threads)
-    if args.threads:
-        threads.limit(args.threads)
+    num_threads = args.threads or threads.cores()
+    threads.limit(num_threads)
     if args.game is not None:
         args.game = games.canonical(args.game) or args.game
     request.check(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
@@ -86,7 +86,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
     start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
-    cpu = f"the CPU with {words.counted(args.threads or threads.cores(), 'thread')}"
+    cpu = f"the CPU with {words.counted(num_threads, 'thread')}"
     device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
 

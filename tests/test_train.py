@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import games, train
-from log_dqn.program import progress
+from log_dqn.program import progress, threads, words
 from log_dqn.single import start
 from tests.programs import (  # noqa: F401
     NEEDS_MINATAR,
@@ -61,6 +61,17 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     resumed = read_log(tmp_path, 2)
     assert set(resumed) == {"iteration_0", "iteration_1", "iteration_2"}
     assert resumed["iteration_1"] == log["iteration_1"]
+
+
+def test_a_run_computes_in_the_threads_it_names_whatever_the_shell_set(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("OMP_NUM_THREADS", "99")
+    assert run(tmp_path, *tiny(), "--gin_bindings=Runner.num_iterations=1") == 0
+    named = words.counted(threads.cores(), "thread")
+    line = capsys.readouterr().out.splitlines()[1]
+    assert f" on the CPU with {named};" in line or "GPU" in line
+    assert os.environ["OMP_NUM_THREADS"] == str(threads.cores())
 
 
 def test_the_seed_decides_returns_and_weights(tmp_path, trained):
