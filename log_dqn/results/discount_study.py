@@ -8,6 +8,7 @@ mean that any agent has at any discount factor on that game, so that 1 is the be
 import functools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,19 +54,35 @@ def collect(
         The scores, and the curves with a row for each iteration: `iteration,mean_return`.
 
     Raises:
-        ValueError: if there are no finished runs.
+        ValueError: if there are no finished runs, or an agent's runs differ in more than what is
+            scanned.
     """
     rows, points = [], []
+    not_scanned: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
     for curve in runs.read_runs(results_dir, "train", notify):
+        run = f"{curve.agent} {curve.game} {curve.seed}"
         faults = {
             "not finished": len(curve.returns) < num_iterations,
             f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
             "its seed is not a number": not curve.seed.isdecimal(),
         }
         if found := [fault for fault, is_there in faults.items() if is_there]:
-            notify(f"{curve.agent} {curve.game} {curve.seed}: {found[0]}; left out")
+            notify(f"{run}: {found[0]}; left out")
             continue
         agent, _, setting = curve.agent.partition("/")
+        scanned = frozenset(value.partition("=")[0] for value in setting.split(","))
+        fixed = {
+            name: value
+            for name, value in curve.parameters.items()
+            if scanned.isdisjoint({name, name.rpartition(".")[2]})
+        }
+        known = not_scanned.setdefault((agent, scanned), fixed)
+        # An older version's runs lack a parameter that came later.
+        if differences := configuration.differences({**fixed, **known}, {**known, **fixed}):
+            raise ValueError(
+                f"{run} has another configuration than the runs before it: {'; '.join(differences)}"
+            )
+        known.update(fixed)
         values = (stage, curve.game, agent, setting, curve.gamma, int(curve.seed))
         name = dict(zip(RUN, values, strict=True))
         rows.append({**name, "score": scores.final_score(curve.returns)})

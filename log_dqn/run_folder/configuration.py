@@ -114,6 +114,25 @@ def read(folder: pathlib.Path) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Says how parameters differ, but for those that may change from one start to the next.
+
+    Returns:
+        `NAME was X and is Y` and the like, for each that differs. Where the agent is another, with
+        which nearly everything differs, that alone.
+    """
+    names = sorted(then.keys() | now.keys())
+    if then.get(_AGENT) != now.get(_AGENT):
+        names = [_AGENT]
+    return [
+        f"{name} was {then[name]!r} and is {now[name]!r}"
+        if name in then and name in now
+        else f"{name} {'is not set' if name in then else 'was not set'}"
+        for name in names
+        if then.get(name) != now.get(name) and not _MAY_CHANGE.fullmatch(name)
+    ]
+
+
 def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Checks that a checkpoint was made with the present parameters, but for those that may change.
 
@@ -123,20 +142,9 @@ def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[s
         now: the present ones.
 
     Raises:
-        CheckpointError: if they differ. Where the agent is another, with which nearly everything
-            differs, the error says that alone.
+        CheckpointError: if they differ, with their `differences`.
     """
-    names = sorted(then.keys() | now.keys())
-    if then.get(_AGENT) != now.get(_AGENT):
-        names = [_AGENT]
-    differences = [
-        f"{name} was {then[name]!r} and is {now[name]!r}"
-        if name in then and name in now
-        else f"{name} {'is not set' if name in then else 'was not set'}"
-        for name in names
-        if then.get(name) != now.get(name) and not _MAY_CHANGE.fullmatch(name)
-    ]
-    if differences:
+    if found := differences(then, now):
         raise CheckpointError(
-            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(differences)}"
+            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(found)}"
         )

@@ -189,6 +189,26 @@ def test_runs_are_collected_from_their_folders(tmp_path):
         discount_study.collect(tmp_path, "main", 99, notes.append)
 
 
+def test_runs_that_differ_in_what_is_not_scanned_are_no_stage(tmp_path):
+    # The first is of a version that didn't have the parameter yet.
+    for gamma, set_then in (
+        (0.5, {}),
+        (0.8, {"learning_rate": 0.1}),
+        (0.9, {"learning_rate": 0.2}),
+    ):
+        folder = tmp_path / "dqn" / f"gamma={gamma}" / "MinAtar-Breakout" / "3"
+        synthetic.write_log(folder, [1.0])
+        parameters = {"gamma": gamma, **set_then}
+        named = {f"VectorizedDQNAgent.{name}": value for name, value in parameters.items()}
+        (folder / "config.json").write_text(json.dumps(named))
+    message = (
+        "dqn/gamma=0.9 MinAtar/Breakout 3 has another configuration than the runs before it: "
+        "VectorizedDQNAgent.learning_rate was 0.1 and is 0.2"
+    )
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        discount_study.collect(tmp_path, "main", 1, print)
+
+
 def test_a_run_that_was_collected_again_replaces_its_row():
     new = SCORES.head(1).assign(score=8.5)
     merged = discount_study.merge(SCORES.iloc[::-1], new)
