@@ -54,11 +54,11 @@ def collect(
         The scores, and the curves with a row for each iteration: `iteration,mean_return`.
 
     Raises:
-        ValueError: if there are no finished runs, or an agent's runs differ in more than what is
-            scanned.
+        ValueError: if there are no finished runs, or an agent's runs here differ in more than what
+            is scanned, or those of one setting at all.
     """
     rows, points = [], []
-    not_scanned: dict[tuple[str, frozenset[str]], dict[str, Any]] = {}
+    common: dict[tuple[str, frozenset[str] | str], dict[str, Any]] = {}
     for curve in runs.read_runs(results_dir, "train", notify):
         run = f"{curve.agent} {curve.game} {curve.seed}"
         faults = {
@@ -76,13 +76,16 @@ def collect(
             for name, value in curve.parameters.items()
             if scanned.isdisjoint({name, name.rpartition(".")[2]})
         }
-        known = not_scanned.setdefault((agent, scanned), fixed)
-        # An older version's runs lack a parameter that came later.
-        if differences := configuration.differences({**fixed, **known}, {**known, **fixed}):
-            raise ValueError(
-                f"{run} has another configuration than the runs before it: {'; '.join(differences)}"
-            )
-        known.update(fixed)
+        for key, parameters in (((agent, scanned), fixed), ((agent, setting), curve.parameters)):
+            known = common.setdefault(key, dict(parameters))
+            # An older version's runs lack a parameter that came later.
+            then, now = {**parameters, **known}, {**known, **parameters}
+            if differences := configuration.differences(then, now):
+                raise ValueError(
+                    f"{run} has another configuration than the runs before it: "
+                    f"{'; '.join(differences)}"
+                )
+            known.update(parameters)
         values = (stage, curve.game, agent, setting, curve.gamma, int(curve.seed))
         name = dict(zip(RUN, values, strict=True))
         rows.append({**name, "score": scores.final_score(curve.returns)})

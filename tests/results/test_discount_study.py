@@ -189,23 +189,30 @@ def test_runs_are_collected_from_their_folders(tmp_path):
         discount_study.collect(tmp_path, "main", 99, notes.append)
 
 
-def test_runs_that_differ_in_what_is_not_scanned_are_no_stage(tmp_path):
-    # The first is of a version that didn't have the parameter yet.
-    for gamma, set_then in (
-        (0.5, {}),
-        (0.8, {"learning_rate": 0.1}),
-        (0.9, {"learning_rate": 0.2}),
-    ):
-        folder = tmp_path / "dqn" / f"gamma={gamma}" / "MinAtar-Breakout" / "3"
+@pytest.mark.parametrize(
+    ("runs", "run", "difference"),
+    [
+        # The first is of a version that didn't have the parameter yet.
+        (
+            [("gamma=0.5", "3", 0.5, {}), ("gamma=0.8", "3", 0.8, {"learning_rate": 0.1}),
+             ("gamma=0.9", "3", 0.9, {"learning_rate": 0.2})],
+            "dqn/gamma=0.9 MinAtar/Breakout 3", "learning_rate was 0.1 and is 0.2",
+        ),
+        (
+            [("gamma=0.5", "3", 0.5, {}), ("gamma=0.5", "4", 0.8, {})],
+            "dqn/gamma=0.5 MinAtar/Breakout 4", "gamma was 0.5 and is 0.8",
+        ),
+    ],
+)  # fmt: skip
+def test_runs_of_other_configurations_are_no_stage(tmp_path, runs, run, difference):
+    for setting, seed, gamma, others in runs:
+        folder = tmp_path / "dqn" / setting / "MinAtar-Breakout" / seed
         synthetic.write_log(folder, [1.0])
-        parameters = {"gamma": gamma, **set_then}
+        parameters = {"gamma": gamma, **others}
         named = {f"VectorizedDQNAgent.{name}": value for name, value in parameters.items()}
         (folder / "config.json").write_text(json.dumps(named))
-    message = (
-        "dqn/gamma=0.9 MinAtar/Breakout 3 has another configuration than the runs before it: "
-        "VectorizedDQNAgent.learning_rate was 0.1 and is 0.2"
-    )
-    with pytest.raises(ValueError, match=f"^{message}$"):
+    message = f"{run} has another configuration than the runs before it: VectorizedDQNAgent."
+    with pytest.raises(ValueError, match=f"^{message}{difference}$"):
         discount_study.collect(tmp_path, "main", 1, print)
 
 
