@@ -51,7 +51,8 @@ def create_parser() -> shell.Parser:
     add(
         "--threads",
         type=shell.whole,
-        help="threads that the run computes in (default: as many as there are cores)",
+        help="threads that the run computes in (default: as many as there are cores, whatever "
+        "OMP_NUM_THREADS and the like say)",
     )
     add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
     add("--track", action="store_true", help="log to Weights & Biases as well as to TensorBoard")

@@ -66,12 +66,14 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
 def test_a_run_computes_in_the_threads_it_names_whatever_the_shell_set(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setenv("OMP_NUM_THREADS", "99")
+    variables = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+    for variable in variables:
+        monkeypatch.setenv(variable, "99")
     assert run(tmp_path, *tiny(), "--gin_bindings=Runner.num_iterations=1") == 0
     named = words.counted(threads.cores(), "thread")
     line = capsys.readouterr().out.splitlines()[1]
     assert f" on the CPU with {named};" in line or "GPU" in line
-    assert os.environ["OMP_NUM_THREADS"] == str(threads.cores())
+    assert {os.environ[variable] for variable in variables} == {str(threads.cores())}
 
 
 def test_the_seed_decides_returns_and_weights(tmp_path, trained):
