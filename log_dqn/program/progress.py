@@ -177,6 +177,13 @@ class Progress(tqdm.tqdm):
             self.clear()
         super().close()
 
+    def __del__(self) -> None:
+        """Leaves a line that nobody closed as it is.
+
+        tqdm would close it, at any moment of the collector's choosing: also while `print_line`
+        goes through tqdm's set of all lines, which must not change then.
+        """
+
     def print_line(self, line: str, file: TextIO | None = None) -> None:
         """Prints a line that stays, to standard output or a given file."""
         self.write(line, file or sys.stdout)

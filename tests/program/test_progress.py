@@ -1,5 +1,6 @@
 """What is shown of runs while they are trained, and told to a sweep."""
 
+import gc
 import io
 import os
 import pathlib
@@ -31,7 +32,8 @@ class Clock:
 
     def __init__(self, shown):
         self.now = 0.0
-        shown._time = lambda: shown.start_t + self.now
+        start = shown.start_t
+        shown._time = lambda: start + self.now
 
 
 def runs():
@@ -116,6 +118,24 @@ def test_lines_that_stay_are_above_the_line(monkeypatch):
         shown.print_line("two", terminal)
         assert terminal.getvalue() == f"{before}\r{blank}\r{before}\r{blank}\rtwo\n{before}"
     assert terminal.getvalue().rstrip("\r ").endswith(before)
+
+
+def test_a_line_that_nobody_closed_disturbs_no_other(monkeypatch):
+    class Collecting(Terminal):
+        def write(self, text):
+            gc.collect()
+            return super().write(text)
+
+    terminal = Collecting()
+    monkeypatch.setattr("sys.stderr", terminal)
+    shown, clock = runs()
+    clock.now = 1.0
+    shown.refresh()
+    forgotten, _ = runs()
+    forgotten.itself = forgotten
+    del forgotten
+    shown.print_line("this stays", terminal)
+    assert "\rthis stays\n" in terminal.getvalue()
 
 
 def test_elsewhere_a_line_is_written_once_a_minute(capsys):
