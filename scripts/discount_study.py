@@ -150,6 +150,34 @@ STAGES = {
             gammas="0.5", seeds="6-6",
         )
     ],
+    # Why LogDQN trails DQN on Breakout: one setting is another at a time. 400,000 steps.
+    "breakout": [
+        *(
+            _agent(
+                "log_dqn", "MinAtar/Breakout", *_SHORT, *map("--scan=AGENT.{}".format, scanned),
+                gammas="0.8", seeds="7-9",
+            )
+            for scanned in (
+                [], ["k=10,20,50"], ["c=0.5,2.0"], ["beta_reg=0.1,1.0"], ["q_init_plus=0.1"],
+                ["minus_head=False"],
+            )
+        ),
+        _agent("dqn", "MinAtar/Breakout", *_SHORT, *_TUNED, gammas="0.8", seeds="7-9"),
+        *(
+            _agent(
+                "log_dqn", "MinAtar/Breakout", *_PAPERS, *_SHORT,
+                f"--scan=rmsprop_tf.epsilon={epsilon}", gammas="0.8", seeds="7-9",
+            )
+            for epsilon in ("1e-05", "1e-09")
+        ),
+    ],
+    # A floor gamma^k of about 0.017, which k = 100 is at 0.96, and one between. 400,000 steps.
+    "floor": [
+        _agent(
+            "log_dqn", "minatar5", *_SHORT, f"--scan=AGENT.k={k}", gammas=gamma, seeds="3"
+        )
+        for gamma, k in (("0.5", "6,20"), ("0.8", "20,50"), ("0.9", "40"))
+    ],
     # DQN with the settings of MinAtar's authors.
     "calibration": [
         _agent(
