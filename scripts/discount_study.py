@@ -302,7 +302,11 @@ def report(folder: str) -> None:
         print(out / f"{name}.png")
     print(discount_study.as_markdown(by_gamma))
     print(discount_study.as_markdown(discount_study.claims(scores)))
-    for _, of_stage in all_scores[all_scores["stage"] != "main"].groupby("stage"):
+    for stage, of_stage in all_scores[all_scores["stage"] != "main"].groupby("stage"):
+        if stage == "floor":  # With the main stage's same seeds, cut as short.
+            beside = discount_study.scores_after(curves, _SHORT_ITERATIONS)
+            beside = beside[beside["seed"].isin(of_stage["seed"])].assign(stage=stage)
+            of_stage = discount_study.merge(of_stage, beside)
         print(discount_study.as_markdown(discount_study.by_setting(of_stage)))
 
 

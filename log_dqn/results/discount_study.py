@@ -154,6 +154,18 @@ def whole_seeds(table: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
     return table[table["seed"].isin(whole)], sorted(set(runs_of_seed.index) - set(whole))
 
 
+def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
+    """Returns the scores that runs would have if they had ended after some of their iterations.
+
+    Args:
+        curves: what `collect` returns.
+        num_iterations: iterations.
+    """
+    returns = curves.sort_values("iteration").groupby(RUN)["mean_return"]
+    found = returns.agg(lambda run: scores.final_score(run.to_numpy(), num_iterations - 1))
+    return found.reset_index(name="score")
+
+
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
 

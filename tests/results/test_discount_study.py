@@ -88,6 +88,21 @@ def test_settings_of_a_stage():
     assert row.setting == "" and row.value == 8.0 and 7.0 <= row.low < 8.0 < row.high <= 9.0
 
 
+def test_scores_of_runs_cut_short():
+    name = dict(zip(discount_study.RUN, ("main", "MinAtar/Freeway", "dqn", "", 0.9), strict=False))
+    curves = pd.DataFrame(
+        {**name, "seed": seed, "iteration": iteration, "mean_return": 10.0 * seed + iteration}
+        for iteration in reversed(range(20))
+        for seed in (2, 1)
+    )
+    # Of 12 iterations the last two count, 10 and 11; of all 20 those that a score is made of.
+    for num_iterations, last in ((12, 10.5), (20, 18.5), (1, 0.0)):
+        found = discount_study.scores_after(curves, num_iterations)
+        assert list(found) == [*discount_study.RUN, "score"]
+        assert found["seed"].tolist() == [1, 2]
+        assert found["score"].tolist() == [10 + last, 20 + last]
+
+
 def test_the_two_claims():
     rows = discount_study.claims(SCORES, repetitions=2000)
     # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
