@@ -5,6 +5,7 @@ import re
 import shlex
 import types
 
+import pandas as pd
 import pytest
 
 from log_dqn import scan, train_vectorized
@@ -160,3 +161,44 @@ def test_the_page_has_the_intervals_of_the_committed_scores(page_and_scores):
     page, scores = page_and_scores
     wanted = rows(discount_study.by_gamma(scores)) + rows(discount_study.claims(scores))
     assert set(wanted) <= set(page.splitlines())
+
+
+BREAKOUT = {
+    "": "the study's", "k=10": "**k 10**", "k=20": "**k 20**", "k=50": "k 50",
+    "beta_reg=0.1": "beta_reg 0.1", "beta_reg=1": "beta_reg 1", "c=0.5": "c 0.5", "c=2": "c 2",
+    "q_init_plus=0.1": "q_init_plus 0.1", "minus_head=False": "without the minus head",
+    "epsilon=1e-05": "the paper's, RMSProp",
+    "epsilon=1e-09": "the paper's, RMSProp with epsilon 1e-9",
+}  # fmt: skip
+
+
+def test_the_page_has_the_experiments_on_breakout(study):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    of_stage = scores[scores["stage"] == "breakout"]
+    of_setting = of_stage.groupby(["agent", "setting"])["score"].agg(["mean", "min", "max", "size"])
+    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8").splitlines()
+    settings = {setting.removeprefix("gamma=0.8").strip(",") for _, setting in of_setting.index}
+    assert settings == set(BREAKOUT) and len(of_setting) == len(BREAKOUT) + 1
+    for (agent, setting), (mean, low, high, size) in of_setting.iterrows():
+        name = discount_study.LOOKS[agent].name
+        label = BREAKOUT[setting.removeprefix("gamma=0.8").strip(",")]
+        assert size == 3
+        assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in page
+
+
+def test_the_page_has_what_another_k_does(study):
+    tables = [discount_study.read_table(path, columns) for path, columns in study._tables().items()]
+    scores, curves = tables[0], tables[1]
+    of_stage = scores[scores["stage"] == "floor"]
+    beside = discount_study.scores_after(curves[curves["stage"] == "main"], 8)
+    both = pd.concat([of_stage, beside[beside["seed"].isin(of_stage["seed"])]])
+    both = both[both["gamma"].isin(of_stage["gamma"])]
+    both["k"] = both["setting"].str.extract("k=(.*)")[0].fillna("100")
+    means = both.pivot_table("score", ["gamma", "agent", "k"], "game")
+    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8").splitlines()
+    assert means.shape == (11, 5) and not means.isna().to_numpy().any()
+    means["mean"] = (means / means.max()).mean(axis=1)
+    for (gamma, agent, k), row in means.iterrows():
+        name = "DQN" if agent == "dqn" else f"LogDQN, k {k}"
+        line = " | ".join([f"{gamma:g}", name, *(f"{value:.3g}" for value in row)])
+        assert f"| {line} |" in page
