@@ -159,11 +159,30 @@ def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
 
     Args:
         curves: what `collect` returns.
-        num_iterations: iterations.
+        num_iterations: how many of a run's iterations count; a shorter run's score is NaN.
     """
     returns = curves.sort_values("iteration").groupby(RUN)["mean_return"]
     found = returns.agg(lambda run: scores.final_score(run.to_numpy(), num_iterations - 1))
     return found.reset_index(name="score")
+
+
+def beside(of_stage: pd.DataFrame, curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
+    """Sets the scores of a stage of short runs beside those of longer ones, cut as short.
+
+    Args:
+        of_stage: scores of the stage.
+        curves: of the longer runs.
+        num_iterations: of the short runs.
+
+    Returns:
+        The scores of both, as of that stage, with the seeds and discount factors that both have.
+    """
+    (stage,) = of_stage["stage"].unique()
+    cut = scores_after(curves, num_iterations).assign(stage=stage)
+    for column in ("seed", "gamma"):
+        common = set(of_stage[column]) & set(cut[column])
+        of_stage, cut = (table[table[column].isin(common)] for table in (of_stage, cut))
+    return merge(of_stage, cut)
 
 
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
@@ -322,14 +341,31 @@ def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         Columns `stage,game,agent,setting,gamma,seeds,value,low,high`, in points per episode; a
         setting is named without its discount factor.
     """
-    without_gamma = table["setting"].str.replace("^gamma=[^,]*,?", "", regex=True)
     key = [column for column in RUN if column != "seed"]
     rows = []
-    for name, scores_of in table.assign(setting=without_gamma).groupby(key)["score"]:
+    for name, scores_of in _without_gamma(table).groupby(key)["score"]:
         column = scores_of.to_numpy()[:, None]
         found = statistics.interval_of_enough_seeds(_mean, column, repetitions=repetitions)
         rows.append((*name, len(column), *(float(part[0]) for part in found)))
     return pd.DataFrame(rows, columns=[*key, "seeds", "value", "low", "high"])
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns each setting's mean score on each game, and over games, there as part of the largest.
+
+    Args:
+        table: scores of one stage.
+
+    Returns:
+        Index `gamma,agent,setting`; a column for each game, and `mean`.
+    """
+    found = _without_gamma(table).pivot_table("score", ["gamma", "agent", "setting"], "game")
+    return found.assign(mean=(found / found.max()).mean(axis=1))
+
+
+def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
+    settings = table["setting"].str.replace("^gamma=[^,]*,?", "", regex=True)
+    return table.assign(setting=settings)
 
 
 def _mean_at(index: int, means: np.ndarray) -> float:

@@ -32,7 +32,7 @@ class Clock:
 
     def __init__(self, shown):
         self.now = 0.0
-        start = shown.start_t
+        start = shown.start_t  # A line that its clock knew would be a cycle.
         shown._time = lambda: start + self.now
 
 
@@ -132,7 +132,8 @@ def test_a_line_that_nobody_closed_disturbs_no_other(monkeypatch):
     clock.now = 1.0
     shown.refresh()
     forgotten, _ = runs()
-    forgotten.itself = forgotten
+    # Of another file, lest `print_line` holds it.
+    forgotten.itself, forgotten.fp = forgotten, io.StringIO()
     del forgotten
     shown.print_line("this stays", terminal)
     assert "\rthis stays\n" in terminal.getvalue()

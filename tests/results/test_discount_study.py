@@ -101,6 +101,44 @@ def test_scores_of_runs_cut_short():
         assert list(found) == [*discount_study.RUN, "score"]
         assert found["seed"].tolist() == [1, 2]
         assert found["score"].tolist() == [10 + last, 20 + last]
+    assert discount_study.scores_after(curves, 21)["score"].isna().all()
+
+
+def test_short_runs_beside_longer_ones():
+    def run(stage, agent, setting, gamma, game, seed):
+        return dict(
+            zip(discount_study.RUN, (stage, game, agent, setting, gamma, seed), strict=True)
+        )
+
+    def of_main(agent, gamma, seed, value):
+        name = run("main", agent, f"gamma={gamma}", gamma, "MinAtar/Freeway", seed)
+        # After two of three iterations the last one of the two counts.
+        returns = (0.0, value, 99.0)
+        return [
+            {**name, "iteration": i, "mean_return": returned} for i, returned in enumerate(returns)
+        ]
+
+    curves = pd.DataFrame(
+        [
+            *of_main("log_dqn", 0.5, 1, 4.0),
+            *of_main("dqn", 0.5, 1, 2.0),
+            *of_main("dqn", 0.5, 4, 7.0),
+            *of_main("dqn", 0.9, 1, 8.0),
+        ]
+    )
+    short = pd.DataFrame(
+        {**run("floor", "log_dqn", "gamma=0.5,k=6", 0.5, "MinAtar/Freeway", seed), "score": score}
+        for seed, score in ((1, 5.0), (2, 50.0))
+    )
+    both = discount_study.beside(short, curves, 2)
+    assert set(both["stage"]) == {"floor"} and set(both["seed"]) == {1}
+    found = discount_study.means(both)
+    assert found["MinAtar/Freeway"].to_dict() == {
+        (0.5, "dqn", ""): 2.0, (0.5, "log_dqn", ""): 4.0, (0.5, "log_dqn", "k=6"): 5.0,
+    }  # fmt: skip
+    assert found["mean"].tolist() == [0.4, 0.8, 1.0]
+    # No seed is in both.
+    assert discount_study.beside(short[short["seed"] == 2], curves, 2).empty
 
 
 def test_the_two_claims():

@@ -5,7 +5,6 @@ import re
 import shlex
 import types
 
-import pandas as pd
 import pytest
 
 from log_dqn import scan, train_vectorized
@@ -106,9 +105,15 @@ def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
         assert study.main(["collect", "main", f"--results_dir={tmp_path}"]) == 0
     assert len((tmp_path / "data" / "minatar_scores.csv").read_text().splitlines()) == 1 + 4
     assert len((tmp_path / "data" / "minatar_curves.csv").read_text().splitlines()) == 1 + 4 * 20
+    short = tmp_path / "floor" / "log_dqn" / "gamma=0.5,k=20" / "MinAtar-Breakout" / "1"
+    write_run(short, "log_dqn", 0.5, [2.5] * 8)
+    assert study.main(["collect", "floor", f"--results_dir={tmp_path}"]) == 0
     capsys.readouterr()
     assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 0
     said = capsys.readouterr()
+    # Beside the main stage's at 0.5 alone: 2 of LogDQN, 1 of DQN.
+    assert "| floor | MinAtar/Breakout | dqn |  | 1 | 1 |" in said.out
+    assert re.search("^ +k=20 +2.5 +1$", said.out, re.MULTILINE)
     assert "| dqn | MinAtar/Breakout | mean | 1 | 1.8 |" in said.out
     # Of the best mean, 3.6: (2 - 1) / 3.6.
     assert "| at gamma 0.5 | 0.278 |" in said.out
@@ -188,17 +193,14 @@ def test_the_page_has_the_experiments_on_breakout(study):
 
 def test_the_page_has_what_another_k_does(study):
     tables = [discount_study.read_table(path, columns) for path, columns in study._tables().items()]
-    scores, curves = tables[0], tables[1]
-    of_stage = scores[scores["stage"] == "floor"]
-    beside = discount_study.scores_after(curves[curves["stage"] == "main"], 8)
-    both = pd.concat([of_stage, beside[beside["seed"].isin(of_stage["seed"])]])
-    both = both[both["gamma"].isin(of_stage["gamma"])]
-    both["k"] = both["setting"].str.extract("k=(.*)")[0].fillna("100")
-    means = both.pivot_table("score", ["gamma", "agent", "k"], "game")
+    of_stage, curves = (
+        table[table["stage"] == stage]
+        for table, stage in zip(tables, ("floor", "main"), strict=True)
+    )
+    means = discount_study.means(discount_study.beside(of_stage, curves, study._SHORT_ITERATIONS))
     page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8").splitlines()
-    assert means.shape == (11, 5) and not means.isna().to_numpy().any()
-    means["mean"] = (means / means.max()).mean(axis=1)
-    for (gamma, agent, k), row in means.iterrows():
-        name = "DQN" if agent == "dqn" else f"LogDQN, k {k}"
+    assert means.shape == (11, 6) and not means.isna().to_numpy().any()
+    for (gamma, agent, setting), row in means.iterrows():
+        name = "DQN" if agent == "dqn" else f"LogDQN, k {setting.removeprefix('k=') or '100'}"
         line = " | ".join([f"{gamma:g}", name, *(f"{value:.3g}" for value in row)])
         assert f"| {line} |" in page
