@@ -146,10 +146,14 @@ def without_intervals(text):
 
 
 @pytest.fixture
-def page_and_scores(study):
+def page(study):
+    return (study.DATA.parent / "minatar.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def page_and_scores(study, page):
     scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
     scores = discount_study.whole_games(scores[scores["stage"] == "main"])[0]
-    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8")
     return page, discount_study.whole_seeds(scores)[0]
 
 
@@ -177,30 +181,30 @@ BREAKOUT = {
 }  # fmt: skip
 
 
-def test_the_page_has_the_experiments_on_breakout(study):
+def test_the_page_has_the_experiments_on_breakout(study, page):
     scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
     of_stage = scores[scores["stage"] == "breakout"]
     of_setting = of_stage.groupby(["agent", "setting"])["score"].agg(["mean", "min", "max", "size"])
-    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8").splitlines()
+    lines = page.splitlines()
     settings = {setting.removeprefix("gamma=0.8").strip(",") for _, setting in of_setting.index}
     assert settings == set(BREAKOUT) and len(of_setting) == len(BREAKOUT) + 1
     for (agent, setting), (mean, low, high, size) in of_setting.iterrows():
         name = discount_study.LOOKS[agent].name
         label = BREAKOUT[setting.removeprefix("gamma=0.8").strip(",")]
         assert size == 3
-        assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in page
+        assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
 
 
-def test_the_page_has_what_another_k_does(study):
+def test_the_page_has_what_another_k_does(study, page):
     tables = [discount_study.read_table(path, columns) for path, columns in study._tables().items()]
     of_stage, curves = (
         table[table["stage"] == stage]
         for table, stage in zip(tables, ("floor", "main"), strict=True)
     )
     means = discount_study.means(discount_study.beside(of_stage, curves, study._SHORT_ITERATIONS))
-    page = (study.DATA.parent / "minatar.md").read_text(encoding="utf-8").splitlines()
+    lines = page.splitlines()
     assert means.shape == (11, 6) and not means.isna().to_numpy().any()
     for (gamma, agent, setting), row in means.iterrows():
         name = "DQN" if agent == "dqn" else f"LogDQN, k {setting.removeprefix('k=') or '100'}"
         line = " | ".join([f"{gamma:g}", name, *(f"{value:.3g}" for value in row)])
-        assert f"| {line} |" in page
+        assert f"| {line} |" in lines
