@@ -5,9 +5,8 @@ training return of the last tenth of the iterations. Over games, scores are norm
 mean that any agent has at any discount factor on that game, so that 1 is the best known.
 """
 
-import functools
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from log_dqn.games import canonical
 from log_dqn.results import runs, scores, statistics
 from log_dqn.results.looks import looks
 from log_dqn.results.request import find_runs
-from log_dqn.results.statistics import Interval
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 
 _RUN = {"stage": str, "game": str, "agent": str, "setting": str, "gamma": float, "seed": int}
@@ -285,14 +283,6 @@ def array_of(
     return cells.reindex(index).to_numpy().reshape(len(seeds), len(games), len(gammas))
 
 
-def _iqm(values: np.ndarray) -> np.ndarray:
-    return statistics.aggregates(values)[2:3]
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    return statistics.aggregates(values)[:1]
-
-
 def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Returns the statistics of each agent at each discount factor, with 95% intervals.
 
@@ -307,25 +297,20 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     best = best_means(table)
     rows = []
-
-    def add(agent: str, gamma: float, game: str, name: str, found: Interval, unit: float) -> None:
-        values = (float(part[0]) * unit for part in found)
-        rows.append((agent, gamma, game, name, *values))
-
     for agent in _agents(table):
         scored = array_of(table, agent, gammas, games)
-        for index, gamma in enumerate(gammas):
-            at_gamma = scored[..., index]
-            for column, game in enumerate(games):
-                found = statistics.interval_of_enough_seeds(
-                    _mean, at_gamma[:, column : column + 1], repetitions=repetitions
-                )
-                add(agent, gamma, game, "mean", found, best[game])
-            for name, statistic in (("mean", _mean), ("iqm", _iqm)):
-                found = statistics.interval_of_enough_seeds(
-                    statistic, at_gamma, repetitions=repetitions
-                )
-                add(agent, gamma, _OVER_GAMES, name, found, 1.0)
+        parts = [(game, scored[:, [index]], best[game]) for index, game in enumerate(games)]
+        for game, part, unit in [*parts, (_OVER_GAMES, scored, 1.0)]:
+            found = statistics.interval_of_enough_seeds(
+                statistics.mean_median_iqm, part, repetitions=repetitions
+            )
+            mean, _, iqm = np.stack(found, axis=2) * unit
+            names = {"mean": mean, "iqm": iqm} if game == _OVER_GAMES else {"mean": mean}
+            for name, bounds in names.items():
+                rows += [
+                    (agent, gamma, game, name, *map(float, bound))
+                    for gamma, bound in zip(gammas, bounds, strict=True)
+                ]
     columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -345,7 +330,9 @@ def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     rows = []
     for name, scores_of in _without_gamma(table).groupby(key)["score"]:
         column = scores_of.to_numpy()[:, None]
-        found = statistics.interval_of_enough_seeds(_mean, column, repetitions=repetitions)
+        found = statistics.interval_of_enough_seeds(
+            statistics.mean_over_seeds, column, repetitions=repetitions
+        )
         rows.append((*name, len(column), *(float(part[0]) for part in found)))
     return pd.DataFrame(rows, columns=[*key, "seeds", "value", "low", "high"])
 
@@ -368,10 +355,6 @@ def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(setting=settings)
 
 
-def _mean_at(index: int, means: np.ndarray) -> float:
-    return means.mean(axis=0)[index]
-
-
 def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Tests the paper's two claims, each with a 95% interval.
 
@@ -390,27 +373,23 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     both = [array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn")]
 
-    def difference(choose: Callable[[np.ndarray], float]) -> Interval:
-        """Sets what is chosen of the means of an agent, shape [num_games, num_gammas], apart."""
+    def chosen(scored: np.ndarray) -> np.ndarray:
+        """Returns the mean at each discount factor, at the best, and at each game's best."""
+        means = scored.mean(axis=0)
+        over_games = means.mean(axis=0)
+        return np.array([*over_games, over_games.max(), means.max(axis=1).mean()])
 
-        def statistic(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-            return np.atleast_1d(choose(x.mean(axis=0)) - choose(y.mean(axis=0)))
+    def difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return chosen(x) - chosen(y)
 
-        return statistics.interval_of_enough_seeds(statistic, *both, repetitions=repetitions)
-
+    found = statistics.interval_of_enough_seeds(difference, *both, repetitions=repetitions)
     best = " and ".join(f"{gammas[scored.mean(axis=(0, 1)).argmax()]:g}" for scored in both)
-    chosen: dict[str, Callable[[np.ndarray], float]] = {
-        f"at gamma {gamma:g}": functools.partial(_mean_at, index)
-        for index, gamma in enumerate(gammas)
-    }
-    chosen[f"each at the gamma that is best over games ({best})"] = lambda means: means.mean(
-        axis=0
-    ).max()
-    chosen["each at the gamma that is best on each game"] = lambda means: means.max(axis=1).mean()
-    rows = [
-        (claim, *(float(part[0]) for part in difference(choose)))
-        for claim, choose in chosen.items()
+    names = [
+        *(f"at gamma {gamma:g}" for gamma in gammas),
+        f"each at the gamma that is best over games ({best})",
+        "each at the gamma that is best on each game",
     ]
+    rows = zip(names, *(map(float, bounds) for bounds in found), strict=True)
     return pd.DataFrame(rows, columns=["claim", "value", "low", "high"])
 
 
