@@ -180,7 +180,8 @@ STAGES = {
         )
         for gamma, k in (("0.5", "6,20"), ("0.8", "20,50"), ("0.9", "40"))
     ],
-    # DQN with the settings of MinAtar's authors.
+    # DQN with the settings of MinAtar's authors. Their RMSProp, PyTorch's, adds 0.01 to the root;
+    # this one adds its square inside the root, which is at most 1.4 times less.
     "calibration": [
         _agent(
             "dqn", "MinAtar/Breakout,MinAtar/Freeway",
@@ -188,7 +189,7 @@ STAGES = {
                 "AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025", "AGENT.gamma=0.99",
                 "AGENT.update_period=1", "AGENT.min_replay_history=5000",
                 "AGENT.epsilon_train=0.1", "AGENT.epsilon_decay_period=100000",
-                "VectorizedRunner.network='minatar'", "rmsprop_tf.epsilon=0.01",
+                "VectorizedRunner.network='minatar'", "rmsprop_tf.epsilon=0.0001",
             ),
             gammas="", seeds="15",
         )
