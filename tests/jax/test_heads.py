@@ -137,13 +137,13 @@ def test_a_network_without_an_output_layer_is_named():
 @NETWORKS
 def test_precision(network, shape, output):
     states = np.random.default_rng(1).integers(256, size=(8, *shape))
-    params = create(network, "symmetric").init(jax.random.PRNGKey(0), states[0])
+    params = jax.jit(create(network, "symmetric").init)(jax.random.PRNGKey(0), states[0])
 
     def plain_mean(params):
         plain = network(num_actions=2 * NUM_ACTIONS)
         return jax.vmap(lambda state: plain.apply(params, state))(states).q_values.mean()
 
-    exact = jax.grad(plain_mean)(params)
+    exact = jax.jit(jax.grad(plain_mean))(params)
     for precision in log_space.PRECISIONS:
         two_headed = create(network, precision=precision)
 
@@ -152,7 +152,7 @@ def test_precision(network, shape, output):
             assert outputs.dtype == jnp.float32
             return outputs.mean()
 
-        gradients = jax.grad(mean)(params)
+        gradients = jax.jit(jax.grad(mean))(params)
         errors = []
         for wanted, found in zip(jax.tree.leaves(exact), jax.tree.leaves(gradients), strict=True):
             assert found.dtype == wanted.dtype == jnp.float32
