@@ -65,10 +65,13 @@ def agents_curve(create, seed):
 
 
 def our_curves(tmp_path, agent):
-    runner = schedule.RunnerSettings(num_iterations=1, training_steps=STEPS, evaluation_steps=0)
+    runner = schedule.RunnerSettings(
+        num_iterations=1, training_steps=STEPS, evaluation_steps=0, replay_capacity=2000,
+        stack_size=1,
+    )  # fmt: skip
     trainer = toys.make_trainer(
-        tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner, capacity=2000,
-    ).trainer  # fmt: skip
+        tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner
+    ).trainer
     trainer.train()
     return [curve(iteration.returns[Phase.TRAINING]) for iteration in trainer.schedule.iterations]
 

@@ -15,7 +15,7 @@ import pytest
 
 from log_dqn.program import stopping
 from log_dqn.run_folder import checkpoints, configuration
-from log_dqn.vectorized import agents, learner, runs, schedule, training
+from log_dqn.vectorized import agents, learner, runs, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -31,19 +31,17 @@ def equal(ours, theirs):
 
 
 RUNS = [toys.log_dqn(gamma=gamma, c=c) for gamma in (0.5, 0.9, 0.96, 0.99) for c in (0.5, 2)]
+RUNNER = dataclasses.replace(toys.RUNNER, num_iterations=3, training_steps=120, evaluation_steps=40)
+NINE = dataclasses.replace(toys.RUNNER, num_iterations=9, training_steps=200, evaluation_steps=50)
 
 
 def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
     # Updates, syncs and evaluation phases, which end at other steps in each run.
-    runner = schedule.RunnerSettings(
-        num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
-    )
-    settings = {"runner": runner, "stack_size": 2, "capacity": 300}
-    together = toys.make_trainer(tmp_path / "together", toys.Noise, RUNS, **settings)
+    together = toys.make_trainer(tmp_path / "together", toys.Noise, RUNS, runner=NINE)
     steps_of(together.trainer, 1000)
     for run in (0, 5):
         alone = toys.make_trainer(
-            tmp_path / "alone", toys.Noise, [RUNS[run]], seeds=[run + 1], **settings
+            tmp_path / "alone", toys.Noise, [RUNS[run]], seeds=[run + 1], runner=NINE
         )
         steps_of(alone.trainer, 1000)
         expected = toys.weights(alone.trainer)[0]
@@ -89,18 +87,7 @@ class Read:
 @pytest.mark.parametrize("on_host", [False, True])
 def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     # Iterations that end at other steps in each run, so that some wait while others learn.
-    runner = schedule.RunnerSettings(
-        num_iterations=9, training_steps=200, evaluation_steps=50, replay_capacity=300
-    )
-    trainer = toys.make_trainer(
-        tmp_path,
-        toys.Noise,
-        RUNS,
-        runner=runner,
-        on_host=on_host,
-        capacity=300,
-        stack_size=2,
-    ).trainer
+    trainer = toys.make_trainer(tmp_path, toys.Noise, RUNS, runner=NINE, on_host=on_host).trainer
     programs, calls, reads = trainer.learner.programs, [], []
 
     def called(name, program, *args):
@@ -169,11 +156,6 @@ def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
             np.testing.assert_allclose(our, their, rtol=0, atol=1e-4 * np.abs(their).max())
 
 
-RUNNER = schedule.RunnerSettings(
-    num_iterations=3, training_steps=120, evaluation_steps=40, replay_capacity=150
-)
-
-
 @pytest.mark.parametrize(
     ("num_runs", "on_host", "evaluation_steps"),
     [(1, False, 40), (2, True, 40), (2, False, 0), (1, True, 0)],
@@ -182,7 +164,7 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, mo
     monkeypatch.setattr(runs, "_CHUNK_STEPS", 151)  # The last of 152 steps are a part of their own.
     settings = {
         "runner": dataclasses.replace(RUNNER, evaluation_steps=evaluation_steps),
-        "capacity": 150, "checkpoint_replay": True, "stack_size": 2, "on_host": on_host,
+        "checkpoint_replay": True, "on_host": on_host,
     }  # fmt: skip
     run_agents = [toys.log_dqn(), toys.log_dqn(gamma=0.9)][:num_runs]
     whole = toys.make_trainer(tmp_path / "whole", toys.Catch, run_agents, **settings).trainer
@@ -218,11 +200,9 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, mo
 @pytest.mark.parametrize("on_host", [False, True])
 def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
     # Without evaluation the iteration's last result comes with its end.
-    runner = schedule.RunnerSettings(
-        num_iterations=2, training_steps=80, evaluation_steps=0, replay_capacity=150
-    )
+    runner = dataclasses.replace(toys.RUNNER, num_iterations=2, training_steps=80)
     more = dataclasses.replace(runner, num_iterations=3)
-    settings = {"capacity": 150, "checkpoint_replay": True, "on_host": on_host}
+    settings = {"checkpoint_replay": True, "on_host": on_host}
     trainers = []
     for folder, first in (("whole", more), ("stopped", runner)):
         trainer = toys.make_trainer(
@@ -240,12 +220,11 @@ def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
 
 
 def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
-    settings = {"runner": RUNNER, "capacity": 150}
     agent = toys.log_dqn()
-    first = toys.make_trainer(tmp_path, toys.Catch, [agent], **settings).trainer
+    first = toys.make_trainer(tmp_path, toys.Catch, [agent], runner=RUNNER).trainer
     while first.schedule.place.iteration[0] < 1:
         first.step()
-    rest = toys.make_trainer(tmp_path, toys.Catch, [agent], found=True, **settings).trainer
+    rest = toys.make_trainer(tmp_path, toys.Catch, [agent], found=True, runner=RUNNER).trainer
     assert rest.schedule.place.stored[0] == 0
     assert rest.schedule.place.training_steps[0] == first.schedule.place.training_steps[0] > 100
     before = toys.weights(rest)[0]
@@ -256,11 +235,10 @@ def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
 
 
 def test_finished_runs_leave_the_others_room(tmp_path):
-    settings = {"runner": RUNNER, "capacity": 150}
     run_agents = [toys.log_dqn(), toys.log_dqn()]
-    one = toys.make_trainer(tmp_path, toys.Catch, run_agents[:1], **settings).trainer
+    one = toys.make_trainer(tmp_path, toys.Catch, run_agents[:1], runner=RUNNER).trainer
     one.train()
-    both = toys.make_trainer(tmp_path, toys.Catch, run_agents, found=True, **settings).trainer
+    both = toys.make_trainer(tmp_path, toys.Catch, run_agents, found=True, runner=RUNNER).trainer
     assert list(both.schedule.place.phase) == [Phase.FINISHED, Phase.WAITING]
     both.train()
     assert both.schedule.finished
@@ -273,9 +251,7 @@ def test_finished_runs_leave_the_others_room(tmp_path):
 
 def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     run_agents = [toys.log_dqn(beta_log=1e38), toys.log_dqn()]
-    trainer = toys.make_trainer(
-        tmp_path, toys.Catch, run_agents, runner=RUNNER, capacity=150
-    ).trainer
+    trainer = toys.make_trainer(tmp_path, toys.Catch, run_agents, runner=RUNNER).trainer
     trainer.train()
     assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
@@ -286,7 +262,7 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     assert not list((tmp_path / "1").glob("checkpoints/*"))
     assert (tmp_path / "2" / "logs" / "log_2").exists()
     alone = toys.make_trainer(
-        tmp_path / "alone", toys.Catch, run_agents[1:], seeds=[2], runner=RUNNER, capacity=150
+        tmp_path / "alone", toys.Catch, run_agents[1:], seeds=[2], runner=RUNNER
     ).trainer
     alone.train()
     for our, their in zip(toys.weights(trainer)[1], toys.weights(alone)[0], strict=True):
@@ -294,13 +270,10 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
 
 
 def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
-    runner = schedule.RunnerSettings(
-        num_iterations=1, training_steps=700, evaluation_steps=0, replay_capacity=150
-    )
+    runner = dataclasses.replace(toys.RUNNER, training_steps=700)
     trainer = toys.make_trainer(
-        tmp_path, toys.Catch, [toys.log_dqn(beta_log=1e38), toys.log_dqn()],
-        runner=runner, capacity=150,
-    ).trainer  # fmt: skip
+        tmp_path, toys.Catch, [toys.log_dqn(beta_log=1e38), toys.log_dqn()], runner=runner
+    ).trainer
     trainer.train()
     assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
@@ -312,9 +285,7 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
 def test_what_a_run_writes(tmp_path, monkeypatch):
     # Episodes of Catch take 9 steps: 13 of them are 117, 5 are the first that reach 40.
     runner = dataclasses.replace(RUNNER, num_iterations=5, training_steps=117)
-    trainer, environments = toys.make_trainer(
-        tmp_path, toys.Catch, [toys.log_dqn()], runner=runner, capacity=150
-    )
+    trainer, environments = toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], runner=runner)
     # A clock on which a step of the environment takes half a second, and nothing else any time.
     monkeypatch.setattr(time, "monotonic", lambda: 0.5 * receive.call_count)
     with mock.patch.object(environments, "receive", wraps=environments.receive) as receive:
@@ -343,8 +314,7 @@ def test_what_a_run_writes(tmp_path, monkeypatch):
 
 
 def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_path):
-    settings = {"runner": RUNNER, "capacity": 150}
-    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], runner=RUNNER).trainer.train()
     paths = [
         tmp_path / "1" / "logs" / "log_2",
         tmp_path / "1" / "metrics" / "pickle" / "pickle_2.pkl",
@@ -353,19 +323,15 @@ def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_pa
     assert type(before[0]["iteration_2"]["train_average_steps_per_second"][0]) is float
     for path in paths:
         path.unlink()
-    more = {**settings, "runner": dataclasses.replace(RUNNER, num_iterations=4)}
-    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **more)
+    more = dataclasses.replace(RUNNER, num_iterations=4)
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], found=True, runner=more)
     assert [pickle.loads(path.read_bytes()) for path in paths] == before
 
 
 def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
     # Rewards are whole numbers from -3 to 3.
-    runner = schedule.RunnerSettings(
-        num_iterations=1, training_steps=120, evaluation_steps=0, replay_capacity=150
-    )
-    trainer = toys.make_trainer(
-        tmp_path, toys.Noise, [toys.log_dqn()], runner=runner, capacity=150
-    ).trainer  # fmt: skip
+    runner = dataclasses.replace(toys.RUNNER, training_steps=120)
+    trainer = toys.make_trainer(tmp_path, toys.Noise, [toys.log_dqn()], runner=runner).trainer
     trainer.train()
     steps = trainer.schedule.place.stored[0]
     rewards = trainer.learner.read_memory(0, "rewards", 0, steps)
@@ -384,10 +350,7 @@ def test_events_are_readable(tmp_path):
 
     trainer = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn(update_period=2)],
-        runner=schedule.RunnerSettings(
-            num_iterations=2, training_steps=600, evaluation_steps=0, replay_capacity=150
-        ),
-        capacity=150,
+        runner=dataclasses.replace(toys.RUNNER, num_iterations=2, training_steps=600),
     ).trainer  # fmt: skip
     trainer.train()
     events = event_accumulator.EventAccumulator(str(tmp_path / "1"))
@@ -403,7 +366,7 @@ def test_events_are_readable(tmp_path):
 
 @pytest.mark.parametrize("name", ["weights.npz", "replay_frames.zst", "log.json"])
 def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
-    settings = {"runner": RUNNER, "capacity": 150, "checkpoint_replay": True}
+    settings = {"runner": RUNNER, "checkpoint_replay": True}
     toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
     path = tmp_path / "1" / "checkpoints" / "2" / name
     path.write_bytes(path.read_bytes()[:-1])
@@ -413,8 +376,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
 
 
 def test_checkpoints_that_are_not_ours_are_refused(tmp_path):
-    settings = {"runner": RUNNER, "capacity": 150}
-    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], **settings).trainer.train()
+    toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], runner=RUNNER).trainer.train()
     run = toys.make_runs(tmp_path, [toys.log_dqn(gamma=0.5)], [1])[0]
     other = run._replace(config=configuration.Configuration("", {"gamma": 0.5, "x": 1}))
     with pytest.raises(checkpoints.CheckpointError, match=r"x was not set"):
@@ -436,7 +398,7 @@ def test_environment_seeds_differ():
 
 def test_every_iteration_begins_with_its_own_seed(tmp_path, monkeypatch):
     trainer, environments = toys.make_trainer(
-        tmp_path, toys.Noise, [toys.log_dqn()] * 2, seeds=[1, 7], runner=RUNNER, capacity=150
+        tmp_path, toys.Noise, [toys.log_dqn()] * 2, seeds=[1, 7], runner=RUNNER
     )
     reset, begun = environments.reset, {0: [], 1: []}
 

@@ -111,10 +111,17 @@ class ToyTrainer(NamedTuple):
     environments: Toys
 
 
-def problem(create, stack_size=1, capacity=1000, batch_size=32):
+# Nearly all tests have its memory, so that few programs are to be compiled.
+RUNNER = schedule.RunnerSettings(
+    num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=150, stack_size=2
+)
+
+
+def problem(create, runner=RUNNER):
     return learner.Problem(
-        small_network, create(0).frame().shape, "uint8", stack_size, batch_size, capacity
-    )
+        small_network, create(0).frame().shape, "uint8", runner.stack_size, 32,
+        runner.replay_capacity,
+    )  # fmt: skip
 
 
 def make_trainer(
@@ -122,19 +129,14 @@ def make_trainer(
     create,
     run_agents,
     seeds=None,
-    runner=None,
+    runner=RUNNER,
     on_host=False,
     checkpoint_replay=False,
     found=None,
-    **problem_settings,
 ):
     """Makes a trainer of toys; `found` are `runs.find`'s checkpoints, or None."""
     seeds = seeds or list(range(1, len(run_agents) + 1))
     environments = Toys(create, len(run_agents))
-    problem_ = problem(create, **problem_settings)
-    runner = runner or schedule.RunnerSettings(
-        num_iterations=1, training_steps=10**6, replay_capacity=problem_.capacity
-    )
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
     workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
@@ -142,7 +144,9 @@ def make_trainer(
     shown = progress.Progress(
         [0] * len(job_runs), runner.num_iterations, runner.steps_per_iteration
     )
-    trainer = training.HostTrainer(workload, problem_, environments, shown, indices, on_host)
+    trainer = training.HostTrainer(
+        workload, problem(create, runner), environments, shown, indices, on_host
+    )
     return ToyTrainer(trainer, environments)
 
 
