@@ -97,8 +97,15 @@ def agent(**settings):
     return toys.log_dqn(optimizer="adam", epsilon_train=0.1, epsilon_eval=0.05, **settings)
 
 
-@pytest.mark.parametrize("update_horizon", [1, 3])
-@pytest.mark.parametrize("name", ["bsuite/Catch", "MinAtar/Breakout"])
+@pytest.mark.parametrize(
+    ("name", "update_horizon"),
+    [
+        ("bsuite/Catch", 3),
+        ("MinAtar/Breakout", 1),
+        pytest.param("bsuite/Catch", 1, marks=pytest.mark.slow),
+        pytest.param("MinAtar/Breakout", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     game = jax_games.create(name)
     on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])
