@@ -134,8 +134,15 @@ def test_a_network_without_an_output_layer_is_named():
         create(_NoDense).init(jax.random.PRNGKey(0), np.zeros(3))
 
 
-@NETWORKS
-def test_precision(network, shape, output):
+@pytest.mark.parametrize(
+    ("network", "shape"),
+    [
+        (networks.NatureDQNNetwork, (84, 84, 4)),
+        pytest.param(networks.ImpalaDQNNetwork, (84, 84, 4), marks=pytest.mark.slow),
+        (networks.ClassicControlDQNNetwork, (4, 1)),
+    ],
+)
+def test_precision(network, shape):
     states = np.random.default_rng(1).integers(256, size=(8, *shape))
     params = jax.jit(create(network, "symmetric").init)(jax.random.PRNGKey(0), states[0])
 

@@ -61,7 +61,7 @@ def assert_same_run(first, second, last):
     ("arguments", "number"),
     [
         (tiny(), 3),
-        (["--agent=rainbow", *tiny("RainbowAgent")], 2),
+        pytest.param(["--agent=rainbow", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow),
         pytest.param(
             ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
         ),
@@ -102,7 +102,10 @@ def interrupt_at(monkeypatch, step, action):
 
 @pytest.mark.parametrize(
     ("number", "status", "name"),
-    [(signal.SIGTERM, 143, "SIGTERM"), (signal.SIGINT, 130, "SIGINT")],
+    [
+        (signal.SIGTERM, 143, "SIGTERM"),
+        pytest.param(signal.SIGINT, 130, "SIGINT", marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_the_run_and_the_next_start_goes_on(
     tmp_path, trained, capsys, monkeypatch, number, status, name
@@ -286,7 +289,8 @@ def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("agent", "agent_class"), [("dqn", "DQNAgent"), ("rainbow", "RainbowAgent")]
+    ("agent", "agent_class"),
+    [("dqn", "DQNAgent"), pytest.param("rainbow", "RainbowAgent", marks=pytest.mark.slow)],
 )
 def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     arguments = [f"--agent={agent}", *tiny(agent_class)]

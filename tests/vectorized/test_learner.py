@@ -76,8 +76,15 @@ def small_replay_memory():
     gin.clear_config()
 
 
-@pytest.mark.parametrize(("create", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
-@pytest.mark.parametrize(("num_runs", "n"), [(1, 3), (3, 1)])
+@pytest.mark.parametrize(
+    ("create", "create_other", "num_runs", "n"),
+    [
+        pytest.param(*AGENTS[0], 3, 1, id="LogDQN, 3 runs"),
+        pytest.param(*AGENTS[1], 1, 3, id="DQN, 3 steps"),
+        pytest.param(*AGENTS[0], 1, 3, id="LogDQN, 3 steps", marks=pytest.mark.slow),
+        pytest.param(*AGENTS[1], 3, 1, id="DQN, 3 runs", marks=pytest.mark.slow),
+    ],
+)
 def test_updates_equal_the_agents(create, create_other, num_runs, n):
     agent, other = twins(create, create_other, update_horizon=n)
     of_runs = filled([agent] * num_runs)
