@@ -375,9 +375,9 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
 
     def chosen(scored: np.ndarray) -> np.ndarray:
         """Returns the mean at each discount factor, at the best, and at each game's best."""
-        means = scored.mean(axis=0)
-        over_games = means.mean(axis=0)
-        return np.array([*over_games, over_games.max(), means.max(axis=1).mean()])
+        of_games = scored.mean(axis=0)
+        over_games = of_games.mean(axis=0)
+        return np.array([*over_games, over_games.max(), of_games.max(axis=1).mean()])
 
     def difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return chosen(x) - chosen(y)
