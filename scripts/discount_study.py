@@ -180,18 +180,24 @@ STAGES = {
         )
         for gamma, k in (("0.5", "6,20"), ("0.8", "20,50"), ("0.9", "40"))
     ],
-    # DQN with the settings of MinAtar's authors. Their RMSProp, PyTorch's, adds 0.01 to the root;
-    # this one adds its square inside the root, which is at most 1.4 times less.
+    # DQN with the settings of MinAtar's authors, with the step-size that they give and with about
+    # that which is best on the game in their figures. Their RMSProp, PyTorch's, adds 0.01 to the
+    # root; this one adds its square inside the root, which is at most 1.4 times less.
     "calibration": [
         _agent(
-            "dqn", "MinAtar/Breakout,MinAtar/Freeway",
+            "dqn", games,
             *bindings(
                 "AGENT.optimizer='rmsprop_tf'", "AGENT.learning_rate=0.00025", "AGENT.gamma=0.99",
                 "AGENT.update_period=1", "AGENT.min_replay_history=5000",
                 "AGENT.epsilon_train=0.1", "AGENT.epsilon_decay_period=100000",
                 "VectorizedRunner.network='minatar'", "rmsprop_tf.epsilon=0.0001",
             ),
-            gammas="", seeds="15",
+            *scanned, gammas="",
+        )
+        for games, *scanned in (
+            ("MinAtar/Breakout,MinAtar/Freeway",),
+            ("MinAtar/Breakout", "--scan=AGENT.learning_rate=0.002"),
+            ("MinAtar/Freeway", "--scan=AGENT.learning_rate=0.0005"),
         )
     ],
     # With and without the minus head. 80,000 steps.
