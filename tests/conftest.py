@@ -5,6 +5,7 @@ import log_dqn  # noqa: F401  First, as for a user: it decides what TensorFlow w
 import os
 import random
 import shutil
+import signal
 import tempfile
 from unittest import mock
 
@@ -53,10 +54,13 @@ def seeded():
 
 
 @pytest.fixture(autouse=True)
-def same_environment():
-    """Takes back what programs set in the process's environment, such as their threads."""
+def same_process():
+    """Takes back what programs set in the process: its environment, its handlers of signals."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     with mock.patch.dict(os.environ):
         yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import importlib.util
 import pathlib
 import pickle
 import re
-import signal
 
 import gin
 import pytest
@@ -80,12 +79,9 @@ def fresh():
         gin.config._OPERATIVE_CONFIG.clear()
 
     clear()
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGINT)}
     with tf.Graph().as_default():
         yield
     clear()
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 def no_more_than_the_start(out):

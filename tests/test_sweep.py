@@ -354,16 +354,12 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     folder = tmp_path / "a/b"
     required = [f"--results_dir={folder}", "--agents=log_dqn", "--games=Pong"]
     try:
         status = sweep.main([*required, *arguments])
     except SystemExit as exit_:
         status = exit_.code
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
     assert line.startswith("log-dqn sweep: error: ")
@@ -390,9 +386,10 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch, ve
     ("arguments", "message"),
     [
         (["--gpus_per_run=1000"], "cpus_per_run is 1 and gpus_per_run is 1000; a node must have"),
-        (
+        pytest.param(
             ["--scan=LogDQNAgent.gama=0.9"],
             "Configurable 'LogDQNAgent' doesn't have a parameter named 'gama'. (nearest: gamma)",
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -417,10 +414,6 @@ def without_ray(monkeypatch):
     monkeypatch.setattr(ray, "init", lambda **settings: None)
     monkeypatch.setattr(cluster, "resources", lambda *args, **kwargs: {"cpu": 1, "gpu": 0})
     monkeypatch.setattr(cluster, "disconnect", lambda: None)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(

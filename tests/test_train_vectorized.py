@@ -50,12 +50,9 @@ def arguments(results_dir, *more, games="Centipede", **bindings):
 
 @pytest.fixture(autouse=True)
 def fresh():
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     yield
     gin.clear_config()
     gin.config._OPERATIVE_CONFIG.clear()
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
 
 
 def run(*args):
@@ -122,6 +119,7 @@ def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     assert len(log(tmp_path / "b" / "log_dqn" / "Centipede" / "2", 2)) == 3
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_alone_and_side_by_side(tmp_path):
     def weights(name, seed):
         folder = tmp_path / name / "log_dqn" / "Centipede" / str(seed) / "checkpoints" / "1"

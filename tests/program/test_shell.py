@@ -2,10 +2,11 @@
 
 import os
 import pathlib
+import signal
 
 import pytest
 
-from log_dqn.program import shell
+from log_dqn.program import shell, stopping
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 _ROOT = pathlib.Path(shell.__file__).absolute().parents[2]
@@ -75,3 +76,30 @@ def test_the_status_of_the_work_is_the_programs():
 def test_a_fault_of_the_program_is_not_the_users():
     with pytest.raises(TypeError):
         shell.run_once("log-dqn play", lambda: [] + 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_signal_stops_preparing_at_once_and_training_where_it_can_go_on(capsys, number, trains):
+    stopped = []
+
+    def prepare(stack):
+        stack.callback(stopped.append, "undone")
+        if not trains:
+            os.kill(os.getpid(), number)
+        return shell.Training(train, stopped.append)
+
+    def train():
+        os.kill(os.getpid(), number)
+        assert stopped == [number]
+        raise stopping.RunStopped("stopped at step 3", 128 + number)
+
+    if trains:
+        assert shell.run("log-dqn train", prepare) == 128 + number
+        assert capsys.readouterr().err == "log-dqn train: stopped at step 3\n"
+        assert stopped == [number, "undone"]
+    else:
+        with pytest.raises(SystemExit) as exit_:
+            shell.run("log-dqn train", prepare)
+        assert exit_.value.code == 128 + number
+        assert stopped == ["undone"]
