@@ -86,7 +86,7 @@ def assert_same_run(first, second, last):
 @pytest.mark.parametrize(
     "arguments",
     [
-        CARTPOLE,
+        pytest.param(CARTPOLE, marks=pytest.mark.slow),
         pytest.param(tiny_minatar("jax_log_dqn"), marks=NEEDS_MINATAR),
         pytest.param(["--agent=jax_rainbow", *tiny("JaxRainbowAgent")], marks=pytest.mark.slow),
         pytest.param(

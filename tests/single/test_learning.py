@@ -37,15 +37,15 @@ def random_policy_returns(episodes):
 
 def test_log_dqn_learns_cartpole(tmp_path, capsys):
     arguments = ["--gin_files=log_dqn_cartpole.gin", "--seed=1"]
-    arguments.append("--gin_bindings=Runner.num_iterations=6")
+    arguments.append("--gin_bindings=Runner.num_iterations=5")
     assert train.main([f"--base_dir={tmp_path}", *arguments]) == 0
-    log = pickle.loads((pathlib.Path(tmp_path) / "logs" / "log_5").read_bytes())
-    learned = [log[f"iteration_{i}"]["eval_average_return"][0] for i in (4, 5)]
+    log = pickle.loads((pathlib.Path(tmp_path) / "logs" / "log_4").read_bytes())
+    learned = [log[f"iteration_{i}"]["eval_average_return"][0] for i in (3, 4)]
     untrained = log["iteration_0"]["eval_average_return"][0]
     random = np.mean(random_policy_returns(100))
     with capsys.disabled():
         print(
-            f"\nCartPole, at most 200: LogDQN {np.mean(learned):.0f} after 6,000 agent steps, "
+            f"\nCartPole, at most 200: LogDQN {np.mean(learned):.0f} after 5,000 agent steps, "
             f"random policy {random:.0f}"
         )
     # A random policy gets about 22, one that leans to one side 9, a perfect one 200.

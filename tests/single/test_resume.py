@@ -129,11 +129,11 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
     tmp_path, trained, capsys
 ):
     whole, hurt = tmp_path / "whole", tmp_path / "hurt"
-    trained(whole, *tiny(), SEED, iterations(3))
-    trained(hurt, *tiny(), SEED, iterations(2))
+    trained(whole, *CARTPOLE, SEED, iterations(3))
+    trained(hurt, *CARTPOLE, SEED, iterations(2))
     capsys.readouterr()
     (hurt / "checkpoints" / "1" / "weights.index").unlink()
-    assert run(hurt, *tiny(), SEED, iterations(3)) == 0
+    assert run(hurt, *CARTPOLE, SEED, iterations(3)) == 0
     out, err = capsys.readouterr()
     assert err == (
         f"log-dqn train: warning: checkpoint 1 in {hurt}/checkpoints is damaged and is "
@@ -147,13 +147,13 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
 
     for number in (1, 2):
         os.truncate(hurt / "checkpoints" / str(number) / "replay_observation.npy.zst", 10)
-    assert run(hurt, *tiny(), SEED, iterations(4)) == 2
+    assert run(hurt, *CARTPOLE, SEED, iterations(4)) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"log-dqn train: error: none of the checkpoints in {hurt}/checkpoints is usable; "
         "--restart starts over"
     )
     assert results(hurt, 2) == results(whole, 2)  # nothing was overwritten
-    assert run(hurt, *tiny(), SEED, iterations(3), "--restart") == 0
+    assert run(hurt, *CARTPOLE, SEED, iterations(3), "--restart") == 0
     assert_same_run(whole, hurt, 2)
 
 
@@ -358,11 +358,11 @@ def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
 
 def test_a_run_goes_on_however_its_configuration_is_written(tmp_path, capsys):
     """With the drawn seed recorded, a macro for a literal, or 1.0 for 1."""
-    assert run(tmp_path, *tiny(), "--gin_bindings=LogDQNAgent.c=1", iterations(1)) == 0
+    assert run(tmp_path, *CARTPOLE, "--gin_bindings=LogDQNAgent.c=1", iterations(1)) == 0
     recorded = tmp_path / "operative_config.gin"
     assert run(tmp_path, f"--gin_files={recorded}", iterations(2)) == 0
     macro = ["--gin_bindings=scale = 1.0", "--gin_bindings=LogDQNAgent.c = %scale"]
-    assert run(tmp_path, *tiny(), *macro, iterations(3)) == 0
+    assert run(tmp_path, *CARTPOLE, *macro, iterations(3)) == 0
     assert set(read_log(tmp_path, 2)) == {"iteration_0", "iteration_1", "iteration_2"}
 
 
