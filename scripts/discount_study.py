@@ -181,8 +181,9 @@ STAGES = {
         for gamma, k in (("0.5", "6,20"), ("0.8", "20,50"), ("0.9", "40"))
     ],
     # DQN with the settings of MinAtar's authors, with the step-size that they give and with about
-    # that which is best on the game in their figures. Their RMSProp, PyTorch's, adds 0.01 to the
-    # root; this one adds its square inside the root, which is at most 1.4 times less.
+    # that which is best on the game in their figures. Their RMSProp, PyTorch's, divides by
+    # sqrt(v) + 0.01, this one by sqrt(v + 0.0001): steps are the same where v is far from 0.0001,
+    # and at most sqrt(2) times as large.
     "calibration": [
         _agent(
             "dqn", games,
@@ -210,6 +211,12 @@ STAGES = {
     ],
 }  # fmt: skip
 """Arguments of the commands of each stage."""
+
+
+def _folder(text: str) -> pathlib.Path:
+    if not text:  # Which `pathlib` takes for the current folder.
+        raise argparse.ArgumentTypeError("'' is not the name of a folder")
+    return pathlib.Path(text)
 
 
 def _notify(line: str) -> None:
@@ -285,6 +292,7 @@ def report(folder: str) -> None:
     from log_dqn.results import discount_study
 
     tables = [discount_study.read_table(path, columns) for path, columns in _tables().items()]
+    discount_study.check_curves(*tables)
     all_scores = tables[0]
     scores, curves = (table[table["stage"] == "main"] for table in tables)
     scores, games = discount_study.whole_games(scores)
@@ -332,12 +340,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("train", "collect"):
         command = commands.add_parser(name)
         command.add_argument("stage", choices=STAGES)
-        command.add_argument("--results_dir", type=pathlib.Path, required=True)
+        command.add_argument("--results_dir", type=_folder, required=True)
         if name == "train":
             command.add_argument("--seeds", help="a count or a range, such as 2-3")
     for name in ("gradients", "values"):
         command = commands.add_parser(name)
-        command.add_argument("--results_dir", type=pathlib.Path, required=True)
+        command.add_argument("--results_dir", type=_folder, required=True)
     commands.add_parser("report").add_argument("--out", default=str(FIGURES))
     args = parser.parse_args(argv)
     work: dict[str, Callable[[], int | None]] = {

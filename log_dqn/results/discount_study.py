@@ -107,7 +107,7 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
         columns: `SCORES` or `CURVES`.
 
     Raises:
-        ValueError: if it has not these columns, or something else in them.
+        ValueError: if it has not these columns, something else in them, or a row twice.
     """
     try:
         # Without a scan a setting is empty, which isn't a missing number.
@@ -118,12 +118,39 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
         raise ValueError(
             f"{path} has the columns {', '.join(table)}; they must be {', '.join(columns)}"
         )
+    again = table.duplicated(_key(table))
+    if again.any():
+        raise ValueError(f"{path} has a row twice: {_named(table[again])}")
     return table
+
+
+def check_curves(scores_of: pd.DataFrame, curves: pd.DataFrame) -> None:
+    """Checks that every run that has a score has a curve.
+
+    Raises:
+        ValueError: if one has none; it names the first.
+    """
+    merged = scores_of.merge(curves[RUN].drop_duplicates(), how="left", indicator=True)
+    without = merged[merged["_merge"] == "left_only"]
+    if len(without):
+        raise ValueError(
+            f"{len(without)} runs have a score but no curve, first {_named(without)}; collect "
+            "their stage again"
+        )
+
+
+def _key(table: pd.DataFrame) -> list[str]:
+    return [*RUN, "iteration"] if "iteration" in table else RUN
+
+
+def _named(rows: pd.DataFrame) -> str:
+    """Names the first row."""
+    return ", ".join(f"{name} {rows.iloc[0][name]}" for name in _key(rows))
 
 
 def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """Returns both tables' rows, sorted; of a run that both have, those of `new`."""
-    key = [*RUN, "iteration"] if "iteration" in new else RUN
+    key = _key(new)
     both = pd.concat([before, new]).drop_duplicates(key, keep="last")
     return both.sort_values(key, ignore_index=True)
 

@@ -296,6 +296,10 @@ def test_runs_without_a_scan_are_told_apart_in_a_file_too(tmp_path):
         ("a,b\n1,2\n", "has the columns a, b; they must be stage, game, agent, setting, gamma, "),
         ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1,many\n", "many"),
         ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1.5,2\n", "column 5"),
+        (
+            "stage,game,agent,setting,gamma,seed,score\n" + "main,A,dqn,,0.5,1,2\n" * 2,
+            "has a row twice: stage main, game A, agent dqn, setting , gamma 0.5, seed 1$",
+        ),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, fault):
@@ -303,6 +307,15 @@ def test_tables_that_are_refused(tmp_path, text, fault):
     path.write_text(text)
     with pytest.raises(ValueError, match=f"{path}.*{fault}"):
         discount_study.read_table(path, discount_study.SCORES)
+
+
+def test_a_run_with_a_score_has_a_curve():
+    curves = pd.concat([SCORES.assign(iteration=i) for i in (0, 1)])
+    discount_study.check_curves(SCORES, curves)
+    lacks = (curves["seed"] == 2) & (curves["agent"] == "dqn")
+    first = "stage main, game MinAtar/A, agent dqn, setting gamma=0.5, gamma 0.5, seed 2"
+    with pytest.raises(ValueError, match=f"^4 runs have a score but no curve, first {first}; "):
+        discount_study.check_curves(SCORES, curves[~lacks])
 
 
 def test_seeds_of_which_a_run_is_missing_are_left_out():

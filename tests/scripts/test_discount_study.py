@@ -55,6 +55,15 @@ def test_no_report_without_a_folder_to_write_to(study, capsys):
     assert "error: out is ''; it must be the name of a folder" in line
 
 
+@pytest.mark.parametrize("command", ["train main", "collect main", "gradients", "values"])
+def test_no_work_in_a_folder_without_a_name(study, capsys, command):
+    with pytest.raises(SystemExit, match="2"):
+        study.main([*command.split(), "--results_dir="])
+    error = capsys.readouterr().err
+    assert "argument --results_dir: '' is not the name of a folder" in error
+    assert error.count("\n") == 1
+
+
 def test_commands_of_a_stage(study, tmp_path, monkeypatch, capsys):
     commands, statuses = [], [0, 3]
 
