@@ -318,7 +318,7 @@ def report(folder: str) -> None:
         figure.savefig(out / f"{name}.png", dpi=110)
         print(out / f"{name}.png")
     print(discount_study.as_markdown(by_gamma))
-    print(discount_study.as_markdown(discount_study.claims(scores)))
+    print(discount_study.as_markdown(discount_study.claims(scores), "game"))
     for stage, of_stage in all_scores[all_scores["stage"] != "main"].groupby("stage"):
         if stage == "floor":
             of_stage = discount_study.beside(of_stage, curves, _SHORT_ITERATIONS)

@@ -2,7 +2,7 @@
 
 A table has a row for each run: `stage,game,agent,setting,gamma,seed,score`. A score is the mean
 training return of the last tenth of the iterations. Over games, scores are normalised by the best
-mean that any agent has at any discount factor on that game, so that 1 is the best known.
+mean that any agent has at any discount factor on that game.
 """
 
 import pathlib
@@ -395,16 +395,17 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         repetitions: bootstrap samples.
 
     Returns:
-        Columns `claim,value,low,high`.
+        Columns `claim,game,value,low,high`, for each game and over games.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     both = [array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn")]
 
     def chosen(scored: np.ndarray) -> np.ndarray:
-        """Returns the mean at each discount factor, at the best, and at each game's best."""
+        """Returns means at each discount factor and at the best two, by game and over games."""
         of_games = scored.mean(axis=0)
-        over_games = of_games.mean(axis=0)
-        return np.array([*over_games, over_games.max(), of_games.max(axis=1).mean()])
+        over_games = of_games[:, of_games.mean(axis=0).argmax()]
+        columns = np.column_stack([of_games, over_games, of_games.max(axis=1)])
+        return np.vstack([columns, columns.mean(axis=0)])
 
     def difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return chosen(x) - chosen(y)
@@ -416,8 +417,12 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         f"each at the gamma that is best over games ({best})",
         "each at the gamma that is best on each game",
     ]
-    rows = zip(names, *(map(float, bounds) for bounds in found), strict=True)
-    return pd.DataFrame(rows, columns=["claim", "value", "low", "high"])
+    rows = [
+        (name, game, *map(float, bounds))
+        for game, *of_game in zip([*games, _OVER_GAMES], *found, strict=True)
+        for name, *bounds in zip(names, *of_game, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["claim", "game", "value", "low", "high"])
 
 
 def _agents(table: pd.DataFrame) -> list[str]:
@@ -503,16 +508,21 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
     return figure
 
 
-def as_markdown(table: pd.DataFrame) -> str:
-    """Returns a table of values with intervals as Markdown, a column for each discount factor."""
+def as_markdown(table: pd.DataFrame, across: str = "gamma") -> str:
+    """Returns a table of values with intervals as Markdown.
+
+    Args:
+        table: with the columns `value,low,high`, and others that name a row.
+        across: the name that makes the columns, if the table has it.
+    """
     shown = table.assign(
         value=[
             f"{value:.3g}" + ("" if np.isnan(low) else f" ({low:.3g} to {high:.3g})")
             for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
         ]
     ).drop(columns=["low", "high"])
-    if "gamma" in shown:
-        names = [column for column in shown if column not in ("gamma", "value")]
-        shown = shown.pivot(index=names, columns="gamma", values="value").fillna("-").reset_index()
+    if across in shown:
+        names = [column for column in shown if column not in (across, "value")]
+        shown = shown.pivot(index=names, columns=across, values="value").fillna("-").reset_index()
     lines = [shown.columns, ["---"] * len(shown.columns), *shown.itertuples(index=False)]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"

@@ -144,12 +144,15 @@ def test_short_runs_beside_longer_ones():
 def test_the_two_claims():
     rows = discount_study.claims(SCORES, repetitions=2000)
     # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
-    at_low = cell(rows, claim="at gamma 0.5")
+    at_low = cell(rows, claim="at gamma 0.5", game="over games")
     assert at_low.value == pytest.approx(0.65 - 0.225)
     assert (at_low.low, at_low.high) == pytest.approx((0.6 - 0.225, 0.7 - 0.225))
-    assert cell(rows, claim="at gamma 0.9").value == pytest.approx(0.875 - 0.8)
-    best = cell(rows, claim="each at the gamma that is best over games (0.9 and 0.9)")
-    assert best.value == pytest.approx(0.875 - 0.8)
+    on_a = cell(rows, claim="at gamma 0.5", game="MinAtar/A")
+    assert (on_a.value, on_a.low, on_a.high) == pytest.approx((0.8 - 0.2, 0.7 - 0.2, 0.9 - 0.2))
+    best = "each at the gamma that is best over games (0.9 and 0.9)"
+    for claim in ("at gamma 0.9", best):
+        for game, value in (("MinAtar/A", 1 - 0.6), ("over games", 0.875 - 0.8)):
+            assert cell(rows, claim=claim, game=game).value == pytest.approx(value)
 
 
 def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample():
@@ -169,11 +172,15 @@ def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample
         ),
         repetitions=2000,
     )
-    over = cell(rows, claim="each at the gamma that is best over games (0.5 and 0.9)")
+    best = "each at the gamma that is best over games (0.5 and 0.9)"
+    over = cell(rows, claim=best, game="over games")
     assert over.value == pytest.approx(0.75 - 0.75)
+    assert cell(rows, claim=best, game="MinAtar/A").value == pytest.approx(0.5 - 1)
     # Seeds 1 alone have (0 + 1) / 2 at 0.5, still above 0.425.
     assert (over.low, over.high) == pytest.approx((0.5 - 0.75, 0.875 - 0.75))
-    each = cell(rows, claim="each at the gamma that is best on each game")
+    best = "each at the gamma that is best on each game"
+    assert cell(rows, claim=best, game="MinAtar/A").value == pytest.approx(0.6 - 1)
+    each = cell(rows, claim=best, game="over games")
     assert each.value == pytest.approx((0.6 + 1) / 2 - (1 + 0.75) / 2)
     # On A, 0.9 is the better where 0.5 has 0 or 2; it has 6 at most.
     assert (each.low, each.high) == pytest.approx((0.8 - 0.875, 0.875 - 0.875))
@@ -186,7 +193,9 @@ def test_fewer_than_three_seeds_have_no_intervals():
     assert on_game.value == pytest.approx(7.5) and np.isnan([on_game.low, on_game.high]).all()
     claims = discount_study.claims(two, repetitions=50)
     assert claims[["low", "high"]].isna().all(axis=None)
-    assert "| at gamma 0.9 | 0.075 |" in discount_study.as_markdown(claims)
+    shown = discount_study.as_markdown(claims, "game").splitlines()
+    assert shown[0] == "| claim | MinAtar/A | MinAtar/B | over games |"
+    assert "| at gamma 0.9 | 0.4 | -0.25 | 0.075 |" in shown
 
 
 def test_figures_show_what_the_tables_hold():

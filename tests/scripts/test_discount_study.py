@@ -125,7 +125,7 @@ def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
     assert re.search("^ +k=20 +2.5 +1$", said.out, re.MULTILINE)
     assert "| dqn | MinAtar/Breakout | mean | 1 | 1.8 |" in said.out
     # Of the best mean, 3.6: (2 - 1) / 3.6.
-    assert "| at gamma 0.5 | 0.278 |" in said.out
+    assert "| at gamma 0.5 | 0.278 | 0.278 |" in said.out
     assert said.err == ""
     names = ["minatar_curves.png", "minatar_gammas.png"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
@@ -155,9 +155,22 @@ def test_the_page_has_the_tables_of_the_committed_scores(study, page):
     scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
     scores = discount_study.whole_games(scores[scores["stage"] == "main"])[0]
     scores = discount_study.whole_seeds(scores)[0]
-    tables = discount_study.by_gamma(scores), discount_study.claims(scores)
-    wanted = [row for table in tables for row in discount_study.as_markdown(table).splitlines()]
-    assert set(wanted) <= set(page.splitlines())
+    # A table ends with an empty line.
+    assert discount_study.as_markdown(discount_study.by_gamma(scores)) + "\n" in page
+    assert discount_study.as_markdown(discount_study.claims(scores), "game") + "\n" in page
+
+    # What the text and the README say of them.
+    means = scores.groupby(["agent", "gamma", "game"])["score"].mean()
+    share = means / means.groupby("game").max()
+    low = [share[agent, 0.5] for agent in ("log_dqn", "dqn")]
+    (own, high), (its, top) = ((f"{x.min():.0%}", f"{x.max():.0%}") for x in low)
+    for text in (page, (study.DATA.parents[1] / "README.md").read_text(encoding="utf-8")):
+        assert f"with {own} to {high} of the best mean return" in text.replace("\n", " ")
+        assert f"where DQN has {its} to {top}" in text.replace("\n", " ")
+    best = means.groupby(["agent", "game"]).max()
+    ratios = (best["log_dqn"] / best["dqn"]).rename(lambda game: re.sub("(?<=e)I", " I", game[8:]))
+    for game, ratio in ratios.items():
+        assert re.search(rf"{ratio:.2f}( of it)? on {game}", page.replace("\n ", ""))
 
 
 BREAKOUT = {
