@@ -196,6 +196,22 @@ def test_the_page_has_the_experiments_on_breakout(study, page):
         assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
 
 
+def test_the_page_has_the_calibration(study, page):
+    curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
+    curves = curves[curves["stage"] == "calibration"]
+    (line,) = re.findall(r"^\| here \| 0.00025 \| (\d) \| (.*) \|$", page, re.M)
+    parts = []
+    for game, length in (("Breakout", 2), ("Freeway", 5)):
+        of_game = curves[(curves["game"] == f"MinAtar/{game}") & (curves["setting"] == "")]
+        returns = of_game.pivot(index="seed", columns="iteration", values="mean_return")
+        assert returns.shape == (int(line[0]), 20)
+        for last in (10, 20):
+            of_seeds = returns.loc[:, last - length : last - 1].mean(axis=1)
+            low, high = of_seeds.min(), of_seeds.max()
+            parts.append(f"{of_seeds.mean():.1f} ({low:.1f} to {high:.1f})")
+    assert line[1] == " | ".join(parts)
+
+
 def test_the_page_has_what_another_k_does(study, page):
     tables = [discount_study.read_table(path, columns) for path, columns in study._tables().items()]
     of_stage, curves = (
