@@ -323,6 +323,9 @@ def report(folder: str) -> None:
         if stage == "floor":
             of_stage = discount_study.beside(of_stage, curves, _SHORT_ITERATIONS)
             print(discount_study.means(of_stage).to_string(float_format="%.3g"), end="\n\n")
+        if stage == "controls":
+            in_main = scores[scores["game"].isin(of_stage["game"])]
+            of_stage = discount_study.merge(of_stage, in_main)
         print(discount_study.as_markdown(discount_study.by_setting(of_stage)))
 
 

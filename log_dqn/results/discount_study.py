@@ -350,10 +350,10 @@ def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         repetitions: bootstrap samples.
 
     Returns:
-        Columns `stage,game,agent,setting,gamma,seeds,value,low,high`, in points per episode; a
+        Columns `game,agent,stage,setting,gamma,seeds,value,low,high`, in points per episode; a
         setting is named without its discount factor.
     """
-    key = [column for column in RUN if column != "seed"]
+    key = ["game", "agent", "stage", "setting", "gamma"]
     rows = []
     for name, scores_of in _without_gamma(table).groupby(key)["score"]:
         column = scores_of.to_numpy()[:, None]

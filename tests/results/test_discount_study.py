@@ -78,9 +78,9 @@ def test_settings_of_a_stage():
     rows["setting"] += ",c=2"
     found = discount_study.by_setting(pd.concat([rows, rows[:1].assign(setting="gamma=0.5,c=1")]))
     assert [tuple(row) for row in found[found.columns[:-2]].itertuples(index=False)] == [
-        ("main", "MinAtar/A", "dqn", "c=1", 0.5, 1, 0.5),
-        ("main", "MinAtar/A", "dqn", "c=2", 0.5, 2, 1.0),
-        ("main", "MinAtar/A", "dqn", "c=2", 0.9, 2, pytest.approx(1.8)),
+        ("MinAtar/A", "dqn", "main", "c=1", 0.5, 1, 0.5),
+        ("MinAtar/A", "dqn", "main", "c=2", 0.5, 2, 1.0),
+        ("MinAtar/A", "dqn", "main", "c=2", 0.9, 2, pytest.approx(1.8)),
     ]
     assert found[["low", "high"]].isna().all(axis=None)
     of_three = discount_study.by_setting(SCORES, repetitions=50)

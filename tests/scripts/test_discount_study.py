@@ -117,11 +117,16 @@ def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
     short = tmp_path / "floor" / "log_dqn" / "gamma=0.5,k=20" / "MinAtar-Breakout" / "1"
     write_run(short, "log_dqn", 0.5, [2.5] * 8)
     assert study.main(["collect", "floor", f"--results_dir={tmp_path}"]) == 0
+    other = tmp_path / "controls" / "dqn" / "gamma=0.9" / "MinAtar-Breakout" / "1"
+    write_run(other, "dqn", 0.9, [1.5] * 20)
+    assert study.main(["collect", "controls", f"--results_dir={tmp_path}"]) == 0
     capsys.readouterr()
     assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 0
     said = capsys.readouterr()
     # Beside the main stage's at 0.5 alone: 2 of LogDQN, 1 of DQN.
-    assert "| floor | MinAtar/Breakout | dqn |  | 1 | 1 |" in said.out
+    assert "| MinAtar/Breakout | dqn | floor |  | 1 | 1 |" in said.out
+    assert "| MinAtar/Breakout | dqn | controls |  | 1 | - | 1.5 |" in said.out
+    assert "| MinAtar/Breakout | dqn | main |  | 1 | 1 | 1.8 |" in said.out
     assert re.search("^ +k=20 +2.5 +1$", said.out, re.MULTILINE)
     assert "| dqn | MinAtar/Breakout | mean | 1 | 1.8 |" in said.out
     # Of the best mean, 3.6: (2 - 1) / 3.6.
