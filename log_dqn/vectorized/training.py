@@ -197,9 +197,11 @@ class Trainer:
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
         self._events[index].write(values, number)
-        bad = [tag for tag, value in values.items() if not np.isfinite(value)]
-        if bad:
-            self._fail(index, f"stopped at training step {number}: {bad[0]} is {values[bad[0]]}")
+        # LogDQN's values may be too large for float32 where their logarithms, and losses, are not.
+        for tag, value in values.items():
+            if tag.startswith("Losses/") and not np.isfinite(value):
+                self._fail(index, f"stopped at training step {number}: {tag} is {value}")
+                break
 
     def _fail(self, index: int, message: str) -> None:
         self.schedule.stop(index)

@@ -282,6 +282,18 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert trainer.schedule.place.training_steps[1] >= 700
 
 
+def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path):
+    # exp(output / c) overflows; all that learning computes are logarithms.
+    runner = dataclasses.replace(toys.RUNNER, training_steps=700)
+    agent = toys.log_dqn(c=1e-3)
+    trainer = toys.make_trainer(tmp_path, toys.Catch, [agent], runner=runner).trainer
+    trainer.train()
+    assert trainer.failures == {}
+    events = events_of(tmp_path / "1")
+    assert [event.value for event in events.Scalars("Values/QPlus")] == [np.inf]
+    assert all(np.isfinite(weight).all() for weight in toys.weights(trainer)[0])
+
+
 def test_what_a_run_writes(tmp_path, monkeypatch):
     # Episodes of Catch take 9 steps: 13 of them are 117, 5 are the first that reach 40.
     runner = dataclasses.replace(RUNNER, num_iterations=5, training_steps=117)
@@ -345,16 +357,19 @@ def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
     assert any(episode_return > length for episode_return, length in of_episodes)
 
 
-def test_events_are_readable(tmp_path):
+def events_of(folder):
     from tensorboard.backend.event_processing import event_accumulator
 
+    return event_accumulator.EventAccumulator(str(folder)).Reload()
+
+
+def test_events_are_readable(tmp_path):
     trainer = toys.make_trainer(
         tmp_path, toys.Catch, [toys.log_dqn(update_period=2)],
         runner=dataclasses.replace(toys.RUNNER, num_iterations=2, training_steps=600),
     ).trainer  # fmt: skip
     trainer.train()
-    events = event_accumulator.EventAccumulator(str(tmp_path / "1"))
-    events.Reload()
+    events = events_of(tmp_path / "1")
     log = pickle.loads((tmp_path / "1" / "logs" / "log_1").read_bytes())
     points = events.Scalars("Train/AverageReturns")
     assert [point.step for point in points] == [0, 1]
