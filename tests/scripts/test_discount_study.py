@@ -201,6 +201,27 @@ def test_the_page_has_the_experiments_on_breakout(study, page):
         assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
 
 
+CONTROLS = {
+    ("log_dqn", "controls"): "LogDQN | the paper's, RMSProp",
+    ("log_dqn", "main"): "LogDQN | the study's, Adam",
+    ("dqn", "controls"): "DQN | the Atari baseline's RMSProp",
+    ("dqn", "main"): "DQN | the study's, Adam",
+}
+
+
+def test_the_page_has_the_controls(study, page):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    found = scores.groupby(["game", "agent", "stage", "gamma"])["score"].agg(["mean", "size"])
+    lines = page.splitlines()
+    for game in ("Asterix", "Breakout", "Freeway"):
+        for (agent, stage), label in CONTROLS.items():
+            of_gamma = found.loc[f"MinAtar/{game}", agent, stage]
+            (seeds,) = of_gamma["size"].unique()
+            means = " | ".join(f"{mean:.3g}" for mean in of_gamma["mean"])
+            assert len(of_gamma) == 5
+            assert f"| {game} | {label} | {seeds} | {means} |" in lines
+
+
 def test_the_page_has_the_calibration(study, page):
     curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
     curves = curves[curves["stage"] == "calibration"]
