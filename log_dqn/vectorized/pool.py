@@ -1,6 +1,7 @@
 """Trainers side by side, one a core of a CPU."""
 
 import concurrent.futures
+import queue
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from log_dqn.vectorized.training import Trainer, stopped_by
 
 
 class Pool:
-    """Trainers that run side by side, as many at a time as there are workers.
+    """Trainers that run side by side, as many at a time as there are devices.
 
     Attributes:
         failures: why runs were left out.
@@ -24,13 +25,22 @@ class Pool:
     def __init__(
         self,
         create_trainers: Sequence[Callable[[], Trainer]],
-        num_workers: int,
+        devices: Sequence[jax.Device | None],
         progress: Progress,
     ) -> None:
-        """Takes functions that each create a trainer when there is a worker for it."""
+        """Takes functions that each create a trainer when there is a device for it.
+
+        Args:
+            create_trainers: the functions.
+            devices: a device for each trainer of those that run at a time; None is JAX's default.
+            progress: progress of all runs.
+        """
         self._progress = progress
         self._create_trainers = create_trainers
-        self._num_workers = num_workers
+        self._num_workers = len(devices)
+        self._idle: queue.SimpleQueue[jax.Device | None] = queue.SimpleQueue()
+        for device in devices:
+            self._idle.put(device)
         self._trainers: set[Trainer] = set()
         self._lock = threading.Lock()
         self._stop_signal: int | None = None
@@ -49,7 +59,7 @@ class Pool:
                 are intact.
         """
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
-        futures = [executor.submit(self._train, create) for create in self._create_trainers]
+        futures = [executor.submit(self._train_on_idle, create) for create in self._create_trainers]
         try:
             left = set(futures)
             while left:
@@ -76,6 +86,14 @@ class Pool:
             with self._lock:
                 for trainer in self._trainers:
                     trainer.stop(self._stop_signal)
+
+    def _train_on_idle(self, create: Callable[[], Trainer]) -> None:
+        device = self._idle.get()
+        try:
+            with jax.default_device(device):
+                self._train(create)
+        finally:
+            self._idle.put(device)
 
     def _train(self, create: Callable[[], Trainer]) -> None:
         if self._stop_signal is not None:

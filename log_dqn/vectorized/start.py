@@ -16,6 +16,7 @@ import jax
 
 from log_dqn import games, scan
 from log_dqn.checks import check
+from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress, shell, words
@@ -268,7 +269,8 @@ def create_pool(
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
-    return pool.Pool(trainers, workers, shown)
+    worker_devices = devices.side_by_side(workers) if on_cpu else [None]
+    return pool.Pool(trainers, worker_devices, shown)
 
 
 class _Kind(NamedTuple):

@@ -1,4 +1,4 @@
-"""Platforms that JAX doesn't find."""
+"""Platforms that JAX doesn't find, and devices whose programs run at the same time."""
 
 import os
 import subprocess
@@ -64,3 +64,54 @@ def test_a_platform_that_is_not_here_is_refused_in_one_line(tmp_path, arguments)
     assert done.stderr.count("\n") == 1
     assert f"log_dqn.{program}: error: JAX_PLATFORMS is 'abacus'; it must be " in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+# Two programs that wait for each other, after a product, which a client's own thread computes.
+_MEETING = """
+import concurrent.futures
+import threading
+
+from log_dqn.program import threads
+
+threads.limit(1)
+
+import jax
+import numpy as np
+
+from log_dqn.jax import devices
+
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+meeting = threading.Barrier(2)
+
+
+def meet(x):
+    meeting.wait()
+    return x
+
+
+@jax.jit
+def program(x):
+    product = x @ x
+    return jax.pure_callback(meet, product, product)
+
+
+def run(device, number):
+    with jax.default_device(device):
+        return np.asarray(program(np.full((256, 256), number, np.float32)))
+
+
+with concurrent.futures.ThreadPoolExecutor(2) as executor:
+    for result in executor.map(run, devices.side_by_side(2), [1, 2]):
+        print(result.min(), result.max())
+"""
+
+
+@pytest.mark.skipif(
+    jax.__version_info__ < (0, 10),
+    reason="JAX 0.6 has a runtime whose programs take no turns; a callback of 0.9 may never begin",
+)
+def test_programs_on_devices_side_by_side_do_not_take_turns():
+    done = subprocess.run(
+        [sys.executable, "-c", _MEETING], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "256.0 256.0\n1024.0 1024.0\n", done.stderr

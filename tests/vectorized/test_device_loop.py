@@ -1,5 +1,6 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
+import functools
 import queue
 import threading
 from unittest import mock
@@ -8,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from log_dqn.jax import devices
 from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.vectorized import (
@@ -180,23 +182,27 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
 
 def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
     game = jax_games.create("bsuite/Catch")
+    trainers = {}
+
+    def create(index, seed, shared):
+        trainers[seed] = device_trainer_of(
+            tmp_path, game, [agent()], [seed], shared=shared, shown_as=[index]
+        )
+        return trainers[seed]
 
     def creators(seeds, shared):
-        return [
-            lambda index=index, seed=seed: device_trainer_of(
-                tmp_path, game, [agent()], [seed], shared=shared, shown_as=[index]
-            )
-            for index, seed in enumerate(seeds)
-        ]
+        return [functools.partial(create, i, seed, shared) for i, seed in enumerate(seeds)]
 
-    shared = shown(3)
-    of_three = pool.Pool(creators([1, 2, 3], shared), 2, shared)
+    shared, (default, other) = shown(3), devices.side_by_side(2)
+    of_three = pool.Pool(creators([1, 2, 3], shared), [default, other], shared)
     of_three.train()
     assert of_three.failures == []
+    used = [trainers[seed].learner.stacks.device for seed in (1, 2, 3)]
+    assert set(used) == {jax.devices()[0], other or jax.devices()[0]}
     assert shared.numbers.fraction == 1 and shared.disable
     assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
     shared = shown(3)
-    stopped = pool.Pool(creators([4, 5, 6], shared), 2, shared)
+    stopped = pool.Pool(creators([4, 5, 6], shared), [None] * 2, shared)
     stopped.stop(2)
     with pytest.raises(RunStopped) as stop:
         stopped.train()
@@ -221,7 +227,7 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
         return device_trainer_of(tmp_path, game, [agent()], [1], shared=shared, shown_as=[1])
 
     with pytest.raises(RunStopped, match=r"^error: .* No space left on device$") as stop:
-        pool.Pool([fail, create], 2, shared).train()
+        pool.Pool([fail, create], [None] * 2, shared).train()
     assert stop.value.status == 2
     assert not (tmp_path / "1" / "checkpoints").exists()
 
@@ -233,7 +239,7 @@ def test_a_device_without_memory_is_said_in_one_line(where):
 
     trainer = mock.Mock(failures={}, train=fail)
     with pytest.raises(RunStopped) as stop:
-        pool.Pool([fail if where == "create" else lambda: trainer], 1, shown(1)).train()
+        pool.Pool([fail if where == "create" else lambda: trainer], [None], shown(1)).train()
     assert str(stop.value) == "stopped by the device: RESOURCE_EXHAUSTED: Out of memory"
     assert stop.value.status == 3  # With 1 or 2 a sweep would not try again.
 
