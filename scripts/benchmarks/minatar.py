@@ -4,12 +4,14 @@ import concurrent.futures
 import importlib.util
 import resource
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import gin
 import jax
 import numpy as np
 
 from benchmarks import measuring
+from log_dqn.jax import devices
 from log_dqn.program import gin_files, threads
 from log_dqn.vectorized import (
     agents,
@@ -23,6 +25,9 @@ from log_dqn.vectorized import (
 
 STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
+_ROWS, _PRODUCTS = 1024, 32
+_ONE = np.ones(1, np.int32)
+_DRAWS = timeline.Draws(_ONE, 0 * _ONE, 5000 * _ONE, _ONE > 0)
 
 
 class Player:
@@ -74,11 +79,17 @@ class Player:
 
     def update(self) -> None:
         """Runs as many updates as `play` does."""
-        one = np.ones(1, np.int32)
-        draws = timeline.Draws(one, 0 * one, 5000 * one, one > 0)
         for _ in range(STEPS // 4):
-            self.learner.learn(draws)
+            self.learner.learn(_DRAWS)
         jax.block_until_ready(self.learner.weights)
+
+    def arithmetic(self) -> float:
+        """Returns the floating-point operations of an update, as the compiler counts them."""
+        constants, num_actions, _, keys = self.learner.numbers
+        draws = jax.tree.map(lambda value: value[0], _DRAWS)
+        inputs = self.learner.weights, constants, num_actions, self.learner.memory, keys, draws
+        update: Any = jax.jit(self.learner.programs.learn_from_memory).lower(*inputs)
+        return update.cost_analysis()["flops"]
 
 
 def _environment(game: str) -> Callable[[], None]:
@@ -97,6 +108,28 @@ def _environment(game: str) -> Callable[[], None]:
     state, _ = jax_game.reset(jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), STEPS)
     return lambda: jax.block_until_ready(play(state, keys))
+
+
+def _side_by_side(game: str, cores: int) -> Callable[[], object]:
+    """Returns what plays a run on each core."""
+
+    def on_device(device: jax.Device | None, function: Callable[..., Any], *args: Any) -> Any:
+        with jax.default_device(device):
+            return function(*args)
+
+    of_cores = devices.side_by_side(cores)
+    players = [
+        on_device(device, Player, game, "log_dqn", [seed]) for seed, device in enumerate(of_cores)
+    ]
+    executor = concurrent.futures.ThreadPoolExecutor(cores)
+    return lambda: list(executor.map(on_device, of_cores, [Player.play] * cores, players))
+
+
+def _product() -> Callable[[], object]:
+    """Returns what multiplies two matrices of `_ROWS` rows and columns `_PRODUCTS` times."""
+    matrix = jax.random.normal(jax.random.key(0), (_ROWS, _ROWS))
+    multiply = jax.jit(jax.numpy.matmul, compiler_options=learner.compiler_options())
+    return lambda: [multiply(matrix, matrix).block_until_ready() for _ in range(_PRODUCTS)]
 
 
 def _dopamine(game: str) -> Callable[[], object]:
@@ -133,20 +166,20 @@ def run(game: str, rounds: int) -> None:
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     idle = Player(game, "log_dqn", [1], min_replay_history=10**9)
     cores = threads.cores()
-    side_by_side = [Player(game, "log_dqn", [seed]) for seed in range(1, cores + 1)]
-    executor = concurrent.futures.ThreadPoolExecutor(cores)
     blocks: dict[str, Callable[[], object]] = {
         **{agent: of_agent.play for agent, of_agent in players.items()},
-        "cores": lambda: list(executor.map(Player.play, side_by_side)),
+        "cores": _side_by_side(game, cores),
         "acting and game": idle.play,
         "game": _environment(game),
         "updates": players["log_dqn"].update,
+        "products": _product(),
     }
     steps = dict.fromkeys(blocks, STEPS) | {"cores": cores * STEPS}
     if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):
         blocks["Dopamine's JaxDQNAgent"] = _dopamine(game)
         steps["Dopamine's JaxDQNAgent"] = _DOPAMINE_STEPS
     times = measuring.interleave(blocks, rounds, "MinAtar")
+    products = 2e-9 * _PRODUCTS * _ROWS**3 / times.pop("products")
     for name, seconds in times.items():
         low, median, high = np.percentile(steps[name] / seconds, [10, 50, 90])
         shown = f"{cores} runs of log_dqn" if name == "cores" else name
@@ -156,4 +189,10 @@ def run(game: str, rounds: int) -> None:
     share = np.median(times["updates"] / times["log_dqn"])
     rest = np.median(times["game"] / times["log_dqn"])
     print(f"of a run's time: updates {share:.0%}, game {rest:.0%}, acting and storing the rest")
+    operations = players["log_dqn"].arithmetic()
+    rates = 1e-9 * operations * STEPS / 4 / times["updates"]
+    print(
+        f"an update is {1e-6 * operations:.1f} million operations: {np.median(rates):.0f} GFLOP/s, "
+        f"and products of matrices of {_ROWS} rows do {np.median(products):.0f} GFLOP/s"
+    )
     print(f"peak memory with a run of each agent: {resident:.0f} MiB")
