@@ -324,6 +324,10 @@ def report(folder: str) -> None:
             of_stage = discount_study.beside(of_stage, curves, _SHORT_ITERATIONS)
             print(discount_study.means(of_stage).to_string(float_format="%.3g"), end="\n\n")
         if stage == "controls":
+            whole, _ = discount_study.whole_games(of_stage)
+            whole, _ = discount_study.whole_seeds(whole)
+            if set(whole["agent"]) == set(discount_study.LOOKS):
+                print(discount_study.as_markdown(discount_study.claims(whole), "game"))
             in_main = scores[scores["game"].isin(of_stage["game"])]
             of_stage = discount_study.merge(of_stage, in_main)
         print(discount_study.as_markdown(discount_study.by_setting(of_stage)))

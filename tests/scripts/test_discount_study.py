@@ -131,7 +131,13 @@ def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
     assert "| dqn | MinAtar/Breakout | mean | 1 | 1.8 |" in said.out
     # Of the best mean, 3.6: (2 - 1) / 3.6.
     assert "| at gamma 0.5 | 0.278 | 0.278 |" in said.out
-    assert said.err == ""
+    assert said.err == "" and said.out.count("| claim |") == 1
+    other = tmp_path / "controls" / "log_dqn" / "gamma=0.9" / "MinAtar-Breakout" / "1"
+    write_run(other, "log_dqn", 0.9, [2.0] * 20)
+    assert study.main(["collect", "controls", f"--results_dir={tmp_path}"]) == 0
+    assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 0
+    # (2 - 1.5) / 2.
+    assert "| at gamma 0.9 | 0.25 | 0.25 |" in capsys.readouterr().out
     names = ["minatar_curves.png", "minatar_gammas.png"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == names
 
