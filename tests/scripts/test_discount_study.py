@@ -217,15 +217,23 @@ CONTROLS = {
 
 def test_the_page_has_the_controls(study, page):
     scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
-    found = scores.groupby(["game", "agent", "stage", "gamma"])["score"].agg(["mean", "size"])
+    controls = scores[scores["stage"] == "controls"]
+    found = discount_study.by_setting(
+        discount_study.merge(controls, scores[scores["stage"] == "main"])
+    ).set_index(["game", "agent", "stage"])
     lines = page.splitlines()
     for game in ("Asterix", "Breakout", "Freeway"):
         for (agent, stage), label in CONTROLS.items():
-            of_gamma = found.loc[f"MinAtar/{game}", agent, stage]
-            (seeds,) = of_gamma["size"].unique()
-            means = " | ".join(f"{mean:.3g}" for mean in of_gamma["mean"])
-            assert len(of_gamma) == 5
-            assert f"| {game} | {label} | {seeds} | {means} |" in lines
+            of_gamma = found.loc[(f"MinAtar/{game}", agent, stage)].sort_values("gamma")
+            (seeds,) = of_gamma["seeds"].unique()
+            cells = [f"{mean:.3g}" for mean in of_gamma["value"]]
+            if stage == "controls":
+                bounds = zip(of_gamma["low"], of_gamma["high"], strict=True)
+                intervals = (f"({low:.3g} to {high:.3g})" for low, high in bounds)
+                cells = list(map(" ".join, zip(cells, intervals, strict=True)))
+            assert len(cells) == 5
+            assert f"| {game} | {label} | {seeds} | {' | '.join(cells)} |" in lines
+    assert discount_study.as_markdown(discount_study.claims(controls), "game") + "\n" in page
 
 
 def test_the_page_has_the_calibration(study, page):
