@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
@@ -105,6 +106,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
         # JAX computes the programs of several threads one after the other if it may return before.
         jax.config.update("jax_cpu_enable_async_dispatch", not one_core_a_run)
+    # A run may read what another is still writing to the user's cache; it then compiles it itself.
+    warnings.filterwarnings("ignore", "Error reading persistent compilation cache", UserWarning)
     devices.backend()  # Not quietly: it may end the process, or say why it is no GPU.
     start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
     settings = start.read_settings(args.scan, args.agent)
