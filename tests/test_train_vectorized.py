@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from log_dqn import train_vectorized
+from log_dqn.jax import devices
 from log_dqn.program import progress, threads
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
-from log_dqn.vectorized import jax_games, placement, training
+from log_dqn.vectorized import jax_games, placement, pool, training
 from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
 
@@ -340,6 +341,17 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
     for _, problem, *_, on_host in trainers:
         assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
         assert not on_host
+
+
+def test_runs_side_by_side_have_a_device_each(tmp_path, monkeypatch, trainers):
+    side_by_side = mock.Mock(return_value=[jax.devices()[0]] * 2)
+    monkeypatch.setattr(devices, "side_by_side", side_by_side)
+    of_runs = mock.Mock(wraps=pool.Pool)
+    monkeypatch.setattr(pool, "Pool", of_runs)
+    assert run(*arguments(tmp_path, "--seeds=2")) == 0
+    side_by_side.assert_called_once_with(min(2, threads.cores()))
+    assert of_runs.call_args.args[1] is side_by_side.return_value
+    assert len(trainers) == 2
 
 
 def test_what_ends_the_process_where_the_device_starts_is_said(tmp_path):

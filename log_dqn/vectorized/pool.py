@@ -32,7 +32,7 @@ class Pool:
 
         Args:
             create_trainers: the functions.
-            devices: a device for each trainer of those that run at a time; None is JAX's default.
+            devices: one for each trainer that runs at a time; None is JAX's default.
             progress: progress of all runs.
         """
         self._progress = progress
