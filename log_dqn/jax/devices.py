@@ -32,13 +32,13 @@ def backend() -> str:
 def side_by_side(count: int) -> list[jax.Device | None]:
     """Returns a device for each of some threads whose programs are to run at the same time.
 
-    None stands for JAX's default. The backend must be a CPU, limited to a thread.
+    None stands for JAX's default. A CPU must be limited to a thread.
 
     Reason: from JAX 0.7 on, a CPU's programs take turns on their client's thread, whoever calls
     them; so each further device is of a client of its own.
     Can go: with a setting by which a program keeps to the thread that calls it.
     """
-    if jax.__version_info__ < (0, 7):
+    if jax.__version_info__ < (0, 7) or jax.default_backend() != "cpu":
         return [None] * count
     clients: list[Any] = [xla_client.make_cpu_client(asynchronous=False) for _ in range(count - 1)]
     return [None, *(client.local_devices()[0] for client in clients)]

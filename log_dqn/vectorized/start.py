@@ -269,8 +269,7 @@ def create_pool(
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
-    worker_devices = devices.side_by_side(workers) if on_cpu else [None]
-    return pool.Pool(trainers, worker_devices, shown)
+    return pool.Pool(trainers, devices.side_by_side(workers), shown)
 
 
 class _Kind(NamedTuple):

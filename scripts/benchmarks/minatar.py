@@ -120,8 +120,7 @@ def _side_by_side(game: str, cores: int) -> Callable[[], object]:
         with jax.default_device(device):
             return function(*args)
 
-    on_cpu = jax.default_backend() == "cpu"
-    of_cores = devices.side_by_side(cores) if on_cpu else [None] * cores
+    of_cores = devices.side_by_side(cores)
     players = [
         on_device(device, Player, game, "log_dqn", [seed]) for seed, device in enumerate(of_cores)
     ]
