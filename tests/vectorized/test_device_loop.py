@@ -13,6 +13,7 @@ from log_dqn.jax import devices
 from log_dqn.program import progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.vectorized import (
+    device_loop,
     device_trainer,
     jax_games,
     learner,
@@ -156,6 +157,18 @@ def test_new_games_are_compiled_once(tmp_path, caplog):
             loop.reset(np.array([True, False]), np.array([seed, 0]))
             compiled.append(any(line.startswith("Compiling ") for line in caplog.messages))
     assert compiled == [True, False, False]
+
+
+def test_memory_is_given_back_once_the_loop_is_compiled(tmp_path, monkeypatch):
+    give_back = mock.Mock()
+    monkeypatch.setattr(device_loop.host_memory, "give_back", give_back)
+    game = jax_games.create("bsuite/Catch")
+    trainer = device_trainer_of(tmp_path, game, [agent()], [1])
+    calls = []
+    for _ in range(3):
+        calls.append(give_back.call_count)
+        trainer.step()
+    assert calls == [0, 1, 1]
 
 
 def test_a_stopped_run_resumes_exactly(tmp_path):
