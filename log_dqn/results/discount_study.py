@@ -261,7 +261,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 
     Args:
         results_dir: folder with `{agent}/{setting}/{game}/{seed}/`, with TensorBoard's events.
-        notify: is told of runs without such values.
+        notify: is told of runs of LogDQN without such values.
 
     Returns:
         Columns `game,setting,score,q_plus,bound`: the mean training return of the last tenth of
@@ -275,6 +275,9 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 
     rows = []
     for agent, game, seed, folder in find_runs(results_dir):
+        name, _, setting = agent.partition("/")
+        if name != "log_dqn":  # No other has a plus head.
+            continue
         _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
@@ -285,7 +288,6 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         returns, q_plus = (np.array([point.value for point in events.Scalars(tag)]) for tag in tags)
         tenth = q_plus[-max(1, len(q_plus) // 10) :]
         score = scores.final_score(returns)
-        setting = agent.partition("/")[2]
         rows.append((canonical(game), setting, score, np.median(tenth), 1 / (1 - gamma)))
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no runs with {_Q_PLUS}")
