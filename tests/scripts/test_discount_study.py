@@ -207,6 +207,47 @@ def test_the_page_has_the_experiments_on_breakout(study, page):
         assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
 
 
+STUDYS = {"log_dqn": "beta_log 0.0025, beta_reg 0.3, c 1", "dqn": "learning rate 0.0005"}
+PAPERS = "beta_log 0.0025, beta_reg 0.1, c 0.5"
+
+
+def test_the_page_has_the_tuning(study, page):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    of_stage = scores[scores["stage"] == "tuning"]
+    (least, most) = re.search(r"400,000 agent steps\) of seeds (\d) to\s(\d)", page).groups()
+    key = ["game", "agent", "setting", "gamma"]
+    seeds = of_stage.groupby(key)["seed"].agg(sorted)
+    assert all(found == list(range(int(least), int(most) + 1)) for found in seeds)
+
+    means = of_stage.groupby(key)["score"].mean()
+    shares = means / means.groupby("game").max()
+    lines, found = page.splitlines(), 0
+    for (agent, setting), of_setting in means.groupby(
+        [
+            "agent",
+            means.index.get_level_values("setting").str.replace("gamma=[^,]*,", "", regex=True),
+        ]
+    ):
+        label = (
+            setting.replace("learning_rate", "learning rate").replace(",", ", ").replace("=", " ")
+        )
+        label = label.replace("6.25e-05", "0.0000625").replace("1e-08", "1e-8")
+        label = {STUDYS[agent]: f"**{label}**", PAPERS: f"{label} (the paper's)"}.get(label, label)
+        of_place = of_setting.droplevel(["agent", "setting"])
+        cells = [
+            f"{of_place[place]:.3g}" if place in of_place else "-"
+            for game in ("Asterix", "Breakout", "Freeway")
+            for place in ((f"MinAtar/{game}", gamma) for gamma in (0.5, 0.8, 0.99))
+        ]
+        mean = "-" if "-" in cells else f"{shares[of_setting.index].mean():.2f}"
+        assert (
+            f"| {discount_study.LOOKS[agent].name} | {label} | {' | '.join([*cells, mean])} |"
+            in lines
+        )
+        found += 1
+    assert found == 17
+
+
 CONTROLS = {
     ("log_dqn", "controls"): "LogDQN | the paper's, RMSProp",
     ("log_dqn", "main"): "LogDQN | the study's, Adam",
