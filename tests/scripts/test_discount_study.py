@@ -1,10 +1,12 @@
 """The program of the study of discount factors."""
 
+import itertools
 import json
 import re
 import shlex
 import types
 
+import numpy as np
 import pytest
 
 from log_dqn import scan, train_vectorized
@@ -214,38 +216,27 @@ PAPERS = "beta_log 0.0025, beta_reg 0.1, c 0.5"
 def test_the_page_has_the_tuning(study, page):
     scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
     of_stage = scores[scores["stage"] == "tuning"]
-    (least, most) = re.search(r"400,000 agent steps\) of seeds (\d) to\s(\d)", page).groups()
-    key = ["game", "agent", "setting", "gamma"]
-    seeds = of_stage.groupby(key)["seed"].agg(sorted)
-    assert all(found == list(range(int(least), int(most) + 1)) for found in seeds)
+    text = re.search(r"of LogDQN of seeds 6 to (\d) and of\sDQN of 6 to (\d)", page)
+    last = dict(zip(discount_study.LOOKS, map(int, text.groups()), strict=True))
+    for (agent, *_), seeds in of_stage.groupby(["agent", "game", "setting"])["seed"]:
+        assert sorted(seeds) == list(range(6, last[agent] + 1))
 
-    means = of_stage.groupby(key)["score"].mean()
-    shares = means / means.groupby("game").max()
-    lines, found = page.splitlines(), 0
-    for (agent, setting), of_setting in means.groupby(
-        [
-            "agent",
-            means.index.get_level_values("setting").str.replace("gamma=[^,]*,", "", regex=True),
-        ]
-    ):
-        label = (
-            setting.replace("learning_rate", "learning rate").replace(",", ", ").replace("=", " ")
-        )
-        label = label.replace("6.25e-05", "0.0000625").replace("1e-08", "1e-8")
+    rows = discount_study.by_setting(of_stage, repetitions=2)
+    rows["share"] = rows["value"] / rows.groupby("game")["value"].transform("max")
+    places = list(itertools.product(sorted(set(rows["game"])), (0.5, 0.8, 0.99)))
+    lines = page.splitlines()
+    settings = rows.groupby(["agent", "setting"])
+    for (agent, setting), of_setting in settings:
+        label = setting.replace("learning_rate", "learning rate").replace("6.25e-05", "0.0000625")
+        label = label.replace("=", " ").replace(",", ", ").replace("1e-08", "1e-8")
         label = {STUDYS[agent]: f"**{label}**", PAPERS: f"{label} (the paper's)"}.get(label, label)
-        of_place = of_setting.droplevel(["agent", "setting"])
-        cells = [
-            f"{of_place[place]:.3g}" if place in of_place else "-"
-            for game in ("Asterix", "Breakout", "Freeway")
-            for place in ((f"MinAtar/{game}", gamma) for gamma in (0.5, 0.8, 0.99))
-        ]
-        mean = "-" if "-" in cells else f"{shares[of_setting.index].mean():.2f}"
-        assert (
-            f"| {discount_study.LOOKS[agent].name} | {label} | {' | '.join([*cells, mean])} |"
-            in lines
-        )
-        found += 1
-    assert found == 17
+        found = of_setting.set_index(["game", "gamma"])
+        values = found["value"].reindex(places)
+        cells = ["-" if np.isnan(value) else f"{value:.3g}" for value in values]
+        cells.append("-" if "-" in cells else f"{found['share'].mean():.2f}")
+        line = " | ".join([discount_study.LOOKS[agent].name, label, *cells])
+        assert f"| {line} |" in lines
+    assert len(settings) == 17
 
 
 CONTROLS = {
