@@ -268,20 +268,26 @@ def test_the_page_has_the_controls(study, page):
     assert discount_study.as_markdown(claims, "game") + "\n" in page
 
 
-def test_the_page_has_the_calibration(study, page):
+@pytest.mark.parametrize(
+    ("step_size", "on_breakout", "on_freeway"),
+    [
+        ("0.00025", "", ""),
+        ("0.002 on Breakout, 0.0005 on Freeway", "learning_rate=0.002", "learning_rate=0.0005"),
+    ],
+)
+def test_the_page_has_the_calibration(study, page, step_size, on_breakout, on_freeway):
     curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
     curves = curves[curves["stage"] == "calibration"]
-    (line,) = re.findall(r"^\| here \| 0.00025 \| (\d) \| (.*) \|$", page, re.M)
-    parts = []
-    for game, length in (("Breakout", 2), ("Freeway", 5)):
-        of_game = curves[(curves["game"] == f"MinAtar/{game}") & (curves["setting"] == "")]
+    cells = ["here", step_size, "5"]
+    for game, setting, length in (("Breakout", on_breakout, 2), ("Freeway", on_freeway, 5)):
+        of_game = curves[(curves["game"] == f"MinAtar/{game}") & (curves["setting"] == setting)]
         returns = of_game.pivot(index="seed", columns="iteration", values="mean_return")
-        assert returns.shape == (int(line[0]), 20)
+        assert returns.shape == (5, 20)
         for last in (10, 20):
             of_seeds = returns.loc[:, last - length : last - 1].mean(axis=1)
             low, high = of_seeds.min(), of_seeds.max()
-            parts.append(f"{of_seeds.mean():.1f} ({low:.1f} to {high:.1f})")
-    assert line[1] == " | ".join(parts)
+            cells.append(f"{of_seeds.mean():.1f} ({low:.1f} to {high:.1f})")
+    assert f"| {' | '.join(cells)} |" in page.splitlines()
 
 
 def test_the_page_has_what_another_k_does(study, page):
