@@ -17,6 +17,7 @@ from log_dqn.vectorized import request
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
 _MAX_SEEDS = 1000
+_LAST_SEED = 2**32 - 1  # JAX makes its keys of 32 bits.
 
 
 def create_parser() -> shell.Parser:
@@ -69,8 +70,9 @@ def _read_seeds(text: str) -> range:
     """Returns the seeds of `--seeds`: 1 to N for N, A to B for A-B."""
     match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     seeds = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
-    allowed = f"N or A-B, with seeds from 1 and at most {_MAX_SEEDS} of them"
-    check("seeds", text, 0 not in seeds and 0 < len(seeds) <= _MAX_SEEDS, allowed)
+    allowed = f"N or A-B, with seeds from 1 to {_LAST_SEED} and at most {_MAX_SEEDS} of them"
+    are_allowed = 0 < len(seeds) <= _MAX_SEEDS and seeds[0] > 0 and seeds[-1] <= _LAST_SEED
+    check("seeds", text, are_allowed, allowed)
     return seeds
 
 

@@ -171,7 +171,7 @@ WRONG = [
     (["--games="], "games is ''; it must be one of Dopamine's 60 Atari games"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     *[
-        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 and at")
+        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with seeds from 1 to")
         for seeds in (
             "0",
             "1000000000",
@@ -183,6 +183,7 @@ WRONG = [
             "0-2",
             "1-2-3",
             "5-1005",
+            "4294967296-4294967296",
             "٣",
             "9" * 5000,
         )
