@@ -100,7 +100,7 @@ def are_small(chosen: Sequence[str]) -> bool:
     if small and len(small) < len(chosen):
         other = next(game for game in chosen if game not in SMALL_GAMES)
         raise ValueError(
-            f"games are {other} and {small[0]}; they must be all of Atari, or all of MinAtar, "
+            f"games are {other} and {small[0]}; they must be all of Atari, or all small games, "
             "which have settings of their own"
         )
     return bool(small)

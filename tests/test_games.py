@@ -84,7 +84,7 @@ def test_small_games_and_others_do_not_mix():
     assert games.are_small(["MinAtar/Breakout", "bsuite/Catch"])
     assert not games.are_small(["Pong", "Alien"])
     assert games.select_to_train(["minatar5"]) == list(games.MINATAR5)
-    message = "games are Pong and MinAtar/Asterix; they must be all of Atari, or all of MinAtar"
+    message = "games are Pong and MinAtar/Asterix; they must be all of Atari, or all small games"
     with pytest.raises(ValueError, match=message):
         games.select_to_train(["minatar5", "Pong"])
 
