@@ -231,7 +231,7 @@ class DeviceLoop:
             episodes, np.int32(self._step), np.int32(0),
         )  # fmt: skip
         loop = self._run(self._fixed, _Loop(*start))
-        if not self._step:  # JAX 0.10 leaves 0.4 GB behind where it has compiled this.
+        if not self._step:  # It may have compiled, which leaves 0.4 GB in JAX 0.10.
             host_memory.give_back()
         of_runs.weights, of_runs.memory, of_runs.stacks = loop.weights, loop.memory, loop.stack
         self._state, self._outcome = loop.state, loop.outcome

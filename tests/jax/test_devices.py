@@ -66,6 +66,11 @@ def test_a_platform_that_is_not_here_is_refused_in_one_line(tmp_path, arguments)
     assert not (tmp_path / "runs").exists()
 
 
+def test_no_further_clients_off_the_cpu(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert devices.side_by_side(2) == [None, None]
+
+
 # Two programs that wait for each other, beside a product, which a client's own thread computes. The
 # callback takes no array: JAX would move it to the first client, whose thread may be waiting.
 _MEETING = """
