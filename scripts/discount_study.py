@@ -61,6 +61,7 @@ _CATCH = bindings(
     f"VectorizedRunner.num_iterations={_SHORT_ITERATIONS}", "VectorizedRunner.training_steps=10000",
     "AGENT.epsilon_decay_period=20000",
 )  # fmt: skip
+_TUNING_SEEDS, _BREAKOUT_SEEDS = "6-8", "7-9"
 STAGES = {
     # Seeds that are not the study's, 400,000 steps. Tried later, as the others leave out what
     # happens at 0.5: LogDQN's last three kinds; DQN at 0.5, with 0.002 and with another epsilon.
@@ -69,7 +70,7 @@ STAGES = {
             _agent(
                 "log_dqn", games, *_SHORT, f"--scan=AGENT.beta_log={beta_log}",
                 f"--scan=AGENT.beta_reg={beta_reg}", f"--scan=AGENT.c={c}",
-                gammas=gammas, seeds="6-8",
+                gammas=gammas, seeds=_TUNING_SEEDS,
             )
             for beta_log, beta_reg, c, games, gammas in (
                 ("0.00025,0.001", 1.0, 2.0, THREE, "0.8,0.99"),
@@ -82,11 +83,11 @@ STAGES = {
         ),
         _agent(
             "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=0.00012,0.00025,0.0005,0.001,0.002",
-            gammas="0.5,0.8,0.99", seeds="6-8",
+            gammas="0.5,0.8,0.99", seeds=_TUNING_SEEDS,
         ),
         _agent(
             "dqn", THREE, *_SHORT, "--scan=AGENT.learning_rate=6.25e-05,0.00025,0.0005",
-            "--scan=adam.epsilon=1e-08", gammas="0.5,0.8,0.99", seeds="6-8",
+            "--scan=adam.epsilon=1e-08", gammas="0.5,0.8,0.99", seeds=_TUNING_SEEDS,
         ),
     ],
     # What else was tried for LogDQN and not taken, 400,000 steps.
@@ -156,18 +157,18 @@ STAGES = {
         *(
             _agent(
                 "log_dqn", "MinAtar/Breakout", *_SHORT, *map("--scan=AGENT.{}".format, scanned),
-                gammas="0.8", seeds="7-9",
+                gammas="0.8", seeds=_BREAKOUT_SEEDS,
             )
             for scanned in (
                 [], ["k=10,20,50"], ["c=0.5,2.0"], ["beta_reg=0.1,1.0"], ["q_init_plus=0.1"],
                 ["minus_head=False"],
             )
         ),
-        _agent("dqn", "MinAtar/Breakout", *_SHORT, *_TUNED, gammas="0.8", seeds="7-9"),
+        _agent("dqn", "MinAtar/Breakout", *_SHORT, *_TUNED, gammas="0.8", seeds=_BREAKOUT_SEEDS),
         *(
             _agent(
                 "log_dqn", "MinAtar/Breakout", *_PAPERS, *_SHORT,
-                f"--scan=rmsprop_tf.epsilon={epsilon}", gammas="0.8", seeds="7-9",
+                f"--scan=rmsprop_tf.epsilon={epsilon}", gammas="0.8", seeds=_BREAKOUT_SEEDS,
             )
             for epsilon in ("1e-05", "1e-09")
         ),

@@ -32,6 +32,8 @@ CURVES = {**_RUN, "iteration": int, "mean_return": float}
 LOOKS = looks({"log_dqn": "LogDQN", "dqn": "DQN"})
 """How the agents are shown."""
 
+_AGENTS = " or ".join(LOOKS)
+
 _OVER_GAMES = "over games"
 
 _Q_PLUS = "Values/QPlus"
@@ -60,6 +62,7 @@ def collect(
     for curve in runs.read_runs(results_dir, "train", notify):
         run = f"{curve.agent} {curve.game} {curve.seed}"
         faults = {
+            f"its agent is not {_AGENTS}": curve.agent.partition("/")[0] not in LOOKS,
             "not finished": len(curve.returns) < num_iterations,
             f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
             "its seed is not a number": not curve.seed.isdecimal(),
@@ -107,17 +110,28 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
         columns: `SCORES` or `CURVES`.
 
     Raises:
-        ValueError: if it has not these columns, something else in them, or a row twice.
+        ValueError: if it has not these columns, something else in them, another agent than those
+            of `LOOKS`, or a row twice.
     """
     try:
         # Without a scan a setting is empty, which isn't a missing number.
-        table = pd.read_csv(path, keep_default_na=False, dtype=dict(columns))
+        texts = pd.read_csv(path, keep_default_na=False, dtype=str)
+        if list(texts) != list(columns):
+            raise ValueError(
+                f"the columns are {', '.join(texts)}; they must be {', '.join(columns)}"
+            )
+        table = texts.astype(dict(columns))
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: not a file; collect a stage first") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    if list(table) != list(columns):
-        raise ValueError(
-            f"{path} has the columns {', '.join(table)}; they must be {', '.join(columns)}"
-        )
+    not_finite = ~np.isfinite(table.select_dtypes("number")).all(axis=1)
+    for fault, rows in (
+        ("a number that is not finite", not_finite),
+        (f"another agent than {_AGENTS}", ~table["agent"].isin(LOOKS)),
+    ):
+        if rows.any():
+            raise ValueError(f"{path} has {fault}: {_named(table[rows])}")
     again = table.duplicated(_key(table))
     if again.any():
         raise ValueError(f"{path} has a row twice: {_named(table[again])}")
@@ -125,10 +139,10 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
 
 
 def check_curves(scores_of: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Checks that every run that has a score has a curve.
+    """Checks that every run that has a score has a whole curve, which gives that score.
 
     Raises:
-        ValueError: if one has none; it names the first.
+        ValueError: if one has none, or another; it names the first.
     """
     merged = scores_of.merge(curves[RUN].drop_duplicates(), how="left", indicator=True)
     without = merged[merged["_merge"] == "left_only"]
@@ -136,6 +150,19 @@ def check_curves(scores_of: pd.DataFrame, curves: pd.DataFrame) -> None:
         raise ValueError(
             f"{len(without)} runs have a score but no curve, first {_named(without)}; collect "
             "their stage again"
+        )
+    of_runs = curves.sort_values("iteration").groupby(RUN)
+    found = of_runs.agg(
+        last=("iteration", "max"), size=("iteration", "size"),
+        found=("mean_return", lambda run: scores.final_score(run.to_numpy())),
+    ).reset_index()  # fmt: skip
+    both = scores_of.merge(found)
+    # The files have six digits.
+    fits = (both["last"] + 1 == both["size"]) & np.isclose(both["score"], both["found"], 1e-4)
+    if not fits.all():
+        raise ValueError(
+            f"the score and the curve of {_named(both[~fits])} don't belong together; collect its "
+            "stage again"
         )
 
 
@@ -300,12 +327,16 @@ def best_means(table: pd.DataFrame) -> pd.Series:
     return table.groupby(["game", "agent", "gamma"])["score"].mean().groupby("game").max()
 
 
+def normalise(table: pd.DataFrame) -> pd.DataFrame:
+    """Divides scores by the best mean on their game."""
+    return table.assign(score=table["score"] / table["game"].map(best_means(table)))
+
+
 def array_of(
     table: pd.DataFrame, agent: str, gammas: Sequence[float], games: Sequence[str]
 ) -> np.ndarray:
-    """Arranges an agent's normalised scores, shape [num_seeds, num_games, num_gammas]."""
-    normalised = table.assign(score=table["score"] / table["game"].map(best_means(table)))
-    of_agent = normalised[normalised["agent"] == agent]
+    """Arranges an agent's scores, shape [num_seeds, num_games, num_gammas]."""
+    of_agent = table[table["agent"] == agent]
     cells = of_agent.set_index(["seed", "game", "gamma"])["score"]
     seeds = sorted(of_agent["seed"].unique())
     index = pd.MultiIndex.from_product([seeds, games, gammas])
@@ -324,16 +355,15 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         episode, and mean and IQM of normalised scores over games.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
-    best = best_means(table)
+    normalised = normalise(table)
     rows = []
     for agent in _agents(table):
-        scored = array_of(table, agent, gammas, games)
-        parts = [(game, scored[:, [index]], best[game]) for index, game in enumerate(games)]
-        for game, part, unit in [*parts, (_OVER_GAMES, scored, 1.0)]:
+        parts = [(game, array_of(table, agent, gammas, [game])) for game in games]
+        for game, part in [*parts, (_OVER_GAMES, array_of(normalised, agent, gammas, games))]:
             found = statistics.interval_of_enough_seeds(
                 statistics.mean_median_iqm, part, repetitions=repetitions
             )
-            mean, _, iqm = np.stack(found, axis=2) * unit
+            mean, _, iqm = np.stack(found, axis=2)
             names = {"mean": mean, "iqm": iqm} if game == _OVER_GAMES else {"mean": mean}
             for name, bounds in names.items():
                 rows += [
@@ -400,7 +430,8 @@ def claims(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         Columns `claim,game,value,low,high`, for each game and over games.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
-    both = [array_of(table, agent, gammas, games) for agent in ("log_dqn", "dqn")]
+    normalised = normalise(table)
+    both = [array_of(normalised, agent, gammas, games) for agent in ("log_dqn", "dqn")]
 
     def chosen(scored: np.ndarray) -> np.ndarray:
         """Returns means at each discount factor and at the best two, by game and over games."""

@@ -57,7 +57,8 @@ def cell(rows, **wanted):
 
 def test_scores_are_normalised_by_the_best_mean_on_their_game():
     assert discount_study.best_means(SCORES).to_dict() == {"MinAtar/A": 10.0, "MinAtar/B": 4.0}
-    array = discount_study.array_of(SCORES, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
+    normalised = discount_study.normalise(SCORES)
+    array = discount_study.array_of(normalised, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
     np.testing.assert_allclose(array, [[[first, 1.0], [0.5, 0.75]] for first in (0.7, 0.8, 0.9)])
 
 
@@ -302,9 +303,17 @@ def test_runs_without_a_scan_are_told_apart_in_a_file_too(tmp_path):
     ("text", "fault"),
     [
         ("", "No columns to parse"),
-        ("a,b\n1,2\n", "has the columns a, b; they must be stage, game, agent, setting, gamma, "),
+        ("a,b\n1,2\n", "the columns are a, b; they must be stage, game, agent, setting, gamma, "),
         ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1,many\n", "many"),
-        ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1.5,2\n", "column 5"),
+        ("stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1.5,2\n", "invalid .* '1.5'"),
+        (
+            "stage,game,agent,setting,gamma,seed,score\nmain,A,dqn,,0.5,1,inf\n",
+            "has a number that is not finite: stage main, game A, agent dqn",
+        ),
+        (
+            "stage,game,agent,setting,gamma,seed,score\nmain,A,rainbow,,0.5,1,2\n",
+            "has another agent than log_dqn or dqn: stage main, game A, agent rainbow",
+        ),
         (
             "stage,game,agent,setting,gamma,seed,score\n" + "main,A,dqn,,0.5,1,2\n" * 2,
             "has a row twice: stage main, game A, agent dqn, setting , gamma 0.5, seed 1$",
@@ -319,12 +328,31 @@ def test_tables_that_are_refused(tmp_path, text, fault):
 
 
 def test_a_run_with_a_score_has_a_curve():
-    curves = pd.concat([SCORES.assign(iteration=i) for i in (0, 1)])
+    curves = _curves_of(SCORES)
     discount_study.check_curves(SCORES, curves)
     lacks = (curves["seed"] == 2) & (curves["agent"] == "dqn")
     first = "stage main, game MinAtar/A, agent dqn, setting gamma=0.5, gamma 0.5, seed 2"
     with pytest.raises(ValueError, match=f"^4 runs have a score but no curve, first {first}; "):
         discount_study.check_curves(SCORES, curves[~lacks])
+
+
+def _curves_of(table):
+    """Returns curves of two iterations, of which the last is the score."""
+    points = [table.assign(iteration=i, mean_return=i * table["score"]) for i in (0, 1)]
+    return pd.concat(points, ignore_index=True)
+
+
+@pytest.mark.parametrize("fault", ["another return", "an iteration that is missing"])
+def test_a_score_is_that_of_its_curve(fault):
+    curves = _curves_of(SCORES)
+    of_last = curves.index[-1]
+    if fault == "another return":
+        curves.loc[of_last, "mean_return"] += 0.01
+    else:
+        curves.loc[of_last, "iteration"] = 2
+    last = "stage main, game MinAtar/B, agent dqn, setting gamma=0.9, gamma 0.9, seed 3"
+    with pytest.raises(ValueError, match=f"^the score and the curve of {last} don't belong"):
+        discount_study.check_curves(SCORES, curves)
 
 
 def test_seeds_of_which_a_run_is_missing_are_left_out():

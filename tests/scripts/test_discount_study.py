@@ -154,7 +154,7 @@ def test_nothing_is_written_beside_a_table_that_cannot_be_read(
     curves.write_text("a,b\n")
     assert study.main(["collect", "main", f"--results_dir={tmp_path}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"error: {curves} has the columns a, b; they must be stage," in line
+    assert f"error: {curves}: the columns are a, b; they must be stage," in line
     assert [path.name for path in curves.parent.iterdir()] == [curves.name]
     assert curves.read_text() == "a,b\n"
 
@@ -266,6 +266,57 @@ def test_the_page_has_the_controls(study, page):
             assert f"| {game} | {label} | {seeds} | {' | '.join(cells)} |" in lines
     claims = discount_study.claims(discount_study.whole_seeds(controls)[0])
     assert discount_study.as_markdown(claims, "game") + "\n" in page
+
+
+SLOW = {
+    ("log_dqn", "controls"): "LogDQN, the paper's settings",
+    ("dqn", "controls"): "DQN, the Atari baseline's RMSProp",
+    ("log_dqn", "main"): "LogDQN, the study's",
+    ("dqn", "main"): "DQN, the study's",
+}
+SLOW_PLACES = list(itertools.product(("MinAtar/Freeway", "MinAtar/Asterix"), (0.96, 0.99)))
+
+
+def test_the_page_has_how_slow_the_controls_are(study, page):
+    curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
+    after = curves[curves["iteration"] == study._SHORT_ITERATIONS - 1]
+    returns = after.groupby(["agent", "stage", "game", "gamma"])["mean_return"]
+    lines = page.splitlines()
+    for of_runs, label in SLOW.items():
+        cells = []
+        for place in SLOW_PLACES:
+            of_seeds = returns.get_group((*of_runs, *place))
+            assert len(of_seeds) == 5
+            cells.append(f"{of_seeds.mean():.3g} ({of_seeds.min():.3g} to {of_seeds.max():.3g})")
+        assert f"| {label} | {' | '.join(cells)} |" in lines
+
+
+def test_the_page_has_the_scan_of_epsilon(study, page):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    of_stage = scores[scores["stage"] == "epsilon"]
+    found = discount_study.means(of_stage).drop(columns="mean").unstack("setting")
+    lines = page.splitlines()
+    for game, gamma in SLOW_PLACES:
+        of_settings = found.loc[(gamma, "log_dqn"), game]
+        cells = [
+            f"{of_settings[f'epsilon={epsilon}']:.3g}"
+            for epsilon in ("1e-05", "1e-07", "1e-09", "1e-11")
+        ]
+        assert f"| {game} | {gamma:g} | {' | '.join(cells)} |" in lines
+
+
+def test_the_page_has_rewards_of_both_signs(study, page):
+    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    rows = discount_study.by_setting(scores[scores["stage"] == "signs"]).sort_values("gamma")
+    labels = {"": "DQN", "minus_head=True": "LogDQN", "minus_head=False": "without the minus head"}
+    lines = page.splitlines()
+    for setting, label in labels.items():
+        of_setting = rows[rows["setting"] == setting]
+        cells = [
+            f"{row.value:.2f} ({row.low:.2f} to {row.high:.2f})" for row in of_setting.itertuples()
+        ]
+        assert len(cells) == 5 and set(of_setting["seeds"]) == {5}
+        assert f"| {label} | {' | '.join(cells)} |" in lines
 
 
 @pytest.mark.parametrize(
