@@ -520,10 +520,11 @@ def draw_curves(curves: pd.DataFrame, steps_per_iteration: int) -> Figure:
     for row, game in zip(grid, games, strict=True):
         for axes, gamma in zip(row, gammas, strict=True):
             of_panel = curves[(curves["game"] == game) & (curves["gamma"] == gamma)]
-            for agent, of_agent in of_panel.groupby("agent"):
+            for agent in _agents(of_panel):
+                of_agent = of_panel[of_panel["agent"] == agent]
                 wide = of_agent.pivot(index="iteration", columns="seed", values="mean_return")
                 millions = (wide.index.to_numpy() + 1) * steps_per_iteration / 1e6
-                look = LOOKS[str(agent)]
+                look = LOOKS[agent]
                 axes.plot(millions, wide, color=look.colour, alpha=0.4, linewidth=0.7)
                 axes.plot(
                     millions, wide.mean(axis=1), linestyle=look.line, color=look.colour,
