@@ -61,14 +61,8 @@ def collect(
     common: dict[tuple[str, frozenset[str] | str], dict[str, Any]] = {}
     for curve in runs.read_runs(results_dir, "train", notify):
         run = f"{curve.agent} {curve.game} {curve.seed}"
-        faults = {
-            f"its agent is not {_AGENTS}": curve.agent.partition("/")[0] not in LOOKS,
-            "not finished": len(curve.returns) < num_iterations,
-            f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
-            "its seed is not a number": not curve.seed.isdecimal(),
-        }
-        if found := [fault for fault, is_there in faults.items() if is_there]:
-            notify(f"{run}: {found[0]}; left out")
+        if fault := _fault(curve, num_iterations):
+            notify(f"{run}: {fault}; left out")
             continue
         agent, _, setting = curve.agent.partition("/")
         scanned = frozenset(value.partition("=")[0] for value in setting.split(","))
@@ -100,6 +94,17 @@ def collect(
         pd.DataFrame(rows).sort_values(RUN, ignore_index=True),
         pd.DataFrame(points).sort_values([*RUN, "iteration"], ignore_index=True),
     )
+
+
+def _fault(curve: runs.LearningCurve, num_iterations: int) -> str | None:
+    """Returns why a run is not one of the study's finished ones; None if it is."""
+    faults = {
+        f"its agent is not {_AGENTS}": curve.agent.partition("/")[0] not in LOOKS,
+        "not finished": len(curve.returns) < num_iterations,
+        f"no discount factor in its {layout.CONFIG}": curve.gamma is None,
+        "its seed is not a number": not curve.seed.isdecimal(),
+    }
+    return next((fault for fault, is_there in faults.items() if is_there), None)
 
 
 def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:

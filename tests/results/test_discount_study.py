@@ -225,13 +225,14 @@ def test_figures_show_what_the_tables_hold():
 
 def test_runs_are_collected_from_their_folders(tmp_path):
     returns = [float(i) for i in range(20)]
-    for setting, seed, values, config in (
-        ("gamma=0.5", "3", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
-        ("gamma=0.5", "x", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
-        ("gamma=0.9", "3", returns[:7], '{"VectorizedLogDQNAgent.gamma": 0.9}'),
-        ("gamma=0.9", "4", returns, "{"),
+    for agent, seed, values, config in (
+        ("log_dqn/gamma=0.5", "3", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
+        ("log_dqn/gamma=0.5", "x", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
+        ("log_dqn/gamma=0.9", "3", returns[:7], '{"VectorizedLogDQNAgent.gamma": 0.9}'),
+        ("log_dqn/gamma=0.9", "4", returns, "{"),
+        ("rainbow/gamma=0.9", "4", returns, '{"VectorizedLogDQNAgent.gamma": 0.9}'),
     ):
-        folder = tmp_path / "log_dqn" / setting / "MinAtar-Breakout" / seed
+        folder = tmp_path / agent / "MinAtar-Breakout" / seed
         synthetic.write_log(folder, values)
         (folder / "config.json").write_text(config)
     notes = []
@@ -247,6 +248,7 @@ def test_runs_are_collected_from_their_folders(tmp_path):
         "log_dqn/gamma=0.5 MinAtar/Breakout x: its seed is not a number; left out",
         "log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out",
         "log_dqn/gamma=0.9 MinAtar/Breakout 4: no discount factor in its config.json; left out",
+        "rainbow/gamma=0.9 MinAtar/Breakout 4: its agent is not log_dqn or dqn; left out",
     ]
     with pytest.raises(ValueError, match="no finished runs"):
         discount_study.collect(tmp_path, "main", 99, notes.append)
