@@ -9,7 +9,7 @@ values are primed. As the paper writes it (section 4 and Appendix C.1; its equat
     q_h  = exp((tq_h - d_h) / c)
     Q    = q_+ - q_-                                  on which the policy is greedy        [12]
     a*   = argmax_a Q'(s', a)                         one action for both heads
-    v_h  = clip(q'_h(s', a*), 0, 1 / (1 - gamma^n))   0 if s' is terminal
+    v_h  = clip(q'_h(s', a*), 0, 1 / (1 - gamma))     0 if s' is terminal
     r_+  = max(r, 0),  r_- = max(-r, 0)                                                    [10]
     U_h  = max(r_h + gamma^n v_h, gamma^(n k))        the floor, for the additive gamma^k  [11]
     U^_h = q_h(s, a) + beta_reg (U_h - q_h(s, a))     average in the ordinary space         [8]
@@ -26,11 +26,14 @@ same from logarithms throughout, for which float32 is enough at any gamma:
     sign(Q)    = sign(l_+ - l_-)
     ln|Q|      = max(l_+, l_-) + ln(-expm1(-|l_+ - l_-|))
     a*         = argmax_a sign(Q') (ln|Q'| - min_a ln|Q'| + 1)           0 where Q' = 0
-    ln v_h     = min(l'_h(s', a*), -ln(1 - gamma^n))     -inf if s' is terminal
+    ln v_h     = min(l'_h(s', a*), -ln(1 - gamma))       -inf if s' is terminal
     ln U_h     = max(logaddexp(ln r_h, ln gamma^n + ln v_h), n k ln gamma)   ln 0 = -inf
     x          = ln U_h - l_h(s, a)
     y_h - tq_h = c log1p(beta_reg expm1(x))              if |x| <= 1, else
                  c logaddexp(ln(1 - beta_reg), ln(beta_reg) + x)
+
+With `linear_above` the mapping is a line above b, and the lines with tq_h and y_h go through
+`log_dqn.mapping`: l_h = to_log((tq_h - d_h) / c), and y_h - tq_h = c change(l_h, ln U^_h - l_h).
 
 The functions below are these lines, `UpdateRule` puts them together with the numbers of a
 `LogUpdate`, whose switches vary them, and `batch_loss` is the whole.
@@ -139,16 +142,24 @@ def step_size(beta_reg: float) -> StepSize:
     return StepSize(beta_reg, math.log(beta_reg), log_keep)
 
 
-def td_error(l: Array, log_u: Array, c: Scalar, step: StepSize, xp: Any = np) -> Array:  # noqa: E741
+def td_error(
+    l: Array,  # noqa: E741
+    log_u: Array,
+    c: Scalar,
+    log_b: Scalar,
+    step: StepSize,
+    xp: Any = np,
+) -> Array:
     """y_h - tq_h, the temporal difference of one head in the log space (equations 8 and 9).
 
-    y_h = c ln(U^_h) + d_h with U^_h = q_h + beta_reg (U_h - q_h), the average in the ordinary
-    space. With x = ln U_h - ln q_h the difference is c ln(1 + beta_reg (e^x - 1)).
+    y_h = f(U^_h) with U^_h = q_h + beta_reg (U_h - q_h), the average in the ordinary space. With
+    x = ln U_h - ln q_h, ln U^_h - ln q_h is ln(1 + beta_reg (e^x - 1)).
 
     Args:
         l: ln q_h(s, a), shape [...].
         log_u: ln U_h, shape [...].
         c: the mapping's c.
+        log_b: ln of the mapping's `linear_above`.
         step: step-size beta_reg of the averaging in the ordinary space.
         xp: the array namespace.
 
@@ -156,10 +167,10 @@ def td_error(l: Array, log_u: Array, c: Scalar, step: StepSize, xp: Any = np) ->
         y_h - tq_h, shape [...].
     """
     x = log_u - l
-    near = c * xp.log1p(step.beta_reg * xp.expm1(xp.clip(x, -1.0, 1.0)))
+    near = xp.log1p(step.beta_reg * xp.expm1(xp.clip(x, -1.0, 1.0)))
     # Further away expm1 overflows (x >> 0), or loses its digits (x << 0, beta_reg near 1).
-    far = c * xp.logaddexp(xp.full_like(x, step.log_keep), x + step.log_beta_reg)
-    return xp.where(xp.abs(x) <= 1, near, far)
+    far = xp.logaddexp(xp.full_like(x, step.log_keep), x + step.log_beta_reg)
+    return c * mapping.change(l, xp.where(xp.abs(x) <= 1, near, far), log_b, xp)
 
 
 def log_difference(l_plus: Array, l_minus: Array, xp: Any = np) -> tuple[Array, Array]:
@@ -246,28 +257,34 @@ class UpdateRule(NamedTuple):
     Attributes:
         c: scale of the log space.
         ds: pair of the mappings' offsets d.
+        log_b: ln of the mappings' `linear_above`.
         step: step-size of the averaging in the ordinary space.
         log_gamma_n: ln(gamma^n).
         log_floor: ln(gamma^(n k)), the floor of targets.
         log_v_max: ln of the bound on bootstrapped values; inf for none.
-        log_q_min: ln of the floor of the network's own values; -inf for none.
+        u_min: floor of the network's own outputs, as (tq - d) / c; -inf for none.
     """
 
     c: Scalar
     ds: tuple[Scalar, Scalar]
+    log_b: Scalar
     step: StepSize
     log_gamma_n: Scalar
     log_floor: Scalar
     log_v_max: Scalar
-    log_q_min: Scalar
+    u_min: Scalar
+
+    def raised(self, u: Array, xp: Any = np) -> Array:
+        """Returns outputs u = (tq - d) / c, of any shape, raised to their floor."""
+        return xp.maximum(u, xp.full_like(u, self.u_min))
 
     def log_values(self, tqs: Pair, xp: Any = np) -> Pair:
         """Returns the pair ln q_h of a pair of outputs of any shape."""
-        plus, minus = (mapping.log_value(tq, self.c, d) for tq, d in zip(tqs, self.ds, strict=True))
-        return (
-            xp.maximum(plus, xp.full_like(plus, self.log_q_min)),
-            xp.maximum(minus, xp.full_like(minus, self.log_q_min)),
+        plus, minus = (
+            mapping.to_log(self.raised((tq - d) / self.c, xp), self.log_b, xp)
+            for tq, d in zip(tqs, self.ds, strict=True)
         )
+        return plus, minus
 
     def action_keys(self, tqs: Pair, xp: Any = np) -> Array:
         """Returns `action_keys` of a pair of outputs of shape [..., num_actions]."""
@@ -317,11 +334,12 @@ class UpdateRule(NamedTuple):
         Returns:
             Pair of shape [...].
         """
+        us = [(tq - d) / self.c for tq, d in zip(tqs, self.ds, strict=True)]
         plus, minus = (
-            # The last term is not 0 only where the floor has raised l.
-            td_error(l, log_u, self.c, self.step, xp)
-            + self.c * (l - mapping.log_value(tq, self.c, d))
-            for l, log_u, d, tq in zip(ls, log_targets, self.ds, tqs, strict=True)  # noqa: E741
+            # The last term is not 0 only where the floor has raised u.
+            td_error(l, log_u, self.c, self.log_b, self.step, xp)
+            + self.c * (self.raised(u, xp) - u)
+            for l, log_u, u in zip(ls, log_targets, us, strict=True)  # noqa: E741
         )
         return plus, minus
 
@@ -391,10 +409,13 @@ class LogUpdate:
         update_horizon: n of the n-step update, in agent steps; at least 1.
         q_init_plus: ordinary value that an output of 0 stands for in the plus head.
         q_init_minus: the same in the minus head.
-        clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma^n).
+        clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma), above which no
+            return is of rewards up to 1.
         clip_inverse: whether an output below the floor counts as the floor gamma^k, the literal
             reading of Appendix C.1. If not, it keeps its value, and greedy actions stay
             distinguishable.
+        linear_above: ordinary value above which the mapping is linear, b; positive. inf, the
+            default, is the paper's mapping.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -409,6 +430,7 @@ class LogUpdate:
     q_init_minus: float = 0.0
     clip_bootstrap: bool = True
     clip_inverse: bool = False
+    linear_above: float = math.inf
 
     def __post_init__(self) -> None:
         beta_reg, n = self.beta_reg, self.update_horizon
@@ -424,7 +446,10 @@ class LogUpdate:
             for name in ("c", "k"):
                 fits = bool(np.isfinite(np.float32(getattr(self, name))))
                 check(name, getattr(self, name), fits, "a number that float32 can hold")
+            largest = np.float32(self.c * plus.u(-math.log1p(-self.gamma)))
             sizes = np.array([n * plus.log_floor, plus.d, minus.d]).astype(np.float32)
+        fits = bool(np.isfinite(largest))
+        check("linear_above", self.linear_above, fits, "larger: c / linear_above is beyond float32")
         fits = bool(np.isfinite(sizes).all())
         check("k", self.k, fits, "smaller: n k ln(gamma), or c k ln(gamma), is beyond float32")
         gamma_n = self.gamma**n
@@ -433,10 +458,11 @@ class LogUpdate:
     @property
     def mappings(self) -> tuple[LogMapping, LogMapping]:
         """The clipped mappings of the two heads, which differ in d only."""
-        return (
-            LogMapping(self.gamma, self.k, self.c, self.q_init_plus),
-            LogMapping(self.gamma, self.k, self.c, self.q_init_minus),
+        plus, minus = (
+            LogMapping(self.gamma, self.k, self.c, q_init, linear_above=self.linear_above)
+            for q_init in (self.q_init_plus, self.q_init_minus)
         )
+        return plus, minus
 
     @functools.cached_property
     def rule(self) -> UpdateRule:
@@ -446,9 +472,10 @@ class LogUpdate:
         return UpdateRule(
             c=self.c,
             ds=(plus.d, minus.d),
+            log_b=plus.log_b,
             step=step_size(self.beta_reg),
             log_gamma_n=n * math.log(self.gamma),
             log_floor=n * plus.log_floor,
-            log_v_max=-math.log1p(-(self.gamma**n)) if self.clip_bootstrap else math.inf,
-            log_q_min=plus.log_floor if self.clip_inverse else -math.inf,
+            log_v_max=-math.log1p(-self.gamma) if self.clip_bootstrap else math.inf,
+            u_min=plus.u(plus.log_floor) if self.clip_inverse else -math.inf,
         )

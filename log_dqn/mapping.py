@@ -1,5 +1,14 @@
 """The logarithmic mapping between the ordinary value space and the log space (paper, section 4).
 
+Above a value b, `linear_above`, it may go on as a line, with the slope that it has there: the
+log-linear mapping of LogLinDQN (Fatemi and Tavakoli, "Orchestrated Value Mapping for Reinforcement
+Learning", ICLR 2022, arXiv 2203.07171; theirs has b = 1):
+
+    f(q) = c ln q + d for q <= b,  c (ln b + q / b - 1) + d above
+
+With b = inf it is the paper's, and where all values are far above b the update is DQN's. Another
+mapping of this kind is three functions: `to_log`, `from_log` and `change`.
+
 Functions take arrays of one array namespace and an argument `xp` that names it: `numpy` (the
 default), `jax.numpy`, or `log_dqn.tf.namespace.xp` for TensorFlow.
 """
@@ -10,15 +19,30 @@ from typing import Any
 
 import numpy as np
 
-from log_dqn.checks import check_gamma, check_not_negative, check_positive
+from log_dqn.checks import as_number, check, check_gamma, check_not_negative, check_positive
 
 Array = Any  # An array or scalar of the namespace `xp`.
 Scalar = Any  # A float, or a scalar of the namespace `xp`.
 
 
-def log_value(tq: Array, c: Scalar, d: Scalar) -> Array:
-    """Returns ln of the value that a log-space value `tq` stands for: (tq - d) / c."""
-    return (tq - d) / c
+def to_log(u: Array, log_b: Scalar, xp: Any = np) -> Array:
+    """Returns ln q of an output u = (tq - d) / c: u itself, or ln(b (1 + u - ln b)) above ln b."""
+    bent = xp.maximum(u - log_b, xp.zeros_like(u))
+    return xp.minimum(u, xp.full_like(u, log_b)) + xp.log1p(bent)
+
+
+def from_log(l: Array, log_b: Scalar, xp: Any = np) -> Array:  # noqa: E741
+    """Returns the output u of l = ln q; undoes `to_log`."""
+    bent = xp.maximum(l - log_b, xp.zeros_like(l))
+    return xp.minimum(l, xp.full_like(l, log_b)) + xp.expm1(bent)
+
+
+def change(l: Array, delta: Array, log_b: Scalar, xp: Any = np) -> Array:  # noqa: E741
+    """Returns `from_log(l + delta) - from_log(l)`, with the digits of a small `delta`."""
+    zero = xp.zeros_like(l)
+    above, below = xp.maximum(l - log_b, zero), xp.minimum(l - log_b, zero)
+    in_log = xp.minimum(delta + above, -below)
+    return in_log + xp.exp(above) * xp.expm1(xp.maximum(delta + below, -above))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +61,8 @@ class LogMapping:
         c: scale of the log space; positive.
         q_init: ordinary value that corresponds to 0 in the log space; not negative.
         additive: whether the additive form is used rather than the clipped one.
+        linear_above: ordinary value b above which the mapping is linear; positive, inf for none.
+            In the additive form it is compared with x + gamma^k.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -47,12 +73,20 @@ class LogMapping:
     c: float
     q_init: float
     additive: bool = False
+    linear_above: float = math.inf
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
         for name in ("k", "c"):
             check_positive(name, getattr(self, name))
         check_not_negative("q_init", self.q_init)
+        b = self.linear_above
+        check("linear_above", b, as_number(b) > 0, "a positive number, or inf for none")
+
+    @property
+    def log_b(self) -> float:
+        """The logarithm of `linear_above`."""
+        return math.log(self.linear_above)
 
     @property
     def log_floor(self) -> float:
@@ -64,11 +98,11 @@ class LogMapping:
         """The offset d, which makes f(q_init) = 0 (equation 7)."""
         log_q_init = math.log(self.q_init) if self.q_init else -math.inf
         combine = np.logaddexp if self.additive else max
-        return -self.c * float(combine(log_q_init, self.log_floor))
+        return -self.c * self.u(combine(log_q_init, self.log_floor))
 
-    def log_value(self, tq: Array) -> Array:
-        """Returns ln of the value that `tq` stands for, in the additive form of it plus gamma^k."""
-        return log_value(tq, self.c, self.d)
+    def u(self, log_q: Scalar) -> float:
+        """Returns (tq - d) / c of the output tq of a value, given its logarithm."""
+        return float(from_log(np.float64(log_q), self.log_b))
 
     def f(self, x: Array, xp: Any = np) -> Array:
         """Maps ordinary values x >= 0 of any shape to the log space (equation 6)."""
@@ -81,6 +115,7 @@ class LogMapping:
             excess = xp.logaddexp(excess, xp.zeros_like(excess))
         else:
             excess = xp.maximum(excess, xp.zeros_like(excess))
+        excess = from_log(excess, self.log_b - self.log_floor, xp)
         return self.c * excess + (self.c * self.log_floor + self.d)
 
     def inverse(self, tq: Array, xp: Any = np) -> Array:
@@ -89,6 +124,7 @@ class LogMapping:
         The clipped form's inverse is not clipped: a value below the floor keeps its size.
         """
         if not self.additive:
-            return xp.exp(self.log_value(tq))
+            return xp.exp(to_log((tq - self.d) / self.c, self.log_b, xp))
         excess = (tq - (self.c * self.log_floor + self.d)) / self.c
+        excess = to_log(excess, self.log_b - self.log_floor, xp)
         return -xp.exp(excess + self.log_floor) * xp.expm1(-excess)

@@ -23,6 +23,7 @@ class PlainUpdate:
     update_horizon: int = 1
     clip_bootstrap: bool = True
     clip_inverse: bool = False
+    linear_above: float = math.inf
     number: Any = float
     exp: Any = math.exp
     ln: Any = math.log
@@ -31,11 +32,21 @@ class PlainUpdate:
     def floor(self):
         return self.number(self.gamma) ** self.k
 
+    def log_linear(self, q):
+        """ln q, and above b the line of the same value and slope there."""
+        b = self.number(self.linear_above)
+        return self.ln(q) if q <= b else self.ln(b) + q / b - 1
+
     def d(self, q_init):
-        return -self.number(self.c) * self.ln(max(self.number(q_init), self.floor))
+        return -self.number(self.c) * self.log_linear(max(self.number(q_init), self.floor))
+
+    def f(self, q, q_init):
+        return self.number(self.c) * self.log_linear(q) + self.d(q_init)
 
     def value(self, tq, q_init):
-        q = self.exp((self.number(tq) - self.d(q_init)) / self.number(self.c))
+        u = (self.number(tq) - self.d(q_init)) / self.number(self.c)
+        b = self.number(self.linear_above)
+        q = self.exp(u) if u <= self.ln(b) else b * (1 + u - self.ln(b))
         return max(q, self.floor) if self.clip_inverse else q
 
     def q(self, tq_plus, tq_minus):
@@ -54,7 +65,7 @@ class PlainUpdate:
         for next_tq, q_init, sign in ((next_tq_plus, 1, 1), (next_tq_minus, 0, -1)):
             v = self.value(next_tq[best], q_init)
             if self.clip_bootstrap:
-                v = min(v, 1 / (1 - gn))
+                v = min(v, 1 / (1 - self.number(self.gamma)))
             if terminal:
                 v = 0
             us.append(max(self.number(max(sign * reward, 0)) + gn * v, gn**self.k))
@@ -67,7 +78,7 @@ class PlainUpdate:
         for output, u, q_init in zip(tq, us, (1, 0), strict=True):
             q = self.value(output, q_init)
             u_hat = q + self.number(self.beta_reg) * (u - q)
-            ys.append(self.number(self.c) * self.ln(u_hat) + self.d(q_init))
+            ys.append(self.f(u_hat, q_init))
         return ys
 
 

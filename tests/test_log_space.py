@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import log_space
-from log_dqn.mapping import LogMapping
+from log_dqn import log_space, mapping
 from log_dqn.tf.namespace import xp as tf_xp
 from tests import reference
 
@@ -38,6 +37,13 @@ def run_tf(fn, *arrays):
         return session.run(fn(*(tf.constant(a) for a in arrays), xp=tf_xp))
 
 
+LOG_LINEAR = [
+    {"gamma": gamma, "k": 100, "c": c, "beta_reg": beta_reg, "linear_above": b}
+    for gamma, b, (c, beta_reg) in itertools.product(
+        (0.1, 0.5, 0.96, 0.99), (1e-6, 0.1, 1.0, 10.0, math.inf), ((1.0, 0.3), (0.5, 1.0))
+    )
+]
+
 NAMESPACES = pytest.mark.parametrize("run", [run_numpy, run_jax, run_tf])
 
 
@@ -55,14 +61,17 @@ def batch(settings, seed, size=24, num_actions=4):
     """Outputs as training meets them: values between the floor and the largest return, and some
     beyond either end; next-state actions that nearly tie."""
     rng = np.random.default_rng(seed)
-    heads = [LogMapping(settings["gamma"], settings["k"], settings["c"], q) for q in (1.0, 0.0)]
+    heads = log_space.LogUpdate(**settings).mappings
     tq, next_tq = np.empty((size, 2)), np.empty((size, 2, num_actions))
     for i, head in enumerate(heads):
         low, high = head.log_floor - 2, math.log(1 / (1 - head.gamma)) + 1
-        tq[:, i] = head.c * rng.uniform(low, high, size) + head.d
-        centre = rng.uniform(low, high, (size, 1))
+        log_q, centre = rng.uniform(low, high, size), rng.uniform(low, high, (size, 1))
         spread = 10.0 ** rng.uniform(-3, 1, (size, 1))
-        next_tq[:, i] = head.c * (centre + spread * rng.normal(size=(size, num_actions))) + head.d
+        log_next_q = centre + spread * rng.normal(size=(size, num_actions))
+        if head.linear_above < math.inf:  # As far as a line leads, not as far as an exponential.
+            log_next_q = np.minimum(log_next_q, high)
+        tq[:, i] = head.c * mapping.from_log(log_q, head.log_b) + head.d
+        next_tq[:, i] = head.c * mapping.from_log(log_next_q, head.log_b) + head.d
     reward = rng.choice([-1, 0, 0.5, 1], size)
     terminal = rng.random(size) < 0.3
     return tq.astype(np.float32), next_tq.astype(np.float32), reward.astype(np.float32), terminal
@@ -84,6 +93,27 @@ def at_high_precision(**settings):
     return plain, transitions, expected
 
 
+def assert_equals_the_plain_form(settings, run):
+    plain, (tq, next_tq, reward, terminal), expected = at_high_precision(**settings)
+    fn = functools.partial(update, settings=settings)
+    td_plus, td_minus, best = run(fn, tq, next_tq, reward, terminal)
+    assert td_plus.dtype == np.float32
+
+    for i, (qs, expected_best, expected_tds) in enumerate(expected):
+        # Where float32 outputs nearly tie, another greedy action is right if its Q is as good.
+        if best[i] != expected_best:
+            size = max(plain.value(next_tq[i, h, a], 1 - h) for h in (0, 1) for a in range(4))
+            assert float((qs[expected_best] - qs[best[i]]) / size) < 1e-4
+            continue
+        for head, td in enumerate((td_plus[i], td_minus[i])):
+            # An output of 3000 is itself known to 1e-4 only, and a value far above b to as many
+            # digits as the logarithm of their ratio has.
+            rounding = 4e-7 * float(abs(tq[i, head]) + abs(next_tq[i, head]).max() + 1)
+            rounding *= max(1, -math.log(plain.linear_above))
+            rel = 1e-5 if plain.linear_above == math.inf else 2e-5
+            assert td == pytest.approx(expected_tds[head], rel=rel, abs=rounding)
+
+
 @NAMESPACES
 @pytest.mark.parametrize(
     "clips",
@@ -96,21 +126,58 @@ def at_high_precision(**settings):
 )
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
 def test_float32_update_equals_the_plain_form_at_high_precision(settings, clips, run):
-    plain, (tq, next_tq, reward, terminal), expected = at_high_precision(**settings, **clips)
-    fn = functools.partial(update, settings={**settings, **clips})
-    td_plus, td_minus, best = run(fn, tq, next_tq, reward, terminal)
-    assert td_plus.dtype == np.float32
+    assert_equals_the_plain_form({**settings, **clips}, run)
 
-    for i, (qs, expected_best, expected_tds) in enumerate(expected):
-        # Where float32 outputs nearly tie, another greedy action is right if its Q is as good.
-        if best[i] != expected_best:
-            size = max(plain.value(next_tq[i, h, a], 1 - h) for h in (0, 1) for a in range(4))
-            assert float((qs[expected_best] - qs[best[i]]) / size) < 1e-4
-            continue
-        for head, td in enumerate((td_plus[i], td_minus[i])):
-            # An output of 3000 is itself known to 1e-4 only.
-            rounding = 4e-7 * float(abs(tq[i, head]) + abs(next_tq[i, head]).max() + 1)
-            assert td == pytest.approx(expected_tds[head], rel=1e-5, abs=rounding)
+
+@NAMESPACES
+@pytest.mark.parametrize("settings", LOG_LINEAR, ids=lambda s: "-".join(map(str, s.values())))
+def test_the_log_linear_update_equals_the_plain_form_at_high_precision(settings, run):
+    assert_equals_the_plain_form(settings, run)
+    assert_equals_the_plain_form({**settings, "clip_inverse": True}, run)
+
+
+@pytest.mark.parametrize(
+    ("run", "dtype", "rounding"),
+    [
+        (run_numpy, "float64", 1e-12),
+        *((run, "float32", 1e-6) for run in (run_numpy, run_jax, run_tf)),
+    ],
+)
+def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding):
+    # With c = b, f(q) = q - q_init there: these outputs stand for DQN's values.
+    gamma, b = 0.96, 1e-3
+    rng = np.random.default_rng(0)
+    qs, next_qs = rng.uniform(0.5, 20, (2, 32, 4)).astype(dtype)
+    terminals = rng.random(32) < 0.3
+    rewards = np.where(terminals, 1, rng.choice([0, 0.5, 1], 32)).astype(dtype)
+    rule = log_space.LogUpdate(gamma, c=b, beta_reg=1.0, linear_above=b).rule
+
+    def fn(qs, next_qs, rewards, terminals, xp):
+        tqs = (qs[:, 0] - 1, xp.zeros_like(qs[:, 0]))
+        log_targets = rule.log_targets((next_qs - 1, xp.zeros_like(qs)), rewards, terminals, xp)
+        return rule.td_errors(tqs, rule.log_values(tqs, xp), log_targets, xp)
+
+    td, td_minus = run(fn, qs, next_qs, rewards, terminals)
+    targets = rewards + gamma * np.where(terminals, 0, next_qs.max(axis=-1))
+    np.testing.assert_allclose(td, targets - qs[:, 0], rtol=0, atol=20 * rounding)
+    np.testing.assert_array_equal(td_minus, 0)
+
+
+def test_without_a_line_the_update_is_the_papers_to_the_bit():
+    plain = {"gamma": 0.96, "k": 100, "c": 0.5, "beta_reg": 0.1}
+    tq, next_tq, reward, terminal = batch(plain, seed=1, size=1000)
+    rule = log_space.LogUpdate(**plain).rule
+    next_tqs, tqs = (next_tq[:, 0], next_tq[:, 1]), (tq[:, 0], tq[:, 1])
+    ls = rule.log_values(tqs)
+    for value, output, d in zip(ls, tqs, rule.ds, strict=True):
+        np.testing.assert_array_equal(value, (output - d) / 0.5)
+    tds = rule.td_errors(tqs, ls, rule.log_targets(next_tqs, reward, terminal))
+    for td, value, log_u in zip(tds, ls, rule.log_targets(next_tqs, reward, terminal), strict=True):
+        x = log_u - value
+        step = rule.step
+        near = np.float32(0.5) * np.log1p(step.beta_reg * np.expm1(np.clip(x, -1, 1)))
+        far = 0.5 * np.logaddexp(np.full_like(x, step.log_keep), x + step.log_beta_reg)
+        np.testing.assert_array_equal(td, np.where(abs(x) <= 1, near, far))
 
 
 @NAMESPACES
@@ -173,21 +240,21 @@ def test_keys_order_actions_as_q_does(run):
 def test_td_error_worked_by_hand():
     # q = 1, U = 2, beta_reg = 0.5: U^ = 1.5, so y - tq = c ln(1.5 / 1).
     assert log_space.td_error(
-        np.log(1.0), np.log(2.0), 2.0, log_space.step_size(0.5)
+        np.log(1.0), np.log(2.0), 2.0, math.inf, log_space.step_size(0.5)
     ) == pytest.approx(2 * math.log(1.5))
     # q = 1, U = e^-3: U^ = 0.9 + 0.1 e^-3.
     expected = 0.5 * math.log(0.9 + 0.1 * math.exp(-3))
     assert log_space.td_error(
-        np.float64(0), np.float64(-3), 0.5, log_space.step_size(0.1)
+        np.float64(0), np.float64(-3), 0.5, math.inf, log_space.step_size(0.1)
     ) == pytest.approx(expected)
     # beta_reg = 1: U^ = U.
     assert log_space.td_error(
-        np.float64(0), np.float64(-3), 0.5, log_space.step_size(1.0)
+        np.float64(0), np.float64(-3), 0.5, math.inf, log_space.step_size(1.0)
     ) == pytest.approx(-1.5)
     # q = e^-400, U = 1: U^ is 0.1 to 170 digits.
     expected = math.log(0.1) + 400
     assert log_space.td_error(
-        np.float32(-400), np.float32(0), 1.0, log_space.step_size(0.1)
+        np.float32(-400), np.float32(0), 1.0, math.inf, log_space.step_size(0.1)
     ) == pytest.approx(expected)
 
 
@@ -200,7 +267,7 @@ def test_td_error_keeps_the_digits_of_small_differences(run, beta_reg):
 
     def fn(log_u, xp):
         ell = xp.zeros_like(log_u)
-        return (log_space.td_error(ell, log_u, 0.5, log_space.step_size(beta_reg), xp),)
+        return (log_space.td_error(ell, log_u, 0.5, math.inf, log_space.step_size(beta_reg), xp),)
 
     (td,) = run(fn, x)
     expected = [0.5 * math.log1p(beta_reg * math.expm1(float(v))) for v in x]
@@ -311,6 +378,8 @@ def test_one_action_has_no_gap():
         ("q_init_plus", math.inf),
         ("clip_bootstrap", "no"),
         ("update_horizon", 1.5),
+        ("linear_above", 1e-39),
+        *[("linear_above", v) for v in (0, -1.0, math.nan, "one", None, True)],
         *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan)],
         *[("update_horizon", v) for v in (0, -3)],
     ],

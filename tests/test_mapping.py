@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import mpmath
@@ -15,6 +16,7 @@ mappings = st.builds(
     c=st.floats(0.1, 5),
     q_init=st.sampled_from([0.0, 0.5, 1.0]),
     additive=st.booleans(),
+    linear_above=st.sampled_from([0.1, 1.0, 10.0, math.inf]),
 )
 
 
@@ -26,6 +28,33 @@ def test_additive_form_worked_by_hand():
     assert mapping.f(0.25) == pytest.approx(-2 * math.log(2))
     assert mapping.f(0.75) == pytest.approx(0)
     assert mapping.inverse(-2 * math.log(2)) == pytest.approx(0.25)
+
+
+def test_log_linear_form_worked_by_hand():
+    # b = 2 and d = 0: f(x) = 3 ln x up to 2, and 3 (ln 2 + x / 2 - 1) above.
+    mapping = LogMapping(gamma=0.5, k=2, c=3, q_init=1, linear_above=2)
+    assert mapping.d == 0
+    assert mapping.f(0.5) == pytest.approx(-3 * math.log(2))
+    assert mapping.f(2.0) == pytest.approx(3 * math.log(2))
+    assert mapping.f(6.0) == pytest.approx(3 * (math.log(2) + 2))
+    assert mapping.inverse(3 * (math.log(2) + 2)) == pytest.approx(6)
+    # The slope is 3 / 2 on both sides of 2.
+    below, at, above = mapping.f(np.array([2 - 1e-6, 2, 2 + 1e-6]))
+    assert at - below == pytest.approx(1.5e-6, rel=1e-5)
+    assert above - at == pytest.approx(1.5e-6, rel=1e-5)
+    # d = -f(q_init) also where q_init is on the line, and gamma^k for it.
+    assert LogMapping(0.5, 2, 3, 6, linear_above=2).d == pytest.approx(-3 * (math.log(2) + 2))
+    assert LogMapping(0.5, 2, 3, 0, linear_above=0.125).d == pytest.approx(
+        3 * (math.log(8) - 2 + 1)
+    )
+
+
+@pytest.mark.parametrize("b", [1e-6, 0.1, 1.0, 10.0, math.inf])
+@pytest.mark.parametrize("additive", [True, False])
+def test_inverse_undoes_f_over_twelve_decades(b, additive):
+    x = 10.0 ** np.arange(-6, 7)
+    mapping = LogMapping(0.5, 30, 0.5, 1.0, additive, b)  # gamma^k is 9e-10.
+    np.testing.assert_allclose(mapping.inverse(mapping.f(x)), x, rtol=1e-9)
 
 
 def test_clipped_form_worked_by_hand():
@@ -50,7 +79,8 @@ def test_paper_offsets():
 @given(mappings)
 def test_zero_maps_to_q_init(mapping):
     expected = mapping.q_init if mapping.additive else max(mapping.q_init, mapping.gamma**mapping.k)
-    assert mapping.inverse(0.0) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    rounding = 1e-15 * math.exp(mapping.log_floor) + 1e-300
+    assert mapping.inverse(0.0) == pytest.approx(expected, rel=1e-9, abs=rounding)
 
 
 @given(mappings, st.floats(-700, math.log(1000)))
@@ -77,8 +107,13 @@ def test_f_equals_the_paper_at_high_precision(mapping, x):
     mpmath.mp.dps = 400
     floor = mpmath.mpf(mapping.gamma) ** mapping.k
     combine = (lambda a, b: a + b) if mapping.additive else max
-    d = -mapping.c * mpmath.log(combine(mapping.q_init, floor))
-    expected = mapping.c * mpmath.log(combine(mpmath.mpf(x), floor)) + d
+    b = mpmath.mpf(mapping.linear_above)
+
+    def log_linear(q):
+        return mpmath.log(q) if q <= b else mpmath.log(b) + q / b - 1
+
+    d = -mapping.c * log_linear(combine(mapping.q_init, floor))
+    expected = mapping.c * log_linear(combine(mpmath.mpf(x), floor)) + d
     assert mapping.d == pytest.approx(float(d), rel=1e-12, abs=1e-12)
     assert mapping.f(x) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
 
@@ -90,6 +125,7 @@ def test_f_equals_the_paper_at_high_precision(mapping, x):
         *[("k", v) for v in (0, -1, math.inf, math.nan)],
         *[("c", v) for v in (0, -0.5, math.nan)],
         *[("q_init", v) for v in (-1e-9, math.nan, math.inf)],
+        *[("linear_above", v) for v in (0, -1.0, math.nan, "one")],
     ],
 )
 def test_a_parameter_out_of_range_is_named(name, value):
@@ -105,8 +141,8 @@ def test_arrays_of_every_namespace():
     from log_dqn.tf.namespace import xp as tf_xp
 
     x = np.array([[0.0, 0.01], [0.5, 3.0]], np.float32)
-    for additive in (True, False):
-        mapping = LogMapping(0.96, 100, 0.5, 0.0, additive)
+    for additive, b in itertools.product((True, False), (0.1, math.inf)):
+        mapping = LogMapping(0.96, 100, 0.5, 0.0, additive, b)
         expected = mapping.f(x.astype(np.float64))
         with tf.compat.v1.Session(graph=tf.Graph()) as session, session.graph.as_default():
             of_tf = session.run(mapping.f(tf.constant(x), xp=tf_xp))

@@ -85,6 +85,7 @@ class Agent:
             with np.errstate(over="ignore"):
                 is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
                 fits = not is_number or np.isfinite(np.float32(as_number(value)))
+            fits |= value == field.default  # An infinite linear_above.
             check(field.name, value, fits, "a number that float32 can hold")
         for name, known in (("loss_type", log_space.LOSSES), ("optimizer", OPTIMIZERS)):
             check_one_of(name, getattr(self, name), known)

@@ -1,5 +1,6 @@
 import dataclasses
 import inspect
+import math
 
 import gin
 import jax
@@ -129,12 +130,13 @@ def test_the_schedule_is_dopamines(monkeypatch, settings, expected):
     assert happened == events(small_agent(dqn_agent.JaxDQNAgent, **settings))
 
 
+@pytest.mark.parametrize("linear_above", [math.inf, 0.3])
 @pytest.mark.parametrize("loss_type", ["huber", "mse"])
-def test_an_update_from_the_replay_memory(loss_type):
+def test_an_update_from_the_replay_memory(loss_type, linear_above):
     # The network is linear, so its gradients follow by hand from the reference's targets.
     rule = {
         "gamma": 0.5, "k": 3, "c": 0.8, "beta_reg": 0.3, "update_horizon": 3,
-        "clip_bootstrap": False, "clip_inverse": True,
+        "clip_bootstrap": False, "clip_inverse": True, "linear_above": linear_above,
     }  # fmt: skip
 
     class Preprocessed(_Linear):
@@ -185,6 +187,7 @@ def test_its_settings_reach_update_and_network():
     settings = {
         "gamma": 0.5, "k": 3.0, "c": 0.8, "beta_reg": 0.3, "update_horizon": 3,
         "q_init_plus": 0.5, "q_init_minus": 0.25, "clip_bootstrap": False, "clip_inverse": True,
+        "linear_above": 2.0,
     }  # fmt: skip
     agent = small_agent(**settings, head_init="symmetric")
     assert dataclasses.asdict(agent._update) == settings
@@ -345,7 +348,8 @@ def test_it_accepts_what_jax_dqn_agent_accepts():
     own = {name for name in ours if name == "gamma" or name not in theirs}
     assert {name: ours[name].default for name in own} == {
         "gamma": 0.96, "k": 100, "c": 0.5, "beta_reg": 0.1, "q_init_plus": 1, "q_init_minus": 0,
-        "clip_bootstrap": True, "clip_inverse": False, "head_init": "asymmetric",
+        "clip_bootstrap": True, "clip_inverse": False, "linear_above": math.inf,
+        "head_init": "asymmetric",
             "precision": "float32",
     }  # fmt: skip
     assert ours["loss_type"].default == "huber"

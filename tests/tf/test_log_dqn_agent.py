@@ -65,6 +65,7 @@ def run_update(agent, fetches, tq, next_tq, actions, rewards, terminals):
             [
                 {"clip_bootstrap": True, "clip_inverse": False},
                 {"clip_bootstrap": False, "clip_inverse": True},
+                {"clip_inverse": True, "linear_above": 0.3},
             ],
             ["huber", "mse"],
         )

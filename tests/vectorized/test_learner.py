@@ -51,10 +51,11 @@ def in_flax(params):
     return {"params": layers}
 
 
+LOG_LINEAR = {"gamma": 0.9, "c": 0.7, "linear_above": 0.9}
 AGENTS = [
     (
-        functools.partial(agents.VectorizedLogDQNAgent, gamma=0.9, c=0.7, beta_log=0.001),
-        functools.partial(log_dqn_agent.JaxLogDQNAgent, NUM_ACTIONS, gamma=0.9, c=0.7),
+        functools.partial(agents.VectorizedLogDQNAgent, **LOG_LINEAR, beta_log=0.001),
+        functools.partial(log_dqn_agent.JaxLogDQNAgent, NUM_ACTIONS, **LOG_LINEAR),
     ),
     (
         functools.partial(agents.VectorizedDQNAgent, gamma=0.9, learning_rate=0.001),
