@@ -70,6 +70,9 @@ a float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', 
 parameters and activations to 8 bits. Parameters are kept in float32, and heads and update are in
 it."""
 
+CLIPPED = "Values/Clipped"
+"""TensorBoard's tag for the share of transitions of which a bootstrapped value is clipped."""
+
 Pair = tuple[Array, Array]  # (plus head, minus head)
 
 
@@ -294,13 +297,11 @@ class UpdateRule(NamedTuple):
         """Returns argmax_a Q(s, a) for a pair of outputs of shape [..., num_actions]."""
         return xp.argmax(self.action_keys(tqs, xp), axis=-1)
 
-    def log_targets(self, next_tqs: Pair, reward: Array, terminal: Array, xp: Any = np) -> Pair:
-        """Returns the pair ln U_h (equation 11).
+    def next_log_values(self, next_tqs: Pair, xp: Any = np) -> Pair:
+        """Returns the pair ln q'_h(s', a*), neither bounded nor 0 where s' is terminal.
 
         Args:
             next_tqs: pair of the target network's outputs in s', shape [..., num_actions].
-            reward: n-step rewards, shape [...].
-            terminal: whether s' is terminal, bool, shape [...].
             xp: the array namespace.
 
         Returns:
@@ -308,15 +309,24 @@ class UpdateRule(NamedTuple):
         """
         next_ls = self.log_values(next_tqs, xp)
         best = xp.argmax(action_keys(*next_ls, xp=xp), axis=-1)
+        plus, minus = (select(next_l, best, xp) for next_l in next_ls)
+        return plus, minus
+
+    def log_targets(self, next_ls: Pair, reward: Array, terminal: Array, xp: Any = np) -> Pair:
+        """Returns the pair ln U_h (equation 11).
+
+        Args:
+            next_ls: `next_log_values`.
+            reward: n-step rewards, shape [...].
+            terminal: whether s' is terminal, bool, shape [...].
+            xp: the array namespace.
+
+        Returns:
+            Pair of shape [...].
+        """
         plus, minus = (
             log_target(
-                log_r,
-                select(next_l, best, xp),
-                terminal,
-                self.log_gamma_n,
-                self.log_floor,
-                self.log_v_max,
-                xp,
+                log_r, next_l, terminal, self.log_gamma_n, self.log_floor, self.log_v_max, xp
             )
             for log_r, next_l in zip(log_reward(reward, xp), next_ls, strict=True)
         )
@@ -370,13 +380,15 @@ def batch_loss(
 
     Returns:
         The mean over the batch of loss(y_+ - tq_+) + loss(y_- - tq_-), a scalar, and scalars by
-        their TensorBoard tags, means over the batch: each head's loss and value, and, with more
-        than one action, the plus head's gap between the two best actions in the log space
-        (section 4.1, the paper's `log plus-only`).
+        their TensorBoard tags, means over the batch: each head's loss and value, the share of
+        transitions of which a bootstrapped value is clipped, and, with more than one action, the
+        plus head's gap between the two best actions in the log space (section 4.1, the paper's
+        `log plus-only`).
     """
     plus, minus = (select(tq, actions, xp) for tq in tqs)
     ls = rule.log_values((plus, minus), xp)
-    log_targets = rule.log_targets(next_tqs, rewards, terminals, xp)
+    next_ls = rule.next_log_values(next_tqs, xp)
+    log_targets = rule.log_targets(next_ls, rewards, terminals, xp)
     loss_plus, loss_minus = (
         # The value is y - tq, of which only -tq carries a gradient. y itself is never computed:
         # y - tq would lose the digits of a small difference.
@@ -385,11 +397,13 @@ def batch_loss(
             rule.td_errors((plus, minus), ls, log_targets, xp), (plus, minus), strict=True
         )
     )
+    within = xp.maximum(*next_ls) <= rule.log_v_max
     statistics = {
         "Losses/Plus": loss_plus,
         "Losses/Minus": loss_minus,
         "Values/QPlus": xp.mean(xp.exp(ls[0])),
         "Values/QMinus": xp.mean(xp.exp(ls[1])),
+        CLIPPED: xp.mean(xp.where(terminals | within, 0.0, xp.ones_like(next_ls[0]))),
     }
     if tqs[0].shape[-1] > 1:
         ordered = xp.sort(stop_gradient(tqs[0]), axis=-1)

@@ -51,7 +51,7 @@ def update(tq, next_tq, reward, terminal, xp, settings):
     """Both heads' y_h - tq_h, and the greedy action in s'."""
     rule = log_space.LogUpdate(**settings).rule
     next_tqs = (next_tq[..., 0, :], next_tq[..., 1, :])
-    log_targets = rule.log_targets(next_tqs, reward, terminal, xp)
+    log_targets = rule.log_targets(rule.next_log_values(next_tqs, xp), reward, terminal, xp)
     tqs = (tq[..., 0], tq[..., 1])
     tds = rule.td_errors(tqs, rule.log_values(tqs, xp), log_targets, xp)
     return *tds, rule.greedy_actions(next_tqs, xp)
@@ -154,7 +154,8 @@ def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding):
 
     def fn(qs, next_qs, rewards, terminals, xp):
         tqs = (qs[:, 0] - 1, xp.zeros_like(qs[:, 0]))
-        log_targets = rule.log_targets((next_qs - 1, xp.zeros_like(qs)), rewards, terminals, xp)
+        next_ls = rule.next_log_values((next_qs - 1, xp.zeros_like(qs)), xp)
+        log_targets = rule.log_targets(next_ls, rewards, terminals, xp)
         return rule.td_errors(tqs, rule.log_values(tqs, xp), log_targets, xp)
 
     td, td_minus = run(fn, qs, next_qs, rewards, terminals)
@@ -171,8 +172,9 @@ def test_without_a_line_the_update_is_the_papers_to_the_bit():
     ls = rule.log_values(tqs)
     for value, output, d in zip(ls, tqs, rule.ds, strict=True):
         np.testing.assert_array_equal(value, (output - d) / 0.5)
-    tds = rule.td_errors(tqs, ls, rule.log_targets(next_tqs, reward, terminal))
-    for td, value, log_u in zip(tds, ls, rule.log_targets(next_tqs, reward, terminal), strict=True):
+    log_targets = rule.log_targets(rule.next_log_values(next_tqs), reward, terminal)
+    tds = rule.td_errors(tqs, ls, log_targets)
+    for td, value, log_u in zip(tds, ls, log_targets, strict=True):
         x = log_u - value
         step = rule.step
         near = np.float32(0.5) * np.log1p(step.beta_reg * np.expm1(np.clip(x, -1, 1)))
@@ -342,7 +344,7 @@ def test_loss_and_statistics_of_a_batch_worked_by_hand(run, loss_type):
         )  # fmt: skip
         return loss, *(statistics[tag] for tag in sorted(statistics))
 
-    loss, minus, plus, gap, q_minus, q_plus = run(
+    loss, minus, plus, clipped, gap, q_minus, q_plus = run(
         fn, tq_plus, tq_minus, next_tq_plus, next_tq_minus,
         np.array([1, 1]), np.array([1, -1], np.float32), np.array([False, True]),
     )  # fmt: skip
@@ -351,6 +353,7 @@ def test_loss_and_statistics_of_a_batch_worked_by_hand(run, loss_type):
     assert plus == loss == pytest.approx(expected, rel=1e-5)
     assert minus == pytest.approx(0, abs=1e-9)
     assert (q_plus, q_minus) == (pytest.approx(1.25), pytest.approx(0.625))
+    assert clipped == 0
     # ln 4 - ln 1, and the two best of the second row are equal.
     assert gap == pytest.approx(math.log(4) / 2)
     assert len(stopped) == 5  # Each head's difference and output, and the outputs of the gap.
@@ -361,7 +364,49 @@ def test_one_action_has_no_gap():
     batch = (np.array([0, 0]), np.array([0.0, 1.0]), np.array([False, True]))
     rule = log_space.LogUpdate().rule
     _, statistics = log_space.batch_loss(rule, "huber", one, one, *batch, lambda x: x)
-    assert sorted(statistics) == ["Losses/Minus", "Losses/Plus", "Values/QMinus", "Values/QPlus"]
+    assert "Values/LogActionGap" not in statistics
+
+
+@NAMESPACES
+def test_the_share_of_clipped_values(run):
+    # The bound is 1 / (1 - 0.5) = 2. Greedy values: q_+ = 3, clipped; q_+ = 3 at an end, which is
+    # not bootstrapped; q_+ = 1.9; and q_- = 4, as there is no better action, clipped.
+    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1).rule
+    next_tq_plus = np.log(np.float32([[3, 1], [3, 1], [1.9, 1], [1, 1]]))
+    next_tq_minus = np.log(4 * np.float32([[1, 1], [1, 1], [1, 1], [4, 5]]))
+    ends = np.array([False, True, False, False])
+    arrays = (np.zeros((4, 2), np.float32), np.zeros(4, int), np.zeros(4, np.float32), ends)
+
+    def fn(next_plus, next_minus, tq, actions, rewards, terminals, xp):
+        _, statistics = log_space.batch_loss(
+            rule, "huber", (tq, tq), (next_plus, next_minus), actions, rewards, terminals,
+            lambda x: x, xp,
+        )  # fmt: skip
+        return (statistics[log_space.CLIPPED],)
+
+    (share,) = run(fn, next_tq_plus, next_tq_minus, *arrays)
+    assert share == 0.5
+
+
+@pytest.mark.parametrize(
+    ("loss_type", "expected"),
+    [("huber", 0.5**100 * 0.3 / (math.exp(-1 / 3) - 0.7)), ("mse", 0.3 / (0.7**-3 - 0.7))],
+)
+def test_where_a_reward_with_a_probability_of_a_quarter_settles(loss_type, expected):
+    # A target is 1 with probability 0.25, else the floor. Upward differences beyond 1 count as 1 in
+    # Huber's loss; downward ones are at most -ln(1 - beta_reg) = 0.357, which 3 of 4 have: the
+    # value falls until the floor is near. The study's settings at gamma 0.5.
+    rule = log_space.LogUpdate(gamma=0.5, k=100, c=1, beta_reg=0.3).rule
+    l = np.linspace(rule.log_floor, 0, 100001)  # noqa: E741
+    slopes = []
+    for log_u in (0.0, rule.log_floor):
+        td = log_space.td_error(l, np.full_like(l, log_u), 1.0, math.inf, rule.step)
+        step = 1e-6
+        slopes.append(log_space.loss(td + step, loss_type) - log_space.loss(td - step, loss_type))
+    force = 0.25 * slopes[0] + 0.75 * slopes[1]
+    falls = l[force < 0]
+    assert np.all(np.diff(force) <= 1e-12)  # One fixed point.
+    assert falls[0] == pytest.approx(math.log(expected), abs=0.01)  # 1.4e-29, and 0.135
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,10 @@ def test_training_statistics_reach_the_collectors(tmp_path):
     collector = Collector()
     agent.set_collector_dispatcher(collector)
     play(agent, 65)
-    tags = ["Losses/Plus", "Losses/Minus", "Values/QPlus", "Values/QMinus", "Values/LogActionGap"]
+    tags = [
+        "Losses/Plus", "Losses/Minus", "Values/QPlus", "Values/QMinus", "Values/Clipped",
+        "Values/LogActionGap",
+    ]  # fmt: skip
     assert sorted(item[:2] for item in collector.written) == sorted(
         (tag, step) for step in (40, 60) for tag in tags
     )

@@ -78,8 +78,9 @@ def test_loss_targets_and_gradients_equal_a_plain_derivation(
     agent = small_agent(
         batch_size, gamma=gamma, update_horizon=update_horizon, loss_type=loss_type, **clips
     )
-    log_targets = agent._update.rule.log_targets(
-        agent._replay_next_target_net_outputs,
+    rule = agent._update.rule
+    log_targets = rule.log_targets(
+        rule.next_log_values(agent._replay_next_target_net_outputs, xp),
         agent._replay.rewards,
         tf.cast(agent._replay.terminals, tf.bool),
         xp,
