@@ -40,7 +40,7 @@ def create_parser() -> shell.Parser:
         "MinAtar/Breakout, minatar5",
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
-    add("--agent", help="log_dqn (default) or dqn")
+    add("--agent", help="log_dqn (default), loglin_dqn or dqn")
     parser.add_gin_options(
         "vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar",
         "VectorizedLogDQNAgent",

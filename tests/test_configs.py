@@ -386,6 +386,20 @@ EXPECTED |= {
     "jax_dqn_gym.gin": gym("jax_dqn", "JaxDQNAgent", {"gamma": 0.99, "loss_type": "huber"}),
 }
 
+# LogLinDQN: LogDQN's files, with a line above 1 and, on MinAtar, what tuning chose.
+for name, agent, learning_rate in (
+    ("log_dqn", "LogDQNAgent", "tf.train.AdamOptimizer.learning_rate"),
+    ("jax_log_dqn", "JaxLogDQNAgent", "adam.learning_rate"),
+):
+    loglin = name.replace("log", "loglin")
+    line = {"create_agent.agent_name": loglin, f"{agent}.linear_above": 1.0}
+    tuned = {f"{agent}.loss_type": "mse", learning_rate: 0.0005}
+    EXPECTED |= {
+        f"{loglin}.gin": EXPECTED[f"{name}.gin"] | line,
+        f"{loglin}_gym.gin": EXPECTED[f"{name}_gym.gin"] | line,
+        f"{loglin}_minatar.gin": EXPECTED[f"{name}_minatar.gin"] | line | tuned,
+    }
+
 # Bindings to other configurables, by their gin names.
 REFERENCES = {
     "JaxLogDQNAgent.optimizer",

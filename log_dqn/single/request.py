@@ -11,19 +11,23 @@ from log_dqn.run_folder import layout, lock
 
 AGENTS = {
     "log_dqn": "log_dqn.tf.log_dqn_agent:LogDQNAgent",
+    "loglin_dqn": "log_dqn.tf.log_dqn_agent:LogDQNAgent",
     "dqn": "dopamine.tf.agents.dqn.dqn_agent:DQNAgent",
     "c51": "dopamine.tf.agents.rainbow.rainbow_agent:RainbowAgent",
     "rainbow": "dopamine.tf.agents.rainbow.rainbow_agent:RainbowAgent",
     "implicit_quantile": "dopamine.tf.agents.implicit_quantile.implicit_quantile_agent:"
     "ImplicitQuantileAgent",
     "jax_log_dqn": "log_dqn.jax.log_dqn_agent:JaxLogDQNAgent",
+    "jax_loglin_dqn": "log_dqn.jax.log_dqn_agent:JaxLogDQNAgent",
     "jax_dqn": "dopamine.jax.agents.dqn.dqn_agent:JaxDQNAgent",
     "jax_rainbow": "dopamine.jax.agents.rainbow.rainbow_agent:JaxRainbowAgent",
     "jax_implicit_quantile": "dopamine.jax.agents.implicit_quantile.implicit_quantile_agent:"
     "JaxImplicitQuantileAgent",
     "full_rainbow": "dopamine.jax.agents.full_rainbow.full_rainbow_agent:JaxFullRainbowAgent",
 }
-"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX, each with where its class is."""
+"""The agents: LogDQN's and Dopamine's, for TensorFlow and for JAX, each with where its class is.
+
+LogLinDQN is LogDQN with a `linear_above`, which its gin files set."""
 
 
 def check_installed() -> None:

@@ -283,5 +283,9 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
 
 
 AGENTS: dict[str, Callable[[], Agent]] = dict(
-    zip(request.AGENTS, (VectorizedLogDQNAgent, VectorizedDQNAgent), strict=True)
+    zip(
+        request.AGENTS,
+        (VectorizedLogDQNAgent, VectorizedLogDQNAgent, VectorizedDQNAgent),
+        strict=True,
+    )
 )

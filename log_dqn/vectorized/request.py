@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from log_dqn.checks import check_one_of
 from log_dqn.program import gin_files as files
 
-AGENTS = ("log_dqn", "dqn")
+AGENTS = ("log_dqn", "loglin_dqn", "dqn")
 """Names of the agents."""
 
 

@@ -1,6 +1,7 @@
 """Every gin file of vectorized training, every hyperparameter."""
 
 import dataclasses
+import math
 
 import gin
 import pytest
@@ -96,6 +97,23 @@ EXPECTED = {
         {**LOG_DQN, **MINATAR_SCHEDULE, "beta_reg": 0.3, "c": 1.0},
         MINATAR_RUNNER,
     ),
+    "vectorized_loglin_dqn.gin": config(
+        "loglin_dqn", "VectorizedLogDQNAgent", {**LOG_DQN, "linear_above": 1.0}, {}
+    ),
+    "vectorized_loglin_dqn_minatar.gin": config(
+        "loglin_dqn",
+        "VectorizedLogDQNAgent",
+        {
+            **LOG_DQN,
+            **MINATAR_SCHEDULE,
+            "beta_log": 0.0005,
+            "beta_reg": 0.3,
+            "c": 1.0,
+            "linear_above": 1.0,
+            "loss_type": "mse",
+        },
+        MINATAR_RUNNER,
+    ),
     "vectorized_dqn_minatar.gin": config(
         "dqn",
         "VectorizedDQNAgent",
@@ -129,13 +147,17 @@ def test_every_hyperparameter(name):
     agent = agents.AGENTS[protocol.agent]()
     class_name = type(agent).__name__
     assert dataclasses.asdict(protocol) == {**ATARI, **EXPECTED[name]["VectorizedRunner"]}
-    assert dataclasses.asdict(agent) == {"optimizer": "rmsprop_tf", **EXPECTED[name][class_name]}
+    assert dataclasses.asdict(agent) == {
+        **({"linear_above": math.inf} if "k" in dataclasses.asdict(agent) else {}),
+        "optimizer": "rmsprop_tf",
+        **EXPECTED[name][class_name],
+    }
 
 
 def test_the_files_are_the_defaults():
     # So that the paper's settings stand in one place more, where they can be compared.
     default = dataclasses.asdict(agents.VectorizedLogDQNAgent())
-    assert default == {"optimizer": "rmsprop_tf", **LOG_DQN}
+    assert default == {"optimizer": "rmsprop_tf", "linear_above": math.inf, **LOG_DQN}
     assert dataclasses.asdict(schedule.RunnerSettings()) == {"agent": "log_dqn", **RUNNER, **ATARI}
     assert agents.VectorizedDQNAgent().learning_rate == 0.00025
 
