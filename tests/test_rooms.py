@@ -21,7 +21,7 @@ ROOMS = {
     "atari": {"games"},
     "minatar": {"games"},
     "run_folder": BOTTOM,
-    "program": BOTTOM | {"run_folder"},
+    "program": BOTTOM | {"log_space", "run_folder"},
     "linear": {"checks"},
     "tf": BOTTOM | {"log_space", "run_folder"},
     "jax": BOTTOM | {"log_space", "run_folder"},

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gin
@@ -37,6 +38,8 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
 
     online_params: Any
     optimizer_state: Any
+    # Called with the statistics by tag that are written to TensorBoard.
+    see_statistics: Callable[[Mapping[str, np.ndarray]], None] | None = None
 
     @take_parameters_of(dqn_agent.JaxDQNAgent, log_space.LogUpdate)
     def __init__(
@@ -131,6 +134,8 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
 
     def _write_summaries(self, statistics: dict[str, np.ndarray]) -> None:
         """Writes scalars to TensorBoard and to the allowed collectors."""
+        if self.see_statistics is not None:
+            self.see_statistics(statistics)
         with self.summary_writer.as_default():
             for tag, value in statistics.items():
                 tf.summary.scalar(tag, value, step=self.training_steps)

@@ -17,7 +17,7 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn.checks import check, check_count, check_one_of
-from log_dqn.program import progress
+from log_dqn.program import divergence, progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import checkpoints, configuration, layout
@@ -75,6 +75,11 @@ class ResumableRunner(run_experiment.Runner):
         self._seed = seeding.seed_everything()
         super().__init__(base_dir, functools.partial(agents.create_agent, seed=self._seed))
         self._fine_grained_print_to_console_enabled = False
+        self._watch = divergence.Watch()
+        if agents.uses_jax():
+            self._agent.see_statistics = self._watch.see
+        else:
+            graph_hooks.watch_summaries(self._agent, self._watch.see)
         saved_run.restore_metrics(self._collector_dispatcher, self._metrics)
         configuration.write(self._folder, self._config)
         self._as_json = as_json
@@ -129,6 +134,9 @@ class ResumableRunner(run_experiment.Runner):
                     self._write_results(iteration)
                 self._progress.report(iteration + 1, 0)
                 self._report(iteration, statistics)
+                runaway = self._watch.end_iteration()
+                if runaway is not None:
+                    self._progress.print_line(runaway, sys.stderr)
         self._collector_dispatcher.close()
         if self._tracker is not None:
             self._tracker.close()

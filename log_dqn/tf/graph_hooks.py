@@ -5,7 +5,7 @@ They leave an agent's arithmetic as it is.
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -85,3 +85,16 @@ def install_loss_check(agent: dqn_agent.DQNAgent, loss: tf.Tensor) -> None:
         )
         with tf.control_dependencies([check]):
             agent._train_op = (agent._train_op, tf.no_op())
+
+
+def watch_summaries(agent: dqn_agent.DQNAgent, see: Callable[[Mapping[str, float]], None]) -> None:
+    """Has a function called with the scalars by tag that an agent writes to TensorBoard."""
+    add_summary = agent.summary_writer.add_summary
+
+    def watched(summary: Any, step: int) -> None:
+        if isinstance(summary, bytes):  # The agent's; the runner's are messages.
+            values = tf.compat.v1.Summary.FromString(summary).value
+            see({value.tag: value.simple_value for value in values})
+        add_summary(summary, step)
+
+    agent.summary_writer.add_summary = watched

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from log_dqn.program import shell
+from log_dqn.program import divergence, shell
 from log_dqn.program.progress import Progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
@@ -90,6 +90,7 @@ class Trainer:
         self._logs: list[Log] = [{} for _ in workload.runs]
         self._events = [Events(run.folder) for run in workload.runs]
         self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
+        self._watches = [divergence.Watch() for _ in workload.runs]
         self._stop_signal: int | None = None
         self.failures: dict[int, str] = {}
         for index, checkpoint in enumerate(workload.found):
@@ -176,6 +177,9 @@ class Trainer:
         run_files.write_results(run.folder, log, iteration)
         self._events[index].write(run_files.scalars(entry), iteration)
         self._report(index, iteration, entry)
+        runaway = self._watches[index].end_iteration()
+        if runaway is not None:
+            self._progress.print_line(f"{run.title}: {runaway}", sys.stderr)
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
@@ -197,6 +201,7 @@ class Trainer:
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
         self._events[index].write(values, number)
+        self._watches[index].see(values)
         # LogDQN's values may be too large for float32 where their logarithms, and losses, are not.
         for tag, value in values.items():
             if tag.startswith("Losses/") and not np.isfinite(value):

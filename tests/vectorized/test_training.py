@@ -282,7 +282,7 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert trainer.schedule.place.training_steps[1] >= 700
 
 
-def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path):
+def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path, capsys):
     # exp(output / c) overflows; all that learning computes are logarithms.
     runner = dataclasses.replace(toys.RUNNER, training_steps=700)
     agent = toys.log_dqn(c=1e-3)
@@ -291,6 +291,10 @@ def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path):
     assert trainer.failures == {}
     events = events_of(tmp_path / "1")
     assert [event.value for event in events.Scalars("Values/QPlus")] == [np.inf]
+    assert [event.value for event in events.Scalars("Values/Clipped")] == [
+        pytest.approx(1, abs=0.2)
+    ]
+    assert capsys.readouterr().err.count("log_dqn Catch 1: values have run away: ") == 1
     assert all(np.isfinite(weight).all() for weight in toys.weights(trainer)[0])
 
 

@@ -1,0 +1,41 @@
+"""Telling, while a run goes on, that its values have run away to their bound."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from log_dqn import log_space
+
+RUNAWAY = 0.5
+"""Mean share of clipped values over an iteration from which values count as run away.
+
+docs/minatar.md says how it was chosen, and how often it is right.
+"""
+
+
+class Watch:
+    """Follows the share of clipped values of a run, and tells once when its values have run away.
+
+    It knows what has happened since the run was started or resumed.
+    """
+
+    def __init__(self) -> None:
+        """Begins with no values."""
+        self._shares: list[float] = []
+        self._told = False
+
+    def see(self, statistics: Mapping[str, Any]) -> None:
+        """Takes the statistics of an update, by their TensorBoard tags."""
+        if log_space.CLIPPED in statistics:
+            self._shares.append(float(statistics[log_space.CLIPPED]))
+
+    def end_iteration(self) -> str | None:
+        """Returns, once, a line on values that have run away in the iteration that ends here."""
+        shares, self._shares = self._shares, []
+        if self._told or not shares or sum(shares) / len(shares) < RUNAWAY:
+            return None
+        self._told = True
+        return (
+            f"values have run away: {sum(shares) / len(shares):.0%} of those that this iteration "
+            "bootstrapped from were above their bound, 1 / (1 - gamma); a linear_above of 1 "
+            "(--agent=loglin_dqn), a lower gamma or a larger c may help"
+        )

@@ -1,0 +1,17 @@
+import pytest
+
+from log_dqn import train
+from log_dqn.program import divergence
+from tests.programs import NEEDS_MINATAR, fresh, tiny_minatar  # noqa: F401
+
+
+@NEEDS_MINATAR
+@pytest.mark.parametrize(
+    ("agent", "times"), [("log_dqn", 1), ("jax_loglin_dqn", 1), ("dqn", 0), ("jax_dqn", 0)]
+)
+def test_runaway_values_are_told_once_a_run(tmp_path, capsys, monkeypatch, agent, times):
+    monkeypatch.setattr(divergence, "RUNAWAY", 0.0)
+    agent_class = "Jax" * ("jax" in agent) + "Log" * ("log" in agent) + "DQNAgent"
+    arguments = [*tiny_minatar(agent), f"--gin_bindings={agent_class}.summary_writing_frequency=4"]
+    assert train.main([f"--base_dir={tmp_path}", "--seed=1", *arguments]) == 0
+    assert capsys.readouterr().err.count("values have run away") == times
