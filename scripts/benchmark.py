@@ -5,7 +5,7 @@
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
     python scripts/benchmark.py minatar      the loop as one program on MinAtar
-    python scripts/benchmark.py gpu --minutes=25 --out=DIR   all about a GPU, in one visit
+    python scripts/benchmark.py gpu --out=DIR   is a GPU right, how fast, where its time goes
     python scripts/benchmark.py cores --rounds=8   a run a core against one run on all cores
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
@@ -70,11 +70,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     gpu = parser.add_argument_group("of gpu")
     add = gpu.add_argument
     add("--out", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder (default: gpu)")
-    minutes = shell.number(0, "minutes, 0 or more")
-    add("--minutes", type=minutes, default=25.0, help="of all steps (default: 25)")
-    add("--resume", action="store_true", help="go on from the results in the folder")
     add("--dry-run", action="store_true", help="very little of each step, on any device")
-    add("--step", help=argparse.SUPPRESS)
     parser.add_argument("--measure_memory_of", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -102,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
     elif args.what == "minatar":
         part.run("MinAtar/Freeway", args.rounds)
     elif args.what == "gpu":
-        return part.run(args)
+        return part.run(args.out, args.dry_run)
     elif args.what in ("cores", "sweep"):
         part.run(args.rounds)
     else:

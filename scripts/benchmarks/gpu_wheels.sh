@@ -17,5 +17,5 @@ du -sh "$folder"
 cat <<END
 On the machine with the GPU, in the project's folder:
 python3 -m pip install --quiet --no-index --no-deps --target=$folder/site $folder/*.whl && export PYTHONPATH=.:$folder/site
-python3 scripts/benchmark.py gpu --minutes=25 --out=gpu
+python3 scripts/benchmark.py gpu --out=gpu
 END
