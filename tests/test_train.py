@@ -355,8 +355,7 @@ def test_bad_input_leaves_what_was_there(tmp_path, capsys):
 def test_training_phases_only(tmp_path, numbers):
     schedule = binding("create_runner.schedule='continuous_train'")
     assert train.main([f"--base_dir={tmp_path}", "--seed=1", *tiny(), schedule]) == 0
-    told = progress.read(numbers)
-    assert told.fraction == 1 and told.steps_per_second > 1
+    assert progress.read(numbers).fraction == 1
     statistics = read_log(tmp_path, 1)["iteration_1"]
     assert statistics["train_episode_lengths"] == [20, 20, 20]
     assert not any(name.startswith("eval") for name in statistics)

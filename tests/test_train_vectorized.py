@@ -140,8 +140,7 @@ def test_dqn(tmp_path, numbers):
     args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]
     args += ["--gin_bindings=VectorizedDQNAgent.min_replay_history=20", "--agent=dqn"]
     assert run(f"--results_dir={tmp_path}", "--games=Pong", "--seeds=2", *args) == 0
-    told = progress.read(numbers)
-    assert told.fraction == 1 and told.steps_per_second > 1
+    assert progress.read(numbers).fraction == 1
     config = (tmp_path / "dqn" / "Pong" / "1" / "operative_config.gin").read_text()
     assert "VectorizedDQNAgent.gamma = 0.99" in config
     assert "rmsprop_tf.decay = 0.95" in config

@@ -1,19 +1,29 @@
 """Progress of training: one line on a terminal or in a log file, and numbers for a sweep."""
 
 import contextlib
-import datetime
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
-import tqdm
-import tqdm.utils
+from tqdm import tqdm
+
+from log_dqn.program import words
 
 # Seconds between two looks at the numbers, and between two lines in a log file.
 _PERIOD, _LOG_FILE_PERIOD = 0.5, 60.0
+
+# Agent steps after a warm-up, in which the first update is compiled.
+_COMPILING = 100
+
+# Where a terminal doesn't say how wide it is.
+_COLUMNS = 80
+
+_CLEAR = "\r\x1b[K"
 
 # Environment variable with the number of an open file, into which numbers are written.
 FILE_VARIABLE = "LOG_DQN_PROGRESS_FILE"
@@ -27,7 +37,7 @@ class Numbers(NamedTuple):
 
     Attributes:
         fraction: the part of its steps that is done.
-        steps_per_second: agent steps per second of one run, None as long as they are unknown.
+        steps_per_second: agent steps per second of one run, after its warm-up; None until then.
     """
 
     fraction: float = 0.0
@@ -46,38 +56,63 @@ def read(file: int) -> Numbers:
         return Numbers()
 
 
-class Progress(tqdm.tqdm):
+def duration(seconds: float) -> str:
+    """Returns a time as every program shows it, and tqdm's bars do: 02:10, 27:00:00."""
+    return tqdm.format_interval(seconds)
+
+
+class Progress:
     """The progress of runs that one process trains.
 
     The line is rewritten in place on a terminal, and written once a minute elsewhere. Steps are
     those that a run is planned to take: a phase's last episode may overshoot, and counts no more.
+
+    Attributes:
+        num_runs: how many runs there are.
+        result: the last result, which the line ends with.
     """
 
-    monitor_interval = 0  # Without tqdm's thread that looks for bars that are rarely updated.
-
     def __init__(
-        self, iterations: Sequence[int], num_iterations: int, steps_per_iteration: int
+        self,
+        iterations: Sequence[int],
+        num_iterations: int,
+        steps_per_iteration: int,
+        warm_up: int = 0,
     ) -> None:
-        """Takes each run's finished iterations, how many each is to have, and their agent steps.
+        """Takes how far runs are, and are to go; nothing is shown yet.
 
-        Nothing is shown before half a second of training.
+        Args:
+            iterations: each run's finished iterations.
+            num_iterations: how many each is to have.
+            steps_per_iteration: agent steps of an iteration.
+            warm_up: agent steps of a run that say nothing of its speed, as nothing is learned yet.
         """
+        self.num_runs = len(iterations)
+        self.result = ""
         self._iterations = np.array(iterations)
-        self._steps = np.zeros(len(iterations))
-        self._running = np.ones(len(iterations), bool)
+        self._steps = np.zeros(self.num_runs)
+        self._running = np.ones(self.num_runs, bool)
         self._num_iterations = num_iterations
         self._steps_per_iteration = steps_per_iteration
-        self._file = os.environ.get(FILE_VARIABLE)
-        self._in_place = sys.stderr.isatty()
-        line = "{desc} ({percentage:.1f}% of the run), {rate_noinv_fmt}, {remaining} left{postfix}"
-        if len(iterations) > 1:
-            line = line.replace("the run", "all steps").replace("fmt}", "fmt} ({of_a_run} a run)")
-        done, total = self._done_and_total()
-        super().__init__(
-            initial=done, total=total, unit=" steps", bar_format=line, leave=False, position=0,
-            smoothing=0, mininterval=_PERIOD, miniters=0, delay=_PERIOD, dynamic_ncols=True,
-        )  # fmt: skip
-        self._last_line = self.start_t
+        self._warm = self._done() + warm_up + _COMPILING
+        self._numbers_file = os.environ.get(FILE_VARIABLE)
+        self._terminal = sys.stderr if sys.stderr.isatty() else None
+        self._lock = threading.RLock()  # A line may be printed by a signal's handler.
+        self._began: tuple[float, float] | None = None  # Time and steps at the end of the warm-up.
+        self._last_look = self._last_line = time.monotonic()
+
+    def __enter__(self) -> "Progress":
+        self.show()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Tells the last numbers, and removes the line from a terminal."""
+        with self._lock:
+            self._write_numbers()
+            self._clear()
 
     def report(
         self, iterations: Any, steps: Any, running: Any = True, runs: Any = slice(None)
@@ -93,98 +128,86 @@ class Progress(tqdm.tqdm):
         self._iterations[runs] = iterations
         self._steps[runs] = steps
         self._running[runs] = running
-        self.update(0)
+        if time.monotonic() - self._last_look >= _PERIOD:
+            self.show()
 
-    def _done_and_total(self) -> tuple[int, int]:
-        """Returns the steps that are done, and with them those that running runs have left."""
-        steps = np.minimum(self._steps, self._steps_per_iteration)
-        done = self._iterations * self._steps_per_iteration + steps
-        left = (self._num_iterations * self._steps_per_iteration - done)[self._running]
-        return int(done.sum()), max(int(done.sum() + left.sum()), 1)
-
-    def _title(self) -> str:
-        current = np.minimum(self._iterations[self._running] + 1, self._num_iterations)
-        first, last = current.min(initial=self._num_iterations), current.max(initial=0)
-        title = f"iteration {first}{f' to {last}' if first < last else ''}/{self._num_iterations}"
-        if len(self._iterations) == 1:
-            return title
-        return f"{len(current)} run{'' if len(current) == 1 else 's'}, {title}"
-
-    @property
-    def numbers(self) -> Numbers:
-        """What was done at the last look, and how fast since the start."""
-        seconds = super().format_dict["elapsed"]
-        done = self.n - self.initial
-        speed = done / seconds / max(self._running.sum(), 1) if done and seconds else None
-        return Numbers(self.n / self.total, speed)
-
-    @property
-    def time_left(self) -> datetime.timedelta:
-        """The time left at the mean speed so far."""
-        self._look()
-        done = self.n - self.initial
-        seconds = super().format_dict["elapsed"] * (self.total - self.n) / done if done else 0
-        return datetime.timedelta(seconds=round(seconds))
-
-    def _look(self) -> None:
-        self.n, self.total = self._done_and_total()
-        self.desc = self._title()
-
-    # tqdm's interface.
-
-    @property
-    def format_dict(self) -> dict[str, Any]:
-        """What the line can be made of."""
-        speed = self.numbers.steps_per_second
-        return super().format_dict | {"of_a_run": "?" if speed is None else f"{speed:.0f}"}
-
-    def refresh(self, nolock: bool = False, lock_args: tuple | None = None) -> bool | None:
-        """Takes a look, and shows it."""
-        with self.get_lock():  # A thread can take it again.
-            self._look()
+    def show(self) -> None:
+        """Shows how far the runs are."""
+        with self._lock:
+            now = self._last_look = time.monotonic()
+            if self._began is None and (self._done() >= self._warm).any():
+                self._began = now, self._done().sum()
             self._write_numbers()
-            return super().refresh(nolock=True)
-
-    def _write_numbers(self) -> None:
-        if self._file is not None:
-            record = json.dumps(self.numbers._asdict()).ljust(_RECORD)
-            with contextlib.suppress(OSError):  # Training needs no audience.
-                os.pwrite(int(self._file), record.encode(), 0)
-
-    def display(self, msg: str | None = None, pos: int | None = None) -> bool:
-        """Shows the line, or a message in the place of the line."""
-        if self._in_place:
-            # A line that wraps can't be rewritten.
-            line = str(self) if msg is None else msg
-            return super().display(tqdm.utils.disp_trim(line, self.ncols or len(line)), pos)
-        now = self._time()
-        if now - self._last_line >= _LOG_FILE_PERIOD and msg is None and self.n < self.total:
-            self._last_line = now
-            self.fp.write(f"{self}\n")
-            self.fp.flush()
-        return False
-
-    def clear(self, nolock: bool = False) -> None:
-        """Removes the line from a terminal."""
-        if self._in_place:
-            super().clear(nolock)
-
-    def close(self) -> None:
-        """Removes the line for good."""
-        if not self.disable:
-            self._look()
-            self._write_numbers()
-            self.clear()
-        super().close()
-
-    def __del__(self) -> None:
-        """Leaves a line that nobody closed as it is.
-
-        tqdm would close it, at any moment of the collector's choosing: also while `print_line`
-        goes through tqdm's set of all lines, which must not change then.
-        """
+            if self._terminal is not None:
+                try:
+                    columns = os.get_terminal_size(self._terminal.fileno()).columns or _COLUMNS
+                except OSError:
+                    columns = _COLUMNS
+                # A line that wraps can't be rewritten.
+                self._terminal.write(_CLEAR + str(self)[: columns - 1])
+                self._terminal.flush()
+            elif now - self._last_line >= _LOG_FILE_PERIOD and self._left():
+                self._last_line = now
+                print(self, file=sys.stderr, flush=True)
 
     def print_line(self, line: str, file: TextIO | None = None) -> None:
         """Prints a line that stays, to standard output or a given file."""
-        self.write(line, file or sys.stdout)
-        (file or sys.stdout).flush()
+        with self._lock:
+            self._clear()
+            print(line, file=file or sys.stdout, flush=True)
+            if self._terminal is not None:
+                self.show()
+
+    def _clear(self) -> None:
+        if self._terminal is not None:
+            self._terminal.write(_CLEAR)
+            self._terminal.flush()
+
+    def _done(self) -> np.ndarray:
+        """Returns the steps that each run has done."""
+        steps = np.minimum(self._steps, self._steps_per_iteration)
+        return self._iterations * self._steps_per_iteration + steps
+
+    def _left(self) -> float:
+        """Returns the steps that running runs have left."""
+        left = self._num_iterations * self._steps_per_iteration - self._done()
+        return max(left[self._running].sum(), 0)
+
+    def _speed(self) -> float | None:
+        """Returns the mean speed since the warm-up, in agent steps of all runs per second."""
+        if self._began is None:
+            return None
+        seconds, steps = time.monotonic() - self._began[0], self._done().sum() - self._began[1]
+        return steps / seconds if steps > 0 < seconds else None
+
+    @property
+    def numbers(self) -> Numbers:
+        """What is done, and how fast."""
+        done, left, speed = self._done().sum(), self._left(), self._speed()
+        of_a_run = None if speed is None else speed / max(self._running.sum(), 1)
+        return Numbers(float(done / max(done + left, 1)), of_a_run)
+
+    @property
+    def pace(self) -> str:
+        """The speed and the time left, in words."""
+        left, speed = self._left(), self._speed()
+        if speed is None:
+            return "estimating" if left else f"{duration(0)} left"
+        of_a_run = f" ({self.numbers.steps_per_second:.0f} a run)" if self.num_runs > 1 else ""
+        return f"{speed:.0f} steps/s{of_a_run}, {duration(left / speed)} left"
+
+    def __str__(self) -> str:
+        current = np.minimum(self._iterations[self._running] + 1, self._num_iterations)
+        first, last = current.min(initial=self._num_iterations), current.max(initial=0)
+        title = f"iteration {first}{f' to {last}' if first < last else ''}/{self._num_iterations}"
+        whole = "the run"
+        if self.num_runs > 1:
+            title, whole = f"{words.counted(len(current), 'run')}, {title}", "all steps"
+        share = f"{title} ({self.numbers.fraction:.1%} of {whole})"
+        return ", ".join(filter(None, (share, self.pace, self.result)))
+
+    def _write_numbers(self) -> None:
+        if self._numbers_file is not None:
+            record = json.dumps(self.numbers._asdict()).ljust(_RECORD)
+            with contextlib.suppress(OSError):  # Training needs no audience.
+                os.pwrite(int(self._numbers_file), record.encode(), 0)

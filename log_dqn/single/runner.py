@@ -118,7 +118,7 @@ class ResumableRunner(run_experiment.Runner):
             print(end, file=sys.stderr if self._as_json else sys.stdout, flush=True)
         steps = self._training_steps + self._has_evaluation * self._evaluation_steps
         with progress.Progress(
-            [self._start_iteration], self._num_iterations, steps
+            [self._start_iteration], self._num_iterations, steps, self._agent.min_replay_history
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
@@ -225,12 +225,9 @@ class ResumableRunner(run_experiment.Runner):
     def _report(self, iteration: int, statistics: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""
         results = layout.results(statistics)
-        self._progress.set_postfix_str(results[0], refresh=False)
-        line = (
-            f"iteration {iteration + 1}/{self._num_iterations}: {', '.join(results)}, "
-            f"{statistics['train_average_steps_per_second'][0]:.0f} training steps/s, "
-            f"{self._progress.time_left} left"
-        )
+        self._progress.result = results[0]
+        title = f"iteration {iteration + 1}/{self._num_iterations}"
+        line = f"{title}: {', '.join([*results, self._progress.pace])}"
         numbers = reports.record(iteration, self._num_iterations, statistics)
         self._progress.print_line(json.dumps(numbers) if self._as_json else line)
         if self._tracker is not None:

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import dataclasses
-import datetime
 import time
 from collections.abc import Sequence
 from typing import TextIO
@@ -13,6 +12,7 @@ import rich.live
 import rich.table
 import rich.text
 
+from log_dqn.program.progress import duration
 from log_dqn.sweeps import plan
 
 WAITING, RUNNING, COMPLETE, FAILED = "waiting", "running", "complete", "failed"
@@ -75,11 +75,11 @@ class Board:
         self._live: rich.live.Live | None = None
         self._console = rich.console.Console(file=file)
         self._start = self._last_line = time.monotonic()
+        self._began: tuple[float, float] | None = None  # Time and steps as the first run is warm.
         for row in self._all():
             if row.has_all_iterations:
                 row.state = COMPLETE
         self._before = self._counts()[COMPLETE]
-        self._first_steps = sum(row.steps for row in self._all())
 
     def _all(self) -> list[_Row]:
         return [row for rows in self._rows for row in rows]
@@ -110,8 +110,8 @@ class Board:
         if self._live is None:
             print(f"[{self._elapsed()}] {line}", file=self._file, flush=True)
 
-    def _elapsed(self) -> datetime.timedelta:
-        return datetime.timedelta(seconds=round(time.monotonic() - self._start))
+    def _elapsed(self) -> str:
+        return duration(time.monotonic() - self._start)
 
     def started(self, job: int, host: str, progress: Sequence[plan.RunProgress]) -> None:
         """Notes that a job was started on a host, and how far each of its runs had come."""
@@ -143,6 +143,8 @@ class Board:
             row.steps_per_second = steps_per_second
             row.reason = death or ""
         now = time.monotonic()
+        if self._began is None and steps_per_second is not None:
+            self._began = now, sum(row.steps for row in self._all())
         if now - self._last_line >= _PERIOD:
             self._last_line = now
             self._print(self.headline())
@@ -165,19 +167,21 @@ class Board:
 
     def seconds_left(self) -> float | None:
         """Returns the time that the rest takes at the mean speed so far, if it is known."""
-        done = sum(row.steps for row in self._all()) - self._first_steps
+        if self._began is None:
+            return None
+        done = sum(row.steps for row in self._all()) - self._began[1]
         if done <= 0:
             return None
         rest = sum(row.total_steps - row.steps for row in self._all() if row.state != FAILED)
-        return rest * (time.monotonic() - self._start) / done
+        return rest * (time.monotonic() - self._began[0]) / done
 
     def headline(self) -> str:
         """Returns the sweep in one line."""
         counts = self._counts()
         parts = [f"{counts[state]} {state}" for state in (COMPLETE, RUNNING, WAITING, FAILED)]
         seconds = self.seconds_left()
-        left = "unknown" if seconds is None else datetime.timedelta(seconds=round(seconds))
-        return f"{counts.total()} runs: {', '.join(parts)}; time left: {left}"
+        left = "estimating" if seconds is None else f"{duration(seconds)} left"
+        return f"{counts.total()} runs: {', '.join(parts)}; {left}"
 
     def _table(self) -> rich.console.Group:
         table = rich.table.Table(box=None, header_style="bold", pad_edge=False)

@@ -75,6 +75,6 @@ class DeviceTrainer(Trainer):
         self._show_progress()
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
-        """Prints a finished run's line."""
-        if iteration + 1 == self._runner.num_iterations:
+        """Prints a finished run's line, and each iteration's of a run that is alone."""
+        if self._progress.num_runs == 1 or iteration + 1 == self._runner.num_iterations:
             super()._report(index, iteration, entry)

@@ -58,6 +58,7 @@ class Pool:
                 as for want of memory, or `stop` was called. The checkpoints of finished iterations
                 are intact.
         """
+        self._progress.show()
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
         futures = [executor.submit(self._train_on_idle, create) for create in self._create_trainers]
         try:

@@ -251,6 +251,7 @@ def create_pool(
         [0 if f is None else f.iterations for f in found],
         runner.num_iterations,
         runner.steps_per_iteration,
+        max(run.agent.min_replay_history for run in job_runs),
     )
     kinds: dict[str, _Kind] = {}
     trainers = []

@@ -12,6 +12,7 @@ from log_dqn.sweeps import plan, worker
 TRAIN = """
 import time
 from log_dqn.program import progress
+progress._COMPILING = 0
 with progress.Progress([1, 0], 2, 100) as shown:
     time.sleep(0.1)
     shown.report([1, 1], [50, 0])

@@ -132,14 +132,17 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
 
 
-def test_runs_in_one_program_are_the_runs_alone(tmp_path):
+def test_runs_in_one_program_are_the_runs_alone(tmp_path, capsys):
     game = jax_games.create("bsuite/Catch")
     run_agents = [agent(gamma=0.9), agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
     together = device_trainer_of(tmp_path / "together", game, run_agents, [1, 2, 3])
     together.train()
+    out = capsys.readouterr().out
+    assert out.count("iteration 2/2") == 3 and "iteration 1/2" not in out
     for index, run_agent in enumerate(run_agents):
         alone = device_trainer_of(tmp_path / "alone", game, [run_agent], [index + 1])
         alone.train()
+        assert capsys.readouterr().out.count("iteration 1/2") == 1
         for iteration in ("iteration_0", "iteration_1"):
             mine, theirs = together._logs[index][iteration], alone._logs[0][iteration]
             assert mine["train_episode_returns"] == theirs["train_episode_returns"]
@@ -203,25 +206,30 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
         )
         return trainers[seed]
 
+    def watched(num_runs):
+        shared = shown(num_runs)
+        shared.close = mock.Mock(wraps=shared.close)
+        return shared
+
     def creators(seeds, shared):
         return [functools.partial(create, i, seed, shared) for i, seed in enumerate(seeds)]
 
-    shared, (default, other) = shown(3), devices.side_by_side(2)
+    shared, (default, other) = watched(3), devices.side_by_side(2)
     of_three = pool.Pool(creators([1, 2, 3], shared), [default, other], shared)
     of_three.train()
     assert of_three.failures == []
     used = [trainers[seed].learner.stacks.device for seed in (1, 2, 3)]
     assert set(used) == {jax.devices()[0], other or jax.devices()[0]}
-    assert shared.numbers.fraction == 1 and shared.disable
+    assert shared.numbers.fraction == 1 and shared.close.called
     assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
-    shared = shown(3)
+    shared = watched(3)
     stopped = pool.Pool(creators([4, 5, 6], shared), [None] * 2, shared)
     stopped.stop(2)
     with pytest.raises(RunStopped) as stop:
         stopped.train()
     assert stop.value.status == 130
     assert not any((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (4, 5, 6))
-    assert shared.numbers.fraction < 1 and shared.disable
+    assert shared.numbers.fraction < 1 and shared.close.called
 
 
 def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
