@@ -104,6 +104,11 @@ def checkpoints_dir(folder: pathlib.Path) -> pathlib.Path:
     return folder / "checkpoints"
 
 
+def log_path(folder: pathlib.Path, iteration: int) -> pathlib.Path:
+    """Returns where the log lies that is written after an iteration."""
+    return folder / "logs" / f"log_{iteration}"
+
+
 def logs(folder: pathlib.Path) -> list[pathlib.Path]:
     """Lists a run's logs, `logs/log_N`, the newest first.
 
@@ -141,8 +146,8 @@ def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_K
     Raises:
         OSError: if the file can't be written.
     """
-    _write_pickle(folder / "logs" / f"log_{iteration}", log)
-    (folder / "logs" / f"log_{iteration - kept}").unlink(missing_ok=True)
+    _write_pickle(log_path(folder, iteration), log)
+    log_path(folder, iteration - kept).unlink(missing_ok=True)
 
 
 def write_metrics(

@@ -82,4 +82,7 @@ class Tracker:
 
     def close(self) -> None:
         """Waits until all is sent, or in offline mode written."""
+        import wandb
+
         self._run.finish()
+        wandb.teardown()  # Its service writes the file's end after the run has finished.

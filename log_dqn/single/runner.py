@@ -122,18 +122,13 @@ class ResumableRunner(run_experiment.Runner):
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
-                last = self._start_iteration - 1
-                with self._stopping_cleanly(last):
-                    self._write_results(last)
+                self._follow(self._start_iteration - 1)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._iteration, self._iteration_steps = iteration, 0
                 with self._stopping_cleanly(iteration):
-                    statistics = self._run_one_iteration(iteration)
-                    self._logger[f"iteration_{iteration}"] = statistics
+                    self._logger[f"iteration_{iteration}"] = self._run_one_iteration(iteration)
                     self._checkpoint_experiment(iteration)
-                    self._write_results(iteration)
-                self._progress.report(iteration + 1, 0)
-                self._report(iteration, statistics)
+                self._follow(iteration)
                 runaway = self._watch.end_iteration()
                 if runaway is not None:
                     self._progress.print_line(runaway, sys.stderr)
@@ -170,6 +165,14 @@ class ResumableRunner(run_experiment.Runner):
         if finished:
             last = f"the last good checkpoint is {root / str(finished[-1])}"
         return RunStopped(f"stopped {why}; {last}", status)
+
+    def _follow(self, iteration: int) -> None:
+        """Does what follows a checkpoint. An iteration is reported unless it has its log."""
+        self._progress.report(iteration + 1, 0)
+        if not layout.log_path(self._folder, iteration).exists():
+            self._report(iteration, self._logger.data[f"iteration_{iteration}"])
+        with self._stopping_cleanly(iteration):
+            self._write_results(iteration)
 
     def _write_results(self, iteration: int) -> None:
         """Writes what others read of a run: logs, metrics and events."""

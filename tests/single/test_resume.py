@@ -1,5 +1,6 @@
 """Runs that stop, die, or find their files damaged."""
 
+import json
 import os
 import pathlib
 import pickle
@@ -413,16 +414,20 @@ def test_a_folder_that_is_no_run_is_not_restarted(tmp_path, capsys):
     assert (tmp_path / "logs" / "mine").read_text() == "keep"
 
 
-def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypatch):
-    def die(self, iteration):
+def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypatch, capsys):
+    def die(self, *_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.ResumableRunner, "_write_results", die)
+        patch.setattr(runner.ResumableRunner, "_report", die)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path, *tiny(), SEED, iterations(1))
     assert not (tmp_path / "logs" / "log_0").exists()
-    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+    capsys.readouterr()
+    assert run(tmp_path, *tiny(), SEED, iterations(1), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["iteration"] == 1
+    assert run(tmp_path, *tiny(), SEED, iterations(1), "--json") == 0
+    assert capsys.readouterr().out == ""
     assert set(read_log(tmp_path, 0)) == {"iteration_0"}
     metrics = (tmp_path / "metrics" / "pickle" / "pickle_0.pkl").read_bytes()
     assert set(pickle.loads(metrics)) == {"iteration_0"}
