@@ -1,5 +1,6 @@
 """The Ray cluster that a sweep runs on: this machine, or the one at an address."""
 
+import functools
 import logging
 import os
 import sys
@@ -23,6 +24,13 @@ os.environ.update(
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
 
 import ray
+from ray._private import services
+
+# A signal to the sweep's process group is the sweep's to answer: Ray's processes have their own.
+# Ray itself keeps SIGINT from them alone.
+services.ConsolePopen = functools.partial(  # type: ignore[assignment, misc]
+    services.ConsolePopen, start_new_session=True
+)
 
 # Seconds to reach a cluster.
 _PATIENCE = 30
