@@ -1,5 +1,6 @@
 """Checks of settings: an error says what the setting is and what it must be."""
 
+import difflib
 import importlib.util
 import math
 import numbers
@@ -35,9 +36,16 @@ def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
 
 
-def check_gamma(gamma: Any) -> None:
+def nearest(name: Any, known: Iterable[str], count: int = 3) -> str:
+    """Returns, in words, the known names that are most like one, in any case; '' if none is."""
+    by_lower = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(str(name).lower(), by_lower, count, cutoff=0.5)
+    return f" (nearest: {', '.join(by_lower[word] for word in near)})" if near else ""
+
+
+def check_gamma(gamma: Any, name: str = "gamma") -> None:
     """Checks a discount factor; raises ValueError unless it is a number in (0, 1)."""
-    check("gamma", gamma, 0 < as_number(gamma) < 1, "between 0 and 1, both excluded")
+    check(name, gamma, 0 < as_number(gamma) < 1, "a number between 0 and 1, both excluded")
 
 
 def check_positive(name: str, value: Any) -> None:

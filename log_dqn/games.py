@@ -1,11 +1,10 @@
 """Games: their names, and the sets of them that results are reported on."""
 
-import difflib
 import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from log_dqn.checks import how_to_install
+from log_dqn.checks import check, how_to_install, nearest
 
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
@@ -53,11 +52,9 @@ KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
 
 _ATARI = {f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvaders": GAMES}
 _MINATAR = {f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5}
-_TO_TRAIN = {
-    **_ATARI, f"the small games {', '.join(SMALL_GAMES)}": SMALL_GAMES,
-    f"the sets {', '.join(SETS)}": tuple(SETS),
-}  # fmt: skip
-_TO_READ = {**_TO_TRAIN, " and ".join(WITHOUT_BASELINES): WITHOUT_BASELINES}
+_SMALL = {f"the small games {', '.join(SMALL_GAMES)}": SMALL_GAMES}
+_SETS = {f"the sets {', '.join(SETS)}": tuple(SETS)}
+_TO_READ = {**_ATARI, **_SMALL, **_SETS, " and ".join(WITHOUT_BASELINES): WITHOUT_BASELINES}
 
 
 def _check_is_of(option: str, name: str | None, allowed: Mapping[str, Sequence[str]]) -> None:
@@ -66,13 +63,8 @@ def _check_is_of(option: str, name: str | None, allowed: Mapping[str, Sequence[s
     Raises:
         ValueError: if it isn't; the message gives the nearest names.
     """
-    known = {game.lower(): game for of_kind in allowed.values() for game in of_kind}
-    if name in known.values():
-        return
-    near = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.5)
-    nearest = f" (nearest: {', '.join(known[game] for game in near)})" if near else ""
-    kinds = ", or of ".join(allowed)
-    raise ValueError(f"{option} is {name!r}; it must be one of {kinds}{nearest}")
+    known = [game for of_kind in allowed.values() for game in of_kind]
+    check(option, name, name in known, f"one of {', or of '.join(allowed)}{nearest(name, known)}")
 
 
 def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = True) -> None:
@@ -162,13 +154,18 @@ def select(names: Iterable[str]) -> list[str]:
     return _select(names, _TO_READ)
 
 
-def select_to_train(names: Iterable[str]) -> list[str]:
+def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:
     """Does what `select` does, for games that can be trained together.
+
+    Args:
+        names: names of games and sets.
+        catch: whether bsuite/Catch may be among them.
 
     Raises:
         ValueError: also for the games without baselines, if no name is given, and if some games
             are small (see `are_small`) and others aren't.
     """
-    chosen = _select(list(names) or [""], _TO_TRAIN)
+    allowed = {**_ATARI, **(_SMALL if catch else _MINATAR), **_SETS}
+    chosen = _select(list(names) or [""], allowed)
     are_small(chosen)
     return chosen

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 from log_dqn import checks, games, scan
-from log_dqn.program import gin_files, shell
+from log_dqn.program import shell
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
@@ -44,7 +44,7 @@ def create_parser() -> shell.Parser:
         type=_names,
         help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
     )
-    add("--seeds", type=shell.at_least(1), default=1, help="number of seeds, from 1 (default: 1)")
+    add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     parser.add_scan_option("LogDQNAgent")
     parser.add_gin_options("each agent's own", "LogDQNAgent")
     add(
@@ -82,11 +82,11 @@ def create_parser() -> shell.Parser:
 
 
 @contextlib.contextmanager
-def _checking(request: check.SweepOptions) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
+def _checking(options: check.SweepOptions) -> Iterator[Callable[[], list[plan.AgentPlan]]]:
     """Starts the check of all configurations in a process of its own; gives what waits for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=check.answer, args=(theirs, request), daemon=True)
+    process = context.Process(target=check.answer, args=(theirs, options), daemon=True)
     process.start()
     theirs.close()
 
@@ -132,25 +132,23 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     shell.check_writable("results_dir", args.results_dir)
     checks.check_extra("sweep", ("ray", "rich"))
     checks.check("agents", args.agents, bool(args.agents), "one agent or more")
-    check.check_names(args.agents, args.vectorized)
-    chosen = games.select_to_train(args.games)
+    chosen = games.select_to_train(args.games, catch=args.vectorized)
+    seeds = shell.seeds(args.seeds)
     for game in chosen:
-        if not args.vectorized:
-            games.check_game(game)
         if game in games.SMALL_GAMES:
             games.check_installed(game, "gymnax" if args.vectorized else "minatar")
     scan.parse(args.scan)
-    check.check_machines(args.ray_address, args.cpus_per_run)
-    gin_files.check(args.gin_files, args.gin_bindings)
+    check.check_machines(args.ray_address, args.cpus_per_run, args.gpus_per_run)
     # For the working directories of other processes.
     args.gin_files = [os.path.abspath(n) if os.path.isfile(n) else n for n in args.gin_files]
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
-    request = check.SweepOptions(*options, chosen[0], args.vectorized)
+    asked = check.SweepOptions(*options, chosen[0], args.vectorized)
+    check.check_requests(asked)
     shell.print_start(
         f"a sweep of {games.listing(args.agents)} on {games.listing(chosen)} in {results_dir}"
     )
-    checked = stack.enter_context(_checking(request))
+    checked = stack.enter_context(_checking(asked))
     from log_dqn.sweeps import board, cluster, tuning
 
     cluster.connect(args.ray_address)
@@ -158,9 +156,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     resources = cluster.resources(
         args.cpus_per_run, args.gpus_per_run, default_gpus=1 if args.vectorized else 0.25
     )
-    planned = plan.Plan(
-        results_dir, checked(), chosen, args.seeds, args.gin_files, args.gin_bindings
-    )
+    planned = plan.Plan(results_dir, checked(), chosen, seeds, args.gin_files)
     jobs = planned.vectorized_jobs(args.games_per_job) if args.vectorized else planned.single_jobs()
     to_do = [job for job in jobs if not all(map(plan.is_complete, job.runs))]
     skipped = sum(len(job.runs) for job in jobs) - sum(len(job.runs) for job in to_do)
@@ -174,7 +170,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
                 with shown:
                     signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
             except OSError as error:
-                raise RunStopped(f"stopped: {error}; the same command resumes") from error
+                why = f"stopped in {results_dir}: {error}; the same command resumes"
+                raise RunStopped(why) from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name

@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from log_dqn import checks, compat, games
+from log_dqn import checks, compat
 from log_dqn.program import gin_files, shell, threads, words
 from log_dqn.single import request
 
@@ -65,9 +65,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     threads.check(args.threads)
     num_threads = args.threads or threads.cores()
     threads.limit(num_threads)
-    if args.game is not None:
-        args.game = games.canonical(args.game) or args.game
-    request.check(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
+    asked = request.check(
+        args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
+    )
     request.check_installed()
     can_track = importlib.util.find_spec("wandb") is not None
     checks.check(
@@ -75,7 +75,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         f"left out where the package wandb isn't installed: {checks.how_to_install('wandb')}",
     )  # fmt: skip
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
-    where = args.game or args.env
+    where = asked.game or asked.env
     spoken = sys.stderr if args.json else sys.stdout
     shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}", spoken)
     with compat.quiet():
@@ -86,16 +86,20 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
-    start.configure(args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env)
+    start.configure(asked)
     cpu = f"the CPU with {words.counted(num_threads, 'thread')}"
     device = "a GPU" if agents.has_gpu() else cpu
-    runner = start.create_runner(args.base_dir, args.restart, stack, args.json, args.track)
+    runner = start.create_runner(
+        args.base_dir, asked.written.lines, args.restart, stack, args.json, args.track
+    )
 
     def train() -> int:
         name = agents.agent_name()
         finished = runner.finished_iterations
         resumed = f"; resumed from iteration {finished}" if finished else ""
-        line = f"Training {name} on {device}; results go to {args.base_dir}{resumed}"
+        gigabytes = runner.replay_bytes / 1e9
+        grows = f"; the replay memory grows to {gigabytes:.1f} GB" if gigabytes >= 1 else ""
+        line = f"Training {name} on {device}; results go to {args.base_dir}{resumed}{grows}"
         print(line, file=spoken, flush=True)
         runner.run_experiment()
         return 0

@@ -5,7 +5,6 @@ import contextlib
 import importlib.util
 import os
 import pathlib
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,10 +13,6 @@ from log_dqn import compat, games, scan
 from log_dqn.checks import check
 from log_dqn.program import device_memory, gin_files, shell, threads
 from log_dqn.vectorized import request
-
-# More seeds than anybody trains: to refuse a slip before its runs are listed.
-_MAX_SEEDS = 1000
-_LAST_SEED = 2**32 - 1  # JAX makes its keys of 32 bits.
 
 
 def create_parser() -> shell.Parser:
@@ -66,20 +61,10 @@ def create_parser() -> shell.Parser:
     return parser
 
 
-def _read_seeds(text: str) -> range:
-    """Returns the seeds of `--seeds`: 1 to N for N, A to B for A-B."""
-    match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
-    seeds = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
-    allowed = f"N or A-B, with seeds from 1 to {_LAST_SEED} and at most {_MAX_SEEDS} of them"
-    are_allowed = 0 < len(seeds) <= _MAX_SEEDS and seeds[0] > 0 and seeds[-1] <= _LAST_SEED
-    check("seeds", text, are_allowed, allowed)
-    return seeds
-
-
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
     threads.check(args.threads)
-    seeds = _read_seeds(args.seeds)
+    seeds = shell.seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(
         "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
@@ -89,7 +74,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     small = games.are_small(chosen)
     if small:
         games.check_installed(chosen[0], "gymnax")
-    request.check(args.gin_files, args.gin_bindings, args.agent, small)
+    written = request.check(args.gin_files, args.gin_bindings, args.agent, small, args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
@@ -111,8 +96,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # A run may read what another is still writing to the user's cache; it then compiles it itself.
     warnings.filterwarnings("ignore", "Error reading persistent compilation cache", UserWarning)
     devices.backend()  # Not quietly: it may end the process, or say why it is no GPU.
-    start.configure(args.gin_files, args.gin_bindings, args.agent, args.capacity, small)
-    settings = start.read_settings(args.scan, args.agent)
+    start.configure(written, args.capacity)
+    settings = start.read_settings(written.lines, args.scan, args.agent)
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
     job_runs, found = start.unfinished(planned, runner.num_iterations)

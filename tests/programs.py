@@ -23,16 +23,15 @@ TINY = [
     "--gin_bindings=Runner.training_steps=60",
     "--gin_bindings=Runner.evaluation_steps=20",
     "--gin_bindings=Runner.max_steps_per_episode=20",
-    "--gin_bindings=WrappedReplayBuffer.replay_capacity=200",
-    "--gin_bindings=WrappedPrioritizedReplayBuffer.replay_capacity=200",
-    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
-    "--gin_bindings=WrappedPrioritizedReplayBuffer.batch_size=8",
 ]
 
 
 def tiny(agent_class="LogDQNAgent"):
+    memory = f"Wrapped{'Prioritized' * (agent_class == 'RainbowAgent')}ReplayBuffer"
     return [
         *TINY,
+        f"--gin_bindings={memory}.replay_capacity=200",
+        f"--gin_bindings={memory}.batch_size=8",
         f"--gin_bindings={agent_class}.min_replay_history=20",
         f"--gin_bindings={agent_class}.target_update_period=40",
         f"--gin_bindings={agent_class}.epsilon_decay_period=40",

@@ -46,7 +46,9 @@ def test_a_word_is_one_of_those_known(value):
 @pytest.mark.parametrize("value", [0, 1, 1.5, -0.1, math.nan, None, "0.9", True])
 def test_a_discount_factor_lies_between_0_and_1(value):
     checks.check_gamma(np.float32(0.5))
-    with pytest.raises(ValueError, match=r"^gamma is .*; it must be between 0 and 1, both excl"):
+    with pytest.raises(
+        ValueError, match=r"^gamma is .*; it must be a number between 0 and 1, both excl"
+    ):
         checks.check_gamma(value)
 
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn.program import gin_files
-from log_dqn.single import start
+from log_dqn.single import request, start
 
 OPTIMIZERS = {
     "RMSPropOptimizer": {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True},
@@ -440,7 +440,7 @@ def test_every_file_is_covered():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    start.configure([name], [])
+    start.configure(request.check([name], []))
     for parameter, value in EXPECTED[name].items():
         assert gin.query_parameter(parameter) == value, parameter
     # And no other parameter is bound.
@@ -546,12 +546,12 @@ def test_every_hyperparameter(name):
     ],
 )
 def test_every_reference(name, parameter, reference):
-    start.configure([name], [])
+    start.configure(request.check([name], []))
     assert str(gin.query_parameter(parameter)) == reference
 
 
 def test_the_optimizer_is_the_paper_s():
-    start.configure(["log_dqn.gin"], [])
+    start.configure(request.check(["log_dqn.gin"], []))
     optimizer = gin.query_parameter("LogDQNAgent.optimizer").scoped_configurable_fn()
     assert isinstance(optimizer, tf.compat.v1.train.RMSPropOptimizer)
     assert (optimizer._learning_rate, optimizer._decay, optimizer._momentum) == (0.0025, 0.95, 0.0)
@@ -563,7 +563,7 @@ def test_the_optimizer_is_the_paper_s():
 
 
 def test_the_jax_optimizer_is_the_paper_s():
-    start.configure(["jax_log_dqn.gin"], [])
+    start.configure(request.check(["jax_log_dqn.gin"], []))
     optimizer = gin.query_parameter("JaxLogDQNAgent.optimizer").scoped_configurable_fn()
     # g = 2: ms = 0.95 + 0.05 * 4 = 1.15, mg = 0.05 * 2 = 0.1.
     step, _ = optimizer.update(np.full(1, 2.0), optimizer.init(np.zeros(1, np.float32)))

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from log_dqn import games, train
 from log_dqn.program import progress, threads, words
-from log_dqn.single import start
+from log_dqn.single import request, start
 from tests.programs import (  # noqa: F401
     NEEDS_MINATAR,
     assert_refused,
@@ -209,7 +209,10 @@ BAD_INPUT = [
     (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
     *[
-        ([binding(f"LogDQNAgent.gamma={value}")], "gamma is .*; it must be between 0 and 1")
+        (
+            [binding(f"LogDQNAgent.gamma={value}")],
+            "gamma is .*; it must be a number between 0 and 1",
+        )
         for value in ("1.0", "0", "-0.5", "'0.9'", "None", "True")
     ],
     *[
@@ -233,11 +236,17 @@ BAD_INPUT = [
     ([binding("LogDQNAgent.clip_bootstrap='no'")], "clip_bootstrap is 'no'; it must be True or"),
     ([binding("LogDQNAgent.loss_type='l1'")], "loss_type is 'l1'; it must be one of huber, mse"),
     ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
-    ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be from 0 to 1"),
+    (
+        [binding("LogDQNAgent.epsilon_train=2.0")],
+        "epsilon_train is 2.0; it must be a number from 0 to 1",
+    ),
     ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
     ([binding("LogDQNAgent.network='x'")], "network is 'x'; it must be "),
     ([binding("WrappedReplayBuffer.batch_size=0")], "batch_size is 0; it must be a whole"),
-    (["--agent=dqn", binding("DQNAgent.gamma=1.5")], "gamma is 1.5; it must be between 0 and 1"),
+    (
+        ["--agent=dqn", binding("DQNAgent.gamma=1.5")],
+        "gamma is 1.5; it must be a number between 0 and 1",
+    ),
     (["--agent=dqn", binding("DQNAgent.update_horizon=0")], "update_horizon is 0; it must be"),
     *[
         ([binding(f"Runner.{name}={value}")], f"{name} is {value}; it must be a whole number")
@@ -247,15 +256,29 @@ BAD_INPUT = [
     ([binding("Runner.max_steps_per_episode=0")], "max_steps_per_episode is 0; it must be"),
     (
         [binding("LogDQNAgent.gama=0.5")],
-        "gin_bindings is 'LogDQNAgent.gama=0.5'; it must be gin that can be read: Configurable "
-        "'LogDQNAgent' doesn't have a parameter named 'gama'.*nearest: gamma",
+        "gin_bindings is 'LogDQNAgent.gama=0.5'; it must be gin that can be read: LogDQNAgent has "
+        "no parameter gama (nearest: gamma",
     ),
-    ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*matching 'LogDQN'"),
-    ([binding("LogDQNAgnt.gamma=0.5")], "No configurable matching 'LogDQNAgnt'.*nearest: LogDQNA"),
+    ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*no LogDQN in gin"),
+    ([binding("LogDQNAgnt.gamma=0.5")], "there is no LogDQNAgnt in gin (nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
     ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
     ([binding("gamma")], "gin_bindings is 'gamma'; it must be gin that can be read"),
-    (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .* log_dqn.gin"),
+    ([binding("gamma=0.5")], "gamma is 0.5, a macro that nothing reads; .* LogDQNAgent.gamma?"),
+    (
+        [binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")],
+        "gamma is 0.5, a macro that nothing reads",
+    ),
+    ([binding("LogDQNAgent.gamma=%macro")], "macro is 'macro'; it must be one that a line of gin"),
+    ([binding("DQNAgent.gamma=0.5")], "DQNAgent.gamma is 0.5, which nothing reads; .* LogDQNAgent"),
+    ([binding("train/LogDQNAgent.gamma=0.5")], "train/LogDQNAgent.gamma is 0.5, which nothing"),
+    ([binding("create_agent.debug_mode=True")], "create_agent.debug_mode is True, which nothing"),
+    (
+        [binding("tf.train.AdamOptimizer.learning_rate=0.5")],
+        "AdamOptimizer.learning_rate is 0.5, which nothing reads; .*RMSPropOptimizer.learning_rate",
+    ),
+    ([binding("LogDQNAgent.beta_log=0.1")], "beta_log is .*learning rate: RMSPropOptimizer.learni"),
+    (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .*(nearest: "),
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
@@ -315,7 +338,8 @@ def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message)
 def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "self.gin").write_bytes(content)
-    assert train.main([f"--base_dir={tmp_path / 'run'}", "--gin_files=self.gin"]) == 2
+    arguments = ["--agent=log_dqn", "--gin_files=self.gin"]
+    assert train.main([f"--base_dir={tmp_path / 'run'}", *arguments]) == 2
     err = capsys.readouterr().err
     assert err.startswith("log-dqn train: error: gin_files is 'self.gin'; ")
     assert message in err
@@ -323,12 +347,30 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     assert not (tmp_path / "run").exists()
 
 
+def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):
+    own = tmp_path / "own.gin"
+    own.write_text("LogDQNAgent.gamma = 0.9\n")
+    start.configure(request.check([str(own)], [], agent="log_dqn"))
+    assert gin.query_parameter("LogDQNAgent.gamma") == 0.9
+    assert gin.query_parameter("Runner.num_iterations") == 200
+    gin.clear_config()
+    start.configure(request.check([str(own)], ["create_agent.agent_name = 'log_dqn'"]))
+    assert gin.query_parameter("Runner.num_iterations") == 200
+    with pytest.raises(ValueError, match=r"include 'log_dqn_minatar.gin' in it, or give --agent="):
+        request.check([str(own)], [], game="MinAtar/Breakout")
+    own.write_text("RainbowAgent.gamma = 0.9\n")
+    with pytest.raises(
+        ValueError, match=r"own.gin'; .*include 'c51.gin' in it, or give --agent=c51"
+    ):
+        request.check([str(own)], [])
+
+
 @pytest.mark.parametrize(
     ("game", "name"),
     [("pong", "Pong"), ("Ms_Pacman", "MsPacman"), ("minatar-breakout", "MinAtar/Breakout")],
 )
 def test_a_game_is_named_in_any_case(game, name):
-    start.configure([], [], game=game)
+    start.configure(request.check([], [], game=game))
     factory = "create_minatar_environment" if "MinAtar" in name else "create_environment"
     assert gin.query_parameter(f"{factory}.game_name") == name
 

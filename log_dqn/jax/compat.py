@@ -17,7 +17,7 @@ from dopamine.jax.replay_memory import accumulator, elements, replay_buffer
 from log_dqn.checks import check
 
 _create_optimizer = dqn_agent.create_optimizer
-_NAMES = ("adam", "rmsprop", "sgd")
+OPTIMIZERS = ("adam", "rmsprop", "sgd")
 
 
 def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.GradientTransformation:
@@ -32,8 +32,8 @@ def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.Gra
     """
     if isinstance(optimizer, optax.GradientTransformation):
         return optimizer
-    allowed = f"one of {', '.join(map(repr, _NAMES))}, or an optimizer of optax: @rmsprop_tf()"
-    check("optimizer", optimizer, optimizer in _NAMES, allowed)
+    allowed = f"one of {', '.join(map(repr, OPTIMIZERS))}, or an optimizer of optax: @rmsprop_tf()"
+    check("optimizer", optimizer, optimizer in OPTIMIZERS, allowed)
     return _create_optimizer(optimizer)
 
 

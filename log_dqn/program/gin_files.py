@@ -2,24 +2,29 @@
 
 import contextlib
 import difflib
+import functools
+import importlib.util
 import inspect
 import logging
 import os
 import pathlib
 import re
 import tokenize
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import gin
 from gin import config_parser
 
-from log_dqn import checks, compat
+from log_dqn import checks, compat, scan
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 
 DEFAULT_AGENT = "log_dqn"
 """The agent whose gin file is used when neither an agent nor a gin file is given."""
+
+# Packages whose names are known, and which read all that gin binds as agent and runner are created.
+_PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
 
 
 def config_dir() -> pathlib.Path:
@@ -49,44 +54,135 @@ def find_gin_file(name: str) -> str:
     if str(pathlib.PurePath(name).parent) in (".", "configs") and packaged.is_file():
         return str(packaged)
     names = sorted(path.name for path in config_dir().glob("*.gin"))
-    raise ValueError(
-        f"gin_files is {name!r}; it must be the path of a gin file, or one of {', '.join(names)}"
-    )
+    folder = os.path.dirname(name)
+    with contextlib.suppress(OSError):  # There may be no such folder.
+        names += [os.path.join(folder, own) for own in os.listdir(folder or ".") if ".gin" in own]
+    nearest = checks.nearest(name, names) or f", or one of {', '.join(names)}"
+    raise ValueError(f"gin_files is {name!r}; it must be the path of a gin file{nearest}")
 
 
-def _nearest_parameters(message: str) -> str:
-    """Returns what gin's message on a parameter that doesn't exist leaves out."""
-    match = re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message)
-    if not match:
-        return ""
-    allowed = list(inspect.signature(gin.get_configurable(match[1])).parameters)
-    near = difflib.get_close_matches(match[2], allowed) or sorted(set(allowed) - {"self"})
-    return f" (nearest: {', '.join(near)})"
+class Line(NamedTuple):
+    """A line of gin that binds something.
 
-
-def _nearest_configurables(message: str) -> str:
-    """Returns what gin's message on a configurable that doesn't exist leaves out."""
-    match = re.match(r"No configurable matching '(.+?)'", message)
-    if not match:
-        return ""
-    # gin has no public list of them.
-    known = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
-    near = difflib.get_close_matches(match[1].rpartition(".")[2], known)
-    return f" (nearest: {', '.join(near)})" if near else ""
-
-
-def parameters_like(parameter: str) -> str:
-    """Returns, in words, the parameters of what gin binds something of and is named most alike.
-
-    Args:
-        parameter: a name such as `LogDQNAgent.gama`.
+    Attributes:
+        name: what it binds, without modules: `LogDQNAgent.gamma`, `a_scope/LogDQNAgent.gamma`, or
+            the name of a macro.
+        value: its value; references and macros as gin writes them.
+        option: the option that it comes from.
+        text: the option's value.
+        is_shipped: whether it is of a file that comes with the package.
     """
-    bound: dict[str, set[str]] = {}
-    for configurable, name, _ in configuration.bindings():
-        bound.setdefault(configurable, set()).add(name)
-    wanted = parameter.rpartition("/")[2].split(".")[-2]
-    near = difflib.get_close_matches(wanted, bound, n=1, cutoff=0)
-    return "".join(f"{name} has {', '.join(sorted(bound[name]))}" for name in near)
+
+    name: str
+    value: Any
+    option: str
+    text: str
+    is_shipped: bool
+
+
+class Written(NamedTuple):
+    """What gin files, with those that they include, and bindings say.
+
+    Attributes:
+        files: the gin files.
+        bindings: the bindings.
+        lines: what they bind.
+        macros: names of the macros that they refer to.
+        modules: the modules that they import.
+    """
+
+    files: Sequence[str]
+    bindings: Sequence[str]
+    lines: list[Line]
+    macros: set[str]
+    modules: set[str]
+
+    def values(self, name: str) -> list[Any]:
+        """Returns what lines bind to a name, in their order."""
+        return [line.value for line in self.lines if line.name == name]
+
+
+class _Texts(configuration.Plain):
+    """Gives gin's parser text for references and macros, and notes the macros."""
+
+    def macro(self, macro_name: str) -> str:
+        self.macros[macro_name] = None
+        return f"%{macro_name}"
+
+
+def short_name(name: str) -> str:
+    """Returns a parameter's full name in gin without modules: `a_scope/LogDQNAgent.gamma`."""
+    scope, slash, selector = name.rpartition("/")
+    return f"{scope}{slash}{'.'.join(selector.split('.')[-2:])}"
+
+
+def parse(
+    gin_files: Sequence[str], gin_bindings: Sequence[str], scans: Sequence[str] = ()
+) -> Written:
+    """Returns what gin files, bindings and scans say, of these the first value.
+
+    What they name is not imported.
+
+    Raises:
+        ValueError: if a file doesn't exist, a file or binding isn't gin, or a binding is empty.
+    """
+    written = Written(gin_files, gin_bindings, [], set(), set())
+    texts, around = _Texts(), list[str]()
+
+    def add(source: Any, option: str, text: str, is_shipped: bool) -> None:
+        statements = list(config_parser.ConfigParser(source, texts))
+        checks.check(option, text, bool(statements) or option != "gin_bindings", "a line of gin")
+        for statement in statements:
+            if isinstance(statement, config_parser.BindingStatement):
+                name = "/".join(filter(None, (statement.scope, statement.selector)))
+                if statement.arg_name:
+                    name = short_name(f"{name}.{statement.arg_name}")
+                written.lines.append(Line(name, statement.value, option, text, is_shipped))
+            elif isinstance(statement, config_parser.ImportStatement):
+                written.modules.add(statement.module)
+            elif isinstance(statement, config_parser.IncludeStatement):
+                add_file(find_gin_file(statement.filename), text)
+
+    def add_file(path: str, text: str) -> None:
+        if path in around:
+            raise RecursionError
+        around.append(path)
+        is_shipped = pathlib.Path(path).resolve().parent == config_dir().resolve()
+        with open(path, encoding="utf-8") as file:
+            add(file, "gin_files", text, is_shipped)
+        around.pop()
+
+    for name in gin_files:
+        path = find_gin_file(name)
+        with explained("gin_files", name):
+            add_file(path, name)
+    for binding in gin_bindings:
+        with explained("gin_bindings", binding):
+            add(binding, "gin_bindings", binding, False)
+    for text in scans:
+        parameter, values = scan.read(text)
+        with explained("scan", text):
+            add(f"{parameter} = {values[0]!r}", "scan", text, False)
+    return written._replace(macros=set(texts.macros))
+
+
+def _no_such_name(configurable: str, parameter: str | None, known: Collection[str]) -> str:
+    """Returns, in words, that gin has no such configurable, or it no such parameter."""
+    if parameter is None:
+        return f"there is no {configurable} in gin{checks.nearest(configurable, known)}"
+    return f"{configurable} has no parameter {parameter}{checks.nearest(parameter, known)}"
+
+
+def _in_words(message: str) -> str:
+    """Returns gin's message on a name that doesn't exist with the nearest ones, else as it is."""
+    # gin has no public list of them.
+    registered = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
+    if match := re.match(r"No configurable matching '(.+?)'", message):
+        return _no_such_name(match[1].rpartition(".")[2], None, registered)
+    if match := re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message):
+        allowed = set(inspect.signature(gin.get_configurable(match[1])).parameters) - {"self"}
+        return _no_such_name(match[1], match[2], allowed)
+    return message
 
 
 @contextlib.contextmanager
@@ -105,59 +201,169 @@ def explained(name: str, value: str) -> Iterator[None]:
         message = "it includes itself, or is nested too deeply" if deep else explain(error)
         if message.startswith("malformed node"):
             message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
-        if name == "scan" and re.match("No configurable matching|Could not find", message):
-            message += f" ({parameters_like(value.partition('=')[0].strip())})"
-        else:
-            message += _nearest_configurables(message)
         raise ValueError(
-            f"{name} is {value!r}; it must be gin that can be read: "
-            f"{message}{_nearest_parameters(message)}"
+            f"{name} is {value!r}; it must be gin that can be read: {_in_words(message)}"
         ) from error
     finally:
         logging.disable(logging.NOTSET)
 
 
-class _Names(config_parser.ParserDelegate):
-    """Takes names for what they stand for."""
+@functools.cache
+def _shipped() -> dict[str, set[str]]:
+    """Returns the parameters that the package's gin files bind, by configurable."""
+    parameters: dict[str, set[str]] = {}
+    for line in parse([str(path) for path in sorted(config_dir().glob("*.gin"))], []).lines:
+        configurable, _, parameter = line.name.rpartition(".")
+        parameters.setdefault(configurable, set()).add(parameter)
+    return parameters
 
-    def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> str:
-        return scoped_configurable_name
 
-    def macro(self, macro_name: str) -> str:
-        return macro_name
+@functools.cache
+def _words() -> set[str]:
+    """Returns all words in the source of Dopamine and of this package."""
+    words = set[str]()
+    for spec in map(importlib.util.find_spec, ("dopamine", "log_dqn")):
+        for folder in (spec and spec.submodule_search_locations) or ():
+            for path in pathlib.Path(folder).rglob("*.py"):
+                words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return words
 
 
-def check(gin_files: Sequence[str], gin_bindings: Sequence[str]) -> None:
-    """Checks that gin files exist, and that these and bindings are gin by their form.
+def _check_names(written: Written) -> None:
+    """Checks the names that lines bind as far as that needs no import, which takes seconds."""
+    own = [name for name in written.modules if name.partition(".")[0] not in _PACKAGES]
+    for line in written.lines:
+        scoped, _, parameter = line.name.rpartition(".")
+        configurable = scoped.rpartition("/")[2]
+        known = _shipped().get(configurable)
+        if line.is_shipped or not configurable or parameter in (known or ()):
+            continue
+        wrong = None
+        if parameter == "beta_log" and known:
+            rates = [other.name for other in written.lines if other.name.endswith(".learning_rate")]
+            wrong = f"{configurable}'s beta_log is its optimizer's learning rate: {rates[-1]}"
+        elif known is None and not own and configurable not in _words():
+            wrong = _no_such_name(configurable, None, _shipped())
+        elif known and parameter not in _words():
+            wrong = _no_such_name(configurable, parameter, known)
+        if wrong is not None:
+            raise ValueError(
+                f"{line.option} is {line.text!r}; it must be gin that can be read: {wrong}"
+            )
 
-    What they name is not imported.
+
+def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
+    """Returns the error of a line that nothing reads, with the nearest of what is read."""
+    parameters = {name.rpartition(".")[2]: name for name in reversed(list(read))}
+    near = difflib.get_close_matches(line.name.rpartition(".")[2], parameters, 1)
+    nearest = f"; did you mean {parameters[near[0]]}?" if near else ""
+    return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{nearest}")
+
+
+def check(
+    gin_files: Sequence[str], gin_bindings: Sequence[str], scans: Sequence[str] = ()
+) -> Written:
+    """Checks that gin files exist, that these, bindings and scans are gin, their names and macros.
+
+    What they name is not imported: a name that isn't Dopamine's or this package's may be wrong.
+
+    Returns:
+        What they say.
 
     Raises:
-        ValueError: if a file doesn't exist, a file or binding isn't gin, or a binding is empty.
+        ValueError: if it is not so, or nothing refers to a macro.
     """
-    for name in gin_files:
-        path = find_gin_file(name)
-        with explained("gin_files", name), open(path, encoding="utf-8") as file:
-            list(config_parser.ConfigParser(file, _Names()))
-    for binding in gin_bindings:
-        with explained("gin_bindings", binding):
-            statements = list(config_parser.ConfigParser(binding, _Names()))
-        checks.check("gin_bindings", binding, bool(statements), "a line of gin")
+    written = parse(gin_files, gin_bindings, scans)
+    parameters = [line.name for line in written.lines if "." in line.name]
+    for line in written.lines:
+        if "." not in line.name and line.name not in written.macros:
+            raise unread(line, parameters, "a macro that")
+    _check_names(written)
+    return written
 
 
-def read(gin_files: Sequence[str], gin_bindings: Sequence[str], default: str) -> None:
-    """Reads gin files, or the default if there are none, then bindings.
+def is_own(configurable: str) -> bool:
+    """Returns whether a configurable is a user's, who may read it at any time."""
+    try:
+        module = gin.get_configurable(configurable.rpartition("/")[2]).__module__
+    except ValueError:  # Several packages have one of that name.
+        return False
+    return module.partition(".")[0] not in _PACKAGES
+
+
+def check_is_read(lines: Iterable[Line], config: configuration.Configuration) -> None:
+    """Checks that all that lines bind is read; gin is silent on what isn't.
+
+    What a file of the package binds may be of what a user has replaced, such as its optimizer, if
+    it is not of another agent.
+
+    Args:
+        lines: the lines.
+        config: the configuration, after all that it configures was created.
 
     Raises:
-        ValueError: if a file or a gin name doesn't exist, or a file or binding isn't gin.
+        ValueError: if a line isn't read, with the nearest parameter that is.
     """
-    for name in gin_files or [default]:
+    read = {short_name(name): None for name in config.parameters}
+    for line in lines:
+        configurable = line.name.rpartition(".")[0]
+        may_be_unread = line.is_shipped and not configurable.endswith(("Agent", "Runner"))
+        may_be_unread = may_be_unread or is_own(configurable)
+        if configurable and line.name not in read and not may_be_unread:
+            raise unread(line, read)
+
+
+def complete(
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    agent: str | None,
+    parameter: str,
+    agents: Mapping[str, str],
+    default: Callable[[str | None], str],
+) -> list[str]:
+    """Returns the gin files that are to be read: an agent's own, then those of the user.
+
+    Args:
+        gin_files: the user's; if they name an agent, they are all.
+        gin_bindings: bindings, which may name the agent too.
+        agent: the agent, or None.
+        parameter: the parameter that names it.
+        agents: the class of each agent.
+        default: returns the name of an agent's own file, or of the default agent's for None.
+
+    Raises:
+        ValueError: if nothing names an agent beside the user's files.
+    """
+    written = parse(gin_files, [])
+    if written.values(parameter):
+        return list(gin_files)
+    agent = agent or next(iter(parse([], gin_bindings).values(parameter)), None)
+    if agent is None and gin_files:
+        bound = {line.name.rpartition(".")[0] for line in written.lines}
+        agent = next((name for name, cls in agents.items() if cls in bound), None)
+        raise ValueError(
+            f"gin_files is {gin_files[0]!r}; it must build on an agent's own: write "
+            f"include {default(agent)!r} in it, or give --agent={agent or DEFAULT_AGENT} beside it"
+        )
+    return [default(agent), *gin_files]
+
+
+def read(written: Written) -> None:
+    """Makes gin read files and bindings.
+
+    Raises:
+        ValueError: if a gin name doesn't exist, or a module can't be imported.
+    """
+    for name in written.files:
         path = find_gin_file(name)
         with compat.quiet(), explained("gin_files", name):  # It may import TensorFlow.
             gin.parse_config_file(path)
-    for binding in gin_bindings:
+    for binding in written.bindings:
         with explained("gin_bindings", binding):
             gin.parse_config(binding)
+    for name in written.macros - {line.name for line in written.lines}:
+        is_macro = gin.config.parse_value(f"%{name}").selector == "gin.macro"
+        checks.check("macro", name, not is_macro, "one that a line of gin defines: NAME = VALUE")
 
 
 def bound(name: str, default: Any = None) -> Any:

@@ -13,12 +13,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from log_dqn import __version__
-from log_dqn.checks import check
+from log_dqn.checks import check, nearest
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 _PACKAGE = pathlib.Path(__file__).absolute().parents[1]
+
+# More seeds than anybody trains: to refuse a slip before its runs are listed.
+_MAX_SEEDS = 1000
+_LAST_SEED = 2**32 - 1  # JAX makes its keys of 32 bits.
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
 _SETTING_ERRORS = (
@@ -74,7 +78,9 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Exits with status 2 and the message."""
+        """Exits with status 2 and the message, and the flags like one that there isn't."""
+        if match := re.match("unrecognized arguments: (--[^ =]+)", message):
+            message += nearest(match[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
@@ -87,6 +93,16 @@ def at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def seeds(text: str) -> range:
+    """Returns the seeds that an option gives: 1 to N for N, A to B for A-B; else it is refused."""
+    match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
+    given = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
+    allowed = f"N or A-B, with seeds from 1 to {_LAST_SEED} and at most {_MAX_SEEDS} of them"
+    are_allowed = 0 < len(given) <= _MAX_SEEDS and given[0] > 0 and given[-1] <= _LAST_SEED
+    check("seeds", text, are_allowed, allowed)
+    return given
 
 
 def number(least: float, of_what: str) -> Callable[[str], float]:
@@ -149,7 +165,7 @@ def check_writable(option: str, folder: str) -> None:
     Raises:
         ValueError: if it has no name, can't be made, or not be written in.
     """
-    check(option, folder, folder != "", "the name of a folder")
+    check(option, folder, bool(folder.strip()), "the name of a folder")
     path = pathlib.Path(folder)
     with lock.writing(option, folder):
         existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())

@@ -37,22 +37,24 @@ class Configuration(NamedTuple):
     parameters: dict[str, Any]
 
 
-class _Plain(config_parser.ParserDelegate):
+class Plain(config_parser.ParserDelegate):
     """Gives gin's parser text for references, and values for macros that are known."""
 
     def __init__(self) -> None:
         self.macros: dict[str, Any] = {}
 
     def configurable_reference(self, scoped_configurable_name: str, evaluate: bool) -> str:
+        """Returns a reference as gin writes it."""
         return f"@{scoped_configurable_name}{'()' if evaluate else ''}"
 
     def macro(self, macro_name: str) -> Any:
+        """Returns a macro's value, or what gin writes for it."""
         return self.macros.get(macro_name, f"%{macro_name}")
 
 
 def parameters(text: str) -> dict[str, Any]:
     """Returns the parameters of a text in gin's language; see `Configuration`."""
-    delegate = _Plain()
+    delegate = Plain()
     values = {}
     for statement in config_parser.ConfigParser(text, delegate):
         if not isinstance(statement, config_parser.BindingStatement):

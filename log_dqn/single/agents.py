@@ -12,18 +12,9 @@ from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
-from log_dqn.checks import (
-    as_number,
-    check,
-    check_count,
-    check_gamma,
-    check_not_negative,
-    check_one_of,
-    check_positive,
-)
+from log_dqn.checks import check, check_one_of
 from log_dqn.jax import devices
 from log_dqn.program.gin_files import bound
-from log_dqn.run_folder import configuration
 from log_dqn.single import gymnasium_game, request
 from log_dqn.tf import graph_hooks
 
@@ -50,11 +41,6 @@ def agent_name() -> str:
     return name
 
 
-def agent_classes() -> list[type]:
-    """Returns the classes of all agents, with those that they extend."""
-    return list(dict.fromkeys(cls for known in AGENTS.values() for cls in known.__mro__[:-1]))
-
-
 def parameters_read(agent: str) -> dict[str, str]:
     """Returns an agent's parameters, each with where gin binds it: {'gamma': 'DQNAgent.gamma'}."""
     # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
@@ -64,48 +50,6 @@ def parameters_read(agent: str) -> dict[str, str]:
     # `create_agent` gives these.
     given = ("self", "sess", "num_actions", "summary_writer", "seed")
     return {name: binding for name, binding in read.items() if name not in given}
-
-
-def _check_bindings_are_read(agent: str) -> None:
-    """Checks that gin binds no parameter of any agent that the configured one doesn't read.
-
-    Gin is silent on those, and the run would have the default.
-    """
-    read = parameters_read(agent)
-    classes = {cls.__name__ for cls in agent_classes()}
-    for configurable, parameter, value in configuration.bindings():
-        if configurable in classes:
-            binding = f"{configurable}.{parameter}"
-            allowed = f"left out, since {agent} "
-            allowed += f"reads {read[parameter]}" if parameter in read else "doesn't read it"
-            check(binding, value, read.get(parameter) == binding, allowed)
-
-
-def _check_agent_settings(agent_class: str) -> None:
-    """Checks what Dopamine's agents use unchecked, as far as gin sets it."""
-
-    def literal(name: str, default: Any) -> Any:
-        value = bound(name, default)
-        # References (@...) and macros (%...) are checked by what they name.
-        return value if isinstance(value, (int, float, str, tuple, type(None))) else default
-
-    for name in (
-        "update_period", "target_update_period", "update_horizon", "stack_size",
-        "summary_writing_frequency",
-    ):  # fmt: skip
-        check_count(name, literal(f"{agent_class}.{name}", 1))
-    for name in ("epsilon_train", "epsilon_eval"):
-        epsilon = literal(f"{agent_class}.{name}", 0)
-        check(name, epsilon, 0 <= as_number(epsilon) <= 1, "from 0 to 1")
-    check_gamma(literal(f"{agent_class}.gamma", 0.5))
-    check_not_negative("min_replay_history", literal(f"{agent_class}.min_replay_history", 0))
-    check_positive("epsilon_decay_period", literal(f"{agent_class}.epsilon_decay_period", 1))
-    check_one_of("loss_type", literal(f"{agent_class}.loss_type", "mse"), log_space.LOSSES)
-    epsilon_fn = literal(f"{agent_class}.epsilon_fn", check)  # Any function is a default.
-    check("epsilon_fn", epsilon_fn, callable(epsilon_fn), "a schedule, @linearly_decaying_epsilon")
-    for replay in ("WrappedReplayBuffer", "WrappedPrioritizedReplayBuffer", "ReplayBuffer"):
-        for name in ("batch_size", "replay_capacity", "max_capacity"):
-            check_count(name, literal(f"{replay}.{name}", 1))
 
 
 def _check_network_fits(agent: str) -> None:
@@ -129,15 +73,22 @@ def _check_network_fits(agent: str) -> None:
     check("stack_size", stack_size, is_one, "1 for MinAtar")
 
 
+def _check_update(agent: str) -> None:
+    """Checks the settings of LogDQN's update, if the agent has them, as it does when created."""
+    read = parameters_read(agent)
+    names = inspect.signature(log_space.LogUpdate).parameters
+    if set(names) <= set(read):
+        values = {name: bound(read[name]) for name in names}
+        log_space.LogUpdate(**{name: v for name, v in values.items() if v is not None})
+
+
 def check_settings(agent: str) -> None:
-    """Checks what gin sets of an agent and would be used, or ignored, unchecked.
+    """Checks the settings of an agent that depend on each other, or on its game.
 
     Raises:
-        ValueError: if a setting is outside its range, or of another agent.
+        ValueError: if they don't fit.
     """
-    _check_bindings_are_read(agent)
-    for cls in AGENTS[agent].__mro__[:-1]:
-        _check_agent_settings(cls.__name__)
+    _check_update(agent)
     _check_network_fits(agent)
 
 
@@ -206,21 +157,23 @@ def create_agent(
     name = agent_name()
     if isinstance(environment, gymnasium_game.GymnasiumGame):
         _fit_to(environment, name)
-    check_settings(name)
-    settings = {"num_actions": int(environment.action_space.n), "summary_writer": summary_writer}
+    parameters = {"num_actions": int(environment.action_space.n), "summary_writer": summary_writer}
     if isinstance(environment.environment.unwrapped, minatar.Game):
-        settings["observation_shape"] = environment.observation_space.shape
+        parameters["observation_shape"] = environment.observation_space.shape
     if isinstance(environment, gymnasium_game.GymnasiumGame):
         space = environment.observation_space
-        settings["observation_shape"] = space.shape
-        settings["observation_dtype"] = space.dtype if uses_jax() else tf.as_dtype(space.dtype)
+        parameters["observation_shape"] = space.shape
+        parameters["observation_dtype"] = space.dtype if uses_jax() else tf.as_dtype(space.dtype)
     if uses_jax():
-        return AGENTS[name](seed=seed, **settings)
+        return AGENTS[name](seed=seed, **parameters)
     draws_in_graph = name == "implicit_quantile"
     with (
         graph_hooks.collect_losses() as losses,
         graph_hooks.save_random_state() if draws_in_graph else contextlib.nullcontext(),
     ):
-        agent = AGENTS[name](sess, **settings)
+        try:
+            agent = AGENTS[name](sess, **parameters)
+        except MemoryError as error:
+            raise ValueError(f"replay_capacity is more than fits: {error}") from error
     graph_hooks.install_loss_check(agent, *losses)
     return agent

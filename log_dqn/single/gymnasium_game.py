@@ -119,7 +119,7 @@ def create_environment(
     request.check_environment(environment_id)
     try:
         environment = gymnasium.make(str(environment_id), **(settings or {}))
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
+    except Exception as error:  # Whatever a user's module raises.
         raise request.refused_environment(environment_id, error) from error
     actions = environment.action_space
     allowed = f"discrete, numbered from 0, in {environment_id}"

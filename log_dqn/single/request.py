@@ -2,7 +2,9 @@
 
 import importlib.util
 import pathlib
+import traceback
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from log_dqn import checks, games
 from log_dqn.program import gin_files as files
@@ -35,15 +37,42 @@ def check_installed() -> None:
     checks.check_extra(None, ("tensorflow", "dopamine"))
 
 
+class Request(NamedTuple):
+    """What is asked of a run.
+
+    Attributes:
+        written: its gin files and bindings.
+        game: game of Atari or MinAtar, or None to leave the configuration's.
+        agent: agent, or None likewise.
+        seed: seed, or None likewise.
+        env: id of an environment of gymnasium, or None likewise.
+    """
+
+    written: files.Written
+    game: str | None
+    agent: str | None
+    seed: int | None
+    env: str | None
+
+
 def check(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
-    game: str | None,
-    agent: str | None,
-    seed: int | None,
+    game: str | None = None,
+    agent: str | None = None,
+    seed: int | None = None,
     env: str | None = None,
-) -> None:
-    """Checks names, files, bindings and seed; see `start.configure` for what they are.
+) -> Request:
+    """Checks names, files, bindings and seed.
+
+    Args:
+        gin_files: gin files (see `gin_files.find_gin_file`). Unless they name an agent, they build
+            on that agent's own for such games.
+        gin_bindings: lines of gin.
+        game: see `Request`; in any case.
+        agent: likewise.
+        seed: likewise.
+        env: likewise.
 
     Raises:
         ValueError: if the agent, the game, the environment or a file doesn't exist, a file or
@@ -53,15 +82,21 @@ def check(
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
     if game is not None:
+        game = games.canonical(game) or game
         games.check_game(game)
         if game in games.MINATAR5:
             games.check_installed(game, "minatar")
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
         check_environment(env)
-    files.check(gin_files or [default_file(game, agent, env)], gin_bindings)
     if seed is not None:
         check_seed(seed)
+    to_read = files.complete(
+        gin_files, gin_bindings, agent, "create_agent.agent_name",
+        {name: place.partition(":")[2] for name, place in AGENTS.items()},
+        lambda name: default_file(game, name, env),
+    )  # fmt: skip
+    return Request(files.check(to_read, gin_bindings), game, agent, seed, env)
 
 
 def check_environment(environment_id: str | None) -> None:
@@ -80,6 +115,8 @@ def check_environment(environment_id: str | None) -> None:
             is_there = False
         checks.check("env", environment_id, is_there, "an id, or MODULE:ID of a module that exists")
         return
+    allowed = f"'ale_py:{own_id}': ALE's environments are of the module ale_py"
+    checks.check("env", environment_id, not own_id.startswith("ALE/"), allowed)
     try:
         gymnasium.spec(own_id)
     except gymnasium.error.Error as error:
@@ -87,10 +124,16 @@ def check_environment(environment_id: str | None) -> None:
 
 
 def refused_environment(environment_id: str | None, error: Exception) -> ValueError:
-    """Returns the error of one line that an environment can't be made."""
+    """Returns the error of one line that an environment can't be made, and by whose fault."""
+    import gymnasium
+
+    place = ""
+    if not isinstance(error, gymnasium.error.Error | ValueError | NotImplementedError):
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
     return ValueError(
         f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
-        f"{shell.explain(error)}"
+        f"{shell.explain(error)}{place}"
     )
 
 
@@ -106,6 +149,7 @@ def default_file(game: str | None, agent: str | None, env: str | None = None) ->
         ValueError: if the agent has none for these.
     """
     agent = agent or files.DEFAULT_AGENT
+    checks.check_one_of("agent", agent, AGENTS)
     suffix = "_minatar" if game in games.MINATAR5 else "_gym" * (env is not None)
     having = [name for name in AGENTS if (files.config_dir() / f"{name}{suffix}.gin").is_file()]
     allowed = f"one of {', '.join(having)} on {game or env}, or have gin files of its own"

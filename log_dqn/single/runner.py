@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import functools
+import inspect
 import json
+import math
 import os
 import pathlib
 import re
@@ -16,12 +18,11 @@ import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
-from log_dqn.checks import check, check_count, check_one_of
 from log_dqn.program import divergence, progress
 from log_dqn.program.gin_files import bound
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import checkpoints, configuration, layout
-from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding
+from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding, settings
 from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.
@@ -29,8 +30,26 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def schedule() -> str:
-    """Returns the configured schedule, `continuous_train_and_eval` unless gin says otherwise."""
-    return bound("create_runner.schedule", "continuous_train_and_eval")
+    """Returns the configured schedule, one of `settings.SCHEDULES`."""
+    return bound("create_runner.schedule", settings.SCHEDULES[0])
+
+
+def operative() -> configuration.Configuration:
+    """Returns all that gin has configured so far."""
+    # Dopamine's create_agent and create_runner are configured, but not called.
+    return configuration.operative(
+        create_agent={"agent_name": agents.agent_name()}, create_runner={"schedule": schedule()}
+    )
+
+
+def length() -> tuple[int, int]:
+    """Returns the configured number of iterations, and of agent steps that one is to have."""
+    defaults = inspect.signature(run_experiment.Runner).parameters
+    iterations, training, evaluation = (
+        bound(f"Runner.{name}", defaults[name].default)
+        for name in ("num_iterations", "training_steps", "evaluation_steps")
+    )
+    return iterations, training + (schedule() == settings.SCHEDULES[0]) * evaluation
 
 
 def _full_disk(error: Exception) -> str | None:
@@ -85,22 +104,16 @@ class ResumableRunner(run_experiment.Runner):
         self._as_json = as_json
         self._tracker = reports.Tracker(self._folder, self._config.parameters) if track else None
 
-    def _create_directories(self) -> None:
-        # Called once Dopamine's Runner knows its settings, before anything is written.
-        # A max_steps_per_episode of None would let episodes go on over the end of an iteration,
-        # where no checkpoint of the environment is exact.
-        evaluation = ("evaluation_steps",) * self._has_evaluation
-        for name in ("num_iterations", "training_steps", *evaluation, "max_steps_per_episode"):
-            check_count(name, getattr(self, f"_{name}"))
-        check("use_legacy_logger", self._use_legacy_logger, self._use_legacy_logger, "True")
-        prefix = self._logging_file_prefix
-        check("logging_file_prefix", prefix, prefix == "log", "'log', which readers look for")
-        super()._create_directories()
-
     @property
     def finished_iterations(self) -> int:
         """Iterations that an earlier start has finished."""
         return self._start_iteration
+
+    @property
+    def replay_bytes(self) -> int:
+        """Bytes that the replay memory takes once it is full, of a TensorFlow agent."""
+        memory = getattr(self._agent._replay, "memory", None)
+        return sum(array.nbytes for array in memory._store.values()) if memory else 0
 
     def stop(self, signal_number: int) -> None:
         """Makes `run_experiment` raise RunStopped before its next step, for a signal handler."""
@@ -185,10 +198,7 @@ class ResumableRunner(run_experiment.Runner):
         """Loads the newest usable checkpoint, ours or Dopamine's."""
         del checkpoint_file_prefix
         seeding.seed_environment(self._environment, self._seed)
-        # Dopamine's create_agent and create_runner are configured, but not called.
-        self._config = configuration.operative(
-            create_agent={"agent_name": agents.agent_name()}, create_runner={"schedule": schedule()}
-        )
+        self._config = operative()
         self._start_iteration = 0
         self._metrics: dict[str, Any] = {}
         if self._found is not None:
@@ -223,7 +233,11 @@ class ResumableRunner(run_experiment.Runner):
             )
         self._iteration_steps += 1
         self._progress.report(self._iteration, self._iteration_steps)
-        return super()._run_one_step(action)
+        observation, reward, is_terminal = super()._run_one_step(action)
+        if not math.isfinite(reward):
+            where = f"at step {self._iteration_steps} of iteration {self._iteration + 1}"
+            raise self._stopped(f"{where}: the environment's reward is {reward}")
+        return observation, reward, is_terminal
 
     def _report(self, iteration: int, statistics: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""
@@ -255,12 +269,8 @@ def create_runner(base_dir: str, as_json: bool = False, track: bool = False) -> 
     Takes what `ResumableRunner` takes.
 
     Raises:
-        ValueError: if the schedule is unknown, or a setting is outside its range.
+        ValueError: if an agent's parameter is outside its range.
     """
-    runners: dict[str, type[ResumableRunner]] = {
-        "continuous_train_and_eval": ResumableRunner,
-        "continuous_train": ResumableTrainRunner,
-    }
-    name = schedule()
-    check_one_of("schedule", name, runners)
-    return runners[name](base_dir, as_json, track)
+    evaluates = schedule() == settings.SCHEDULES[0]
+    runner = ResumableRunner if evaluates else ResumableTrainRunner
+    return runner(base_dir, as_json, track)

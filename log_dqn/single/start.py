@@ -6,15 +6,17 @@ import os
 import pathlib
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 
 import gin
+import tensorflow as tf
 
-from log_dqn import games
+from log_dqn import compat, games
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
-from log_dqn.run_folder import layout, lock
-from log_dqn.single import agents, request, runner
+from log_dqn.run_folder import configuration, layout, lock
+from log_dqn.single import agents, request, runner, settings
 
 # Where the environment factories, ours and Dopamine's, take the game from, and whose games.
 _GAME_PARAMETERS = {
@@ -46,41 +48,20 @@ def _bind_game(game: str) -> None:
     raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
 
 
-def configure(
-    gin_files: Sequence[str],
-    gin_bindings: Sequence[str],
-    game: str | None = None,
-    agent: str | None = None,
-    seed: int | None = None,
-    env: str | None = None,
-) -> None:
-    """Reads gin files, then bindings, then the short forms.
-
-    Args:
-        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own for
-            such games.
-        gin_bindings: lines of gin.
-        game: game of Atari or MinAtar, or None to leave the configuration's.
-        agent: agent, or None likewise.
-        seed: seed, or None likewise.
-        env: id of an environment of gymnasium, or None likewise.
+def configure(asked: request.Request) -> None:
+    """Makes gin read files, then bindings, then the short forms.
 
     Raises:
-        ValueError: if a file, a gin name, the agent, the game or the environment doesn't exist, a
-            file or binding isn't gin, or game, environment or agent contradict the files.
+        ValueError: if a gin name doesn't exist, game, environment or agent contradict the files, or
+            a setting isn't what it must be.
     """
-    if game is not None:
-        game = games.canonical(game) or game
-    request.check(gin_files, gin_bindings, game, agent, seed, env)
-    files.read(gin_files, gin_bindings, default=request.default_file(game, agent, env))
+    _, game, agent, seed, env = asked
+    files.read(asked.written)
+    settings.check_bound()
     if agent is not None:
-        configured = files.bound("create_agent.agent_name")
-        if configured is None:
-            gin.parse_config(f"create_agent.agent_name = {agent!r}")
-        check(
-            "agent", agent, configured in (None, agent),
-            f"{configured!r}, which the gin files configure",
-        )  # fmt: skip
+        configured = agents.agent_name()
+        allowed = f"{configured!r}, which the gin files configure"
+        check("agent", agent, configured == agent, allowed)
     if game is not None:
         _bind_game(game)
     if env is not None:
@@ -90,11 +71,32 @@ def configure(
         gin.parse_config(f"{agents.GYMNASIUM_FACTORY}.environment_id = {env!r}")
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
-    agents.agent_name()
+    agents.check_settings(agents.agent_name())
+
+
+def try_out(asked: request.Request) -> configuration.Configuration:
+    """Returns what a run reads of gin, whose configuration it replaces. The run is thrown away.
+
+    Raises:
+        ValueError: if it can't be made, or doesn't read a line of a gin file.
+    """
+    gin.clear_config()
+    configure(asked)
+    with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
+        runner.create_runner(folder)
+    lines = [line for line in asked.written.lines if line.option == "gin_files"]
+    files.check_is_read(lines, runner.operative())
+    return runner.operative()
+
+
+def length() -> tuple[int, int]:
+    """Returns the iterations of a configured run, and the agent steps of one."""
+    return runner.length()
 
 
 def create_runner(
     base_dir: str,
+    lines: Sequence[files.Line],
     restart: bool,
     stack: contextlib.ExitStack,
     as_json: bool = False,
@@ -106,14 +108,15 @@ def create_runner(
 
     Args:
         base_dir: folder of the run.
+        lines: lines of gin, all of which the run must read.
         restart: whether to remove the run that is there.
         stack: holds the lock.
         as_json: see `runner.ResumableRunner`.
         track: likewise.
 
     Raises:
-        ValueError: if the folder can't be written or is in use, or restart is asked for in a
-            folder that holds no run.
+        ValueError: if the folder can't be written or is in use, restart is asked for in a folder
+            that holds no run, or nothing reads one of the lines.
     """
     folder = pathlib.Path(base_dir)
     old = folder / f".restart-{os.getpid()}"
@@ -128,6 +131,7 @@ def create_runner(
                 _move(path, folder, old)
         undo.callback(_remove_files, folder, but=layout.files(folder))
         experiment = runner.create_runner(base_dir, as_json, track)
+        files.check_is_read(lines, runner.operative())
         undo.pop_all()
     if old.exists():
         shutil.rmtree(old)

@@ -1,14 +1,14 @@
 """Checks the configurations of a sweep, and finds out how long the runs are.
 
-But for names and machines, it runs in a process of its own, because it imports TensorFlow and fills
-gin's global configuration.
+But for requests and machines, it runs in a process of its own, because it imports TensorFlow and
+fills gin's global configuration.
 """
 
-import inspect
+import pathlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gin
 
@@ -19,6 +19,9 @@ from log_dqn.run_folder import configuration
 from log_dqn.single import request as single_request
 from log_dqn.sweeps.plan import AgentPlan
 from log_dqn.vectorized import request as vectorized_request
+
+# Files in /dev where there are GPUs, or what Ray takes for such; it counts them once it is started.
+_GPUS = ("nvidia[0-9]*", "kfd", "dri", "accel*", "vfio")
 
 
 class SweepOptions(NamedTuple):
@@ -32,27 +35,42 @@ class SweepOptions(NamedTuple):
     vectorized: bool
 
 
-def check_names(agents: Sequence[str], vectorized: bool) -> None:
-    """Checks the names of agents without importing these; raises ValueError if one is unknown."""
-    known = vectorized_request.AGENTS if vectorized else single_request.AGENTS
-    for agent in agents:
-        checks.check("agent", agent, agent in known, f"one of {', '.join(known)}")
+def check_requests(options: SweepOptions) -> None:
+    """Checks what is asked of each agent's runs, as far as that needs no import of the agents.
+
+    Raises:
+        ValueError: if an agent, a file or a name in gin doesn't exist, or a line isn't gin.
+    """
+    for agent in options.agents:
+        if options.vectorized:
+            small = games.are_small([options.game])
+            vectorized_request.check(options.gin_files, options.gin_bindings, agent, small)
+        else:
+            single_request.check(options.gin_files, options.gin_bindings, options.game, agent)
+    gin_files.check(options.gin_files, options.gin_bindings, options.scans)
 
 
-def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
+def check_machines(
+    ray_address: str | None, cpus_per_run: float, gpus_per_run: float | None = None
+) -> None:
     """Checks, without importing Ray, what runs are to be trained on.
 
     Args:
         ray_address: see `cluster.connect`.
         cpus_per_run: CPUs of a run, which this machine must have where it is used alone.
+        gpus_per_run: GPUs of a run, likewise, or None.
 
     Raises:
-        ValueError: if there is nothing at the address, or this machine lets it use fewer CPUs.
+        ValueError: if there is nothing at the address, this machine lets it use fewer CPUs, or has
+            no GPU.
     """
     if ray_address is None:
         most = threads.cores()
         allowed = f"at most {most}, the CPUs that may be used here"
         checks.check("cpus_per_run", cpus_per_run, cpus_per_run <= most, allowed)
+        has_gpus = any(any(pathlib.Path("/dev").glob(files)) for files in _GPUS)
+        allowed = "0, since there is no GPU here"
+        checks.check("gpus_per_run", gpus_per_run, has_gpus or not gpus_per_run, allowed)
     elif ray_address != "auto":
         host, _, port = ray_address.rpartition(":")
         is_address = host and "://" not in host and port.isdecimal() and 0 < int(port) < 65536
@@ -66,68 +84,34 @@ def check_machines(ray_address: str | None, cpus_per_run: float) -> None:
             checks.check("ray_address", ray_address, False, allowed)
 
 
-def _check_update(agent_class: type) -> None:
-    """Checks the settings of LogDQN's update, as its agents do when they are created."""
-    from log_dqn import log_space
-    from log_dqn.single import agents
-
-    if agent_class not in (agents.AGENTS["log_dqn"], agents.AGENTS["jax_log_dqn"]):
-        return
-    bindings = gin.get_bindings(agent_class.__name__, resolve_references=False)
-    names = inspect.signature(log_space.LogUpdate).parameters
-    log_space.LogUpdate(**{name: bindings[name] for name in names if name in bindings})
-
-
-def _length() -> tuple[int, int]:
-    """Returns the configured number of iterations and of agent steps in one."""
-    from dopamine.discrete_domains import run_experiment
-
-    from log_dqn.single import runner
-
-    parameters = inspect.signature(run_experiment.Runner.__init__).parameters
-    bindings = gin.get_bindings("Runner")
-    counts = {}
-    for name in ("num_iterations", "training_steps", "evaluation_steps"):
-        counts[name] = bindings.get(name, parameters[name].default)
-        checks.check_count(name, counts[name])
-    evaluates = runner.schedule() == "continuous_train_and_eval"
-    steps = counts["training_steps"] + evaluates * counts["evaluation_steps"]
-    return counts["num_iterations"], steps
-
-
 class _Single:
-    """What is asked of `log_dqn.train`'s configurations."""
+    """Asks `log_dqn.train`."""
 
-    def __init__(self, request: SweepOptions) -> None:
+    def __init__(self, options: SweepOptions) -> None:
         with compat.quiet():
-            from log_dqn.single import agents, start
-        self._request, self._agents, self._start = request, agents, start
+            from log_dqn.single import start
+        self._options, self._start = options, start
 
-    def configure(self, agent: str, bindings: Sequence[str] = ()) -> None:
-        """Fills gin's configuration, which it empties, for an agent."""
-        gin.clear_config()
-        lines = [*self._request.gin_bindings, *bindings]
-        self._start.configure(self._request.gin_files, lines, game=self._request.game, agent=agent)
+    def ask(self, agent: str, bindings: Sequence[str]) -> single_request.Request:
+        """Returns the request of an agent's runs."""
+        options = self._options
+        return single_request.check(options.gin_files, bindings, options.game, agent)
 
-    def uses(self, agent: str, configurable: str, parameter: str) -> bool:
-        """Returns whether a configured agent uses a configurable's parameter."""
-        # An agent's parameter concerns the agents that read it there: `DQNAgent.gamma` not
-        # LogDQN, which extends DQNAgent and has a gamma of its own. What is no agent's concerns
-        # the agents whose configuration sets anything of it, such as their optimizer.
-        name = configurable.rpartition("/")[2].rpartition(".")[2]
-        if name in {cls.__name__ for cls in self._agents.agent_classes()}:
-            return f"{name}.{parameter}" in self._agents.parameters_read(agent).values()
-        return any(bound == name for bound, _, _ in configuration.bindings())
+    def read(self, agent: str, bindings: Sequence[str]) -> configuration.Configuration:
+        """Returns what an agent's runs read of gin; lines of files that they don't are refused."""
+        return self._start.try_out(self.ask(agent, bindings))
 
-    def lengths(self, agent: str, scans: list[str]) -> list[tuple[int, int]]:
+    def lengths(
+        self, agent: str, bindings: Sequence[str], scans: Sequence[str]
+    ) -> list[tuple[int, int]]:
         """Checks an agent's settings in the grid of some scans; returns each one's lengths."""
         found = []
         for setting in scan.parse(scans):
-            self.configure(agent, setting.gin_bindings())
+            gin.clear_config()
+            asked = self.ask(agent, [*bindings, *setting.gin_bindings()])
             try:
-                self._agents.check_settings(agent)
-                _check_update(self._agents.AGENTS[agent])
-                found.append(_length())
+                self._start.configure(asked)
+                found.append(self._start.length())
             except (ValueError, TypeError) as error:
                 where = "/".join(filter(None, (agent, setting.name)))
                 raise ValueError(f"{error} ({where})") from error
@@ -135,64 +119,83 @@ class _Single:
 
 
 class _Vectorized:
-    """The same of `log_dqn.train_vectorized`'s."""
+    """Asks `log_dqn.train_vectorized`."""
 
-    def __init__(self, request: SweepOptions) -> None:
+    def __init__(self, options: SweepOptions) -> None:
         from log_dqn.vectorized import start
 
-        self._request, self._start = request, start
+        self._options, self._start = options, start
 
-    def configure(self, agent: str) -> None:
-        """See `_Single`."""
+    def _settings(
+        self, agent: str, bindings: Sequence[str], scans: Sequence[str], options: Collection[str]
+    ) -> list[Any]:
+        small = games.are_small([self._options.game])
+        written = vectorized_request.check(self._options.gin_files, bindings, agent, small, scans)
         gin.clear_config()
-        small = games.are_small([self._request.game])
-        files, bindings = self._request.gin_files, self._request.gin_bindings
-        self._start.configure(files, bindings, agent, small=small)
+        self._start.configure(written)
+        lines = [line for line in written.lines if line.option in options]
+        return self._start.read_settings(lines, scans, agent)
 
-    def uses(self, agent: str, configurable: str, parameter: str) -> bool:
+    def read(self, agent: str, bindings: Sequence[str]) -> configuration.Configuration:
         """See `_Single`."""
-        return bool(gin.get_bindings(configurable, resolve_references=False))
+        return self._settings(agent, bindings, [], ["gin_files"])[0].config
 
-    def lengths(self, agent: str, scans: list[str]) -> list[tuple[int, int]]:
+    def lengths(
+        self, agent: str, bindings: Sequence[str], scans: Sequence[str]
+    ) -> list[tuple[int, int]]:
         """See `_Single`."""
-        self.configure(agent)
-        runners = [setting.runner for setting in self._start.read_settings(scans, agent)]
-        self._start.check_fits(runners[0], self._request.game)  # They are alike.
-        return [(r.num_iterations, r.training_steps + r.evaluation_steps) for r in runners]
+        settings = self._settings(agent, bindings, scans, ["gin_files", "gin_bindings", "scan"])
+        runners = [setting.runner for setting in settings]
+        self._start.check_fits(runners[0], self._options.game)  # They are alike.
+        return [(runner.num_iterations, runner.steps_per_iteration) for runner in runners]
 
 
-def check(request: SweepOptions) -> list[AgentPlan]:
+def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
+    """Returns which texts bind what is read, define what those refer to, or bind nothing.
+
+    Args:
+        texts: lines of gin, by the texts that they are of.
+        read: names of what is read.
+    """
+    written = {text: gin_files.parse([], [line]) for text, line in texts.items()}
+    names = {text: [line.name for line in said.lines] for text, said in written.items()}
+    used = {text for text in texts if not names[text] or not set(read).isdisjoint(names[text])}
+    macros = set().union(*(written[text].macros for text in used))
+    return used | {text for text in texts if not macros.isdisjoint(names[text])}
+
+
+def check(options: SweepOptions) -> list[AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent.
 
     Raises:
         ValueError: if an agent, a gin name, a file or a value is not what it must be.
     """
-    program = _Vectorized(request) if request.vectorized else _Single(request)
-    scans = {text: scan.read(text) for text in request.scans}
+    program = _Vectorized(options) if options.vectorized else _Single(options)
+    texts = {text: text for text in options.gin_bindings}
+    for text in options.scans:
+        parameter, values = scan.read(text)
+        texts[text] = f"{parameter} = {values[0]!r}"
     plans = []
-    for agent in request.agents:
-        used = []
-        for text, (parameter, values) in scans.items():
-            program.configure(agent)
-            configurable, _, name = parameter.rpartition(".")
-            with gin_files.explained("scan", text):
-                if program.uses(agent, configurable, name):
-                    used.append(text)
-                gin.parse_config(f"{parameter} = {values[0]!r}")
-        plans.append(AgentPlan(agent, used, program.lengths(agent, used)))
-    for text, (parameter, _) in scans.items():
-        if not any(text in plan.scans for plan in plans):
-            raise ValueError(
-                f"scan is {text!r}; it must be of a parameter that one of the agents uses, and "
-                f"{', '.join(request.agents)} {'do' if len(plans) > 1 else 'does'} not use "
-                f"{parameter} ({gin_files.parameters_like(parameter)})"
-            )
+    unused, all_read = dict(texts), dict[str, None]()
+    for agent in options.agents:
+        used = set[str]()
+        if texts or options.gin_files:
+            config = program.read(agent, list(texts.values()))
+            read = dict.fromkeys(map(gin_files.short_name, config.parameters))
+            used = _used(texts, read)
+            all_read |= read
+        scans = [text for text in options.scans if text in used]
+        bindings = [text for text in options.gin_bindings if text in used]
+        plans.append(AgentPlan(agent, scans, bindings, program.lengths(agent, bindings, scans)))
+        unused = {text: line for text, line in unused.items() if text not in used}
+    for line in gin_files.parse([], list(unused.values())).lines:
+        raise gin_files.unread(line, all_read)
     return plans
 
 
-def answer(connection: Connection, request: SweepOptions) -> None:
+def answer(connection: Connection, options: SweepOptions) -> None:
     """Sends the plans through a connection, or a ValueError of one line."""
     try:
-        connection.send(check(request))
+        connection.send(check(options))
     except Exception as error:  # Whatever a gin file makes a configurable raise.
         connection.send(ValueError(explain(error)))

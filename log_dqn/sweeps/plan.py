@@ -65,11 +65,13 @@ class AgentPlan(NamedTuple):
     Attributes:
         agent: name of the agent.
         scans: the scans that concern it.
+        gin_bindings: the gin bindings that do.
         lengths: for each of their settings, the iterations of a run and the agent steps of one.
     """
 
     agent: str
     scans: list[str]
+    gin_bindings: list[str]
     lengths: list[tuple[int, int]]
 
 
@@ -81,17 +83,15 @@ class Plan:
         results_dir: folder of all results.
         agents: agents and their settings.
         games: games in Dopamine's spelling.
-        seeds: number of seeds; they are 1, 2, ....
+        seeds: the seeds, one after the other.
         gin_files: gin files of all runs; none for the agents' own.
-        gin_bindings: gin bindings of all runs.
     """
 
     results_dir: pathlib.Path
     agents: list[AgentPlan]
     games: list[str]
-    seeds: int
+    seeds: range
     gin_files: list[str]
-    gin_bindings: list[str]
 
     def _runs(
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
@@ -102,11 +102,10 @@ class Plan:
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
             yield PlannedRun(str(folder.relative_to(self.results_dir)), folder, *length), setting
 
-    @property
-    def _shared(self) -> tuple[str, ...]:
+    def _gin(self, agent: AgentPlan) -> tuple[str, ...]:
         return (
             *(f"--gin_files={name}" for name in self.gin_files),
-            *(f"--gin_bindings={line}" for line in self.gin_bindings),
+            *(f"--gin_bindings={line}" for line in agent.gin_bindings),
         )
 
     def single_jobs(self) -> list[Job]:
@@ -115,13 +114,12 @@ class Plan:
         All games and settings come with the first seed, then with the second, ....
         """
         jobs = []
-        seeds = range(1, self.seeds + 1)
-        for seed, game, agent in itertools.product(seeds, self.games, self.agents):
+        for seed, game, agent in itertools.product(self.seeds, self.games, self.agents):
             for run, setting in self._runs(agent, [game], [seed]):
                 arguments = (
                     *("-m", "log_dqn.train", f"--base_dir={run.folder}"),
                     *(f"--agent={agent.agent}", f"--game={game}", f"--seed={seed}"),
-                    *self._shared,
+                    *self._gin(agent),
                     *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
                 )
                 jobs.append(Job(run.name, arguments, (run,), run.folder / "output.log"))
@@ -139,11 +137,11 @@ class Plan:
                 arguments = (
                     *("-m", "log_dqn.train_vectorized", f"--results_dir={self.results_dir}"),
                     *(f"--agent={agent.agent}", f"--games={','.join(games)}"),
-                    f"--seeds={self.seeds}",
-                    *self._shared,
+                    f"--seeds={self.seeds[0]}-{self.seeds[-1]}",
+                    *self._gin(agent),
                     *(f"--scan={text}" for text in agent.scans),
                 )
-                runs = tuple(run for run, _ in self._runs(agent, games, range(1, self.seeds + 1)))
+                runs = tuple(run for run, _ in self._runs(agent, games, self.seeds))
                 output = self.results_dir / agent.agent / f"output_{folder_name(games[0])}.log"
                 jobs.append(Job(f"{agent.agent}/{','.join(games)}", arguments, runs, output))
         return jobs

@@ -10,18 +10,39 @@ AGENTS = ("log_dqn", "loglin_dqn", "dqn")
 
 
 def check(
-    gin_files: Sequence[str], gin_bindings: Sequence[str], agent: str | None, small: bool
-) -> None:
-    """Checks names, files and bindings; see `start.configure` for what they are.
+    gin_files: Sequence[str],
+    gin_bindings: Sequence[str],
+    agent: str | None,
+    small: bool,
+    scans: Sequence[str] = (),
+) -> files.Written:
+    """Checks names, files, bindings and scans.
+
+    Args:
+        gin_files: gin files (see `gin_files.find_gin_file`). Unless they name an agent, they build
+            on that agent's own.
+        gin_bindings: lines of gin.
+        agent: agent, or None to leave the configuration's.
+        small: whether an agent's own gin file is that for MinAtar rather than for Atari.
+        scans: scans.
+
+    Returns:
+        What they say.
 
     Raises:
         ValueError: if the agent or a file doesn't exist, or a file or binding isn't gin.
     """
     if agent is not None:
         check_one_of("agent", agent, AGENTS)
-    files.check(gin_files or [default_file(agent, small)], gin_bindings)
+    to_read = files.complete(
+        gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
+        lambda name: default_file(name, small),
+    )  # fmt: skip
+    return files.check(to_read, gin_bindings, scans)
 
 
 def default_file(agent: str | None, small: bool) -> str:
     """Returns the name of an agent's gin file, for MinAtar or else for Atari."""
-    return f"vectorized_{agent or files.DEFAULT_AGENT}{'_minatar' * small}.gin"
+    agent = agent or files.DEFAULT_AGENT
+    check_one_of("agent", agent, AGENTS)
+    return f"vectorized_{agent}{'_minatar' * small}.gin"

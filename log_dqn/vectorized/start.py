@@ -2,9 +2,7 @@
 
 import collections
 import contextlib
-import dataclasses
 import functools
-import inspect
 import itertools
 import pathlib
 import sys
@@ -30,7 +28,6 @@ from log_dqn.vectorized import (
     networks,
     placement,
     pool,
-    request,
     runs,
     training,
 )
@@ -53,41 +50,33 @@ class ReadSetting(NamedTuple):
     config: configuration.Configuration
 
 
-def configure(
-    gin_files: Sequence[str],
-    gin_bindings: Sequence[str],
-    agent: str | None = None,
-    capacity: int | None = None,
-    small: bool = False,
-) -> None:
-    """Reads the gin files, the bindings and the short forms.
-
-    Args:
-        gin_files: gin files (see `gin_files.find_gin_file`); if none, the agent's own.
-        gin_bindings: lines of gin.
-        agent: agent, or None to leave the configuration's.
-        capacity: transitions that a run remembers, or None likewise.
-        small: whether the default is the gin file for MinAtar rather than for Atari.
+def configure(written: files.Written, capacity: int | None = None) -> None:
+    """Makes gin read files, bindings, and the transitions that a run remembers if they are given.
 
     Raises:
-        ValueError: if the agent, a file or a gin name doesn't exist.
+        ValueError: if a gin name doesn't exist.
     """
-    request.check(gin_files, gin_bindings, agent, small)
-    files.read(gin_files, gin_bindings, request.default_file(agent, small))
+    files.read(written)
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
 
 
-def read_settings(scans: Sequence[str], agent: str | None = None) -> list[ReadSetting]:
-    """Returns the settings of some scans; an agent that is given must be the configured one.
+def read_settings(
+    lines: Sequence[files.Line], scans: Sequence[str], agent: str | None = None
+) -> list[ReadSetting]:
+    """Returns the settings of some scans.
+
+    Args:
+        lines: lines of gin, all of which the settings must read.
+        scans: the scans.
+        agent: an agent, which must be the configured one, or None.
 
     Raises:
-        ValueError: if a setting is outside its range, or differs where all runs must be alike.
+        ValueError: if a setting is outside its range, or differs where all runs must be alike, or
+            nothing reads a line.
     """
     settings = []
     for setting in scan.parse(scans):
-        for parameter in setting.bindings:
-            _check_is_of_agent(parameter, RunnerSettings().agent)
         for binding in setting.gin_bindings():
             with files.explained("scan", binding):
                 gin.parse_config(binding)
@@ -96,7 +85,9 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[ReadSe
             "agent", agent, agent in (None, runner.agent),
             f"{runner.agent!r}, which the gin files configure",
         )  # fmt: skip
-        settings.append(_read_setting(setting, runner))
+        read = _read_setting(setting, runner)
+        files.check_is_read(lines, read.config)
+        settings.append(read)
     first = settings[0]
     for other in settings[1:]:
         check(
@@ -109,19 +100,6 @@ def read_settings(scans: Sequence[str], agent: str | None = None) -> list[ReadSe
     return settings
 
 
-def _check_is_of_agent(parameter: str, agent: str) -> None:
-    """Checks that a scanned parameter is of the agent, of training or of an optimizer."""
-    agent_class: Any = agents.AGENTS[agent]
-    configurable = parameter.rpartition("/")[2].split(".")[-2]
-    allowed = f"a parameter of {agent_class.__name__}: {_names(agent_class)}"
-    of_agent = (agent_class.__name__, "VectorizedRunner", *OPTIMIZERS)
-    check("scan", parameter, configurable in of_agent, allowed)
-
-
-def _names(agent_class: Any) -> str:
-    return ", ".join(field.name for field in dataclasses.fields(agent_class))
-
-
 def _read_setting(setting: scan.Setting, runner: RunnerSettings) -> ReadSetting:
     agent = agents.AGENTS[runner.agent]()
     most = max(runner.replay_capacity - runner.stack_size, 1)
@@ -129,33 +107,8 @@ def _read_setting(setting: scan.Setting, runner: RunnerSettings) -> ReadSetting:
         "update_horizon", agent.update_horizon, agent.update_horizon <= most,
         f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
     )  # fmt: skip
-    _check_bindings_are_read(runner.agent, agent)
     agent.create_optimizer(agent.constants)  # So that gin notes its settings.
-    config = configuration.operative()
-    used = {".".join(name.split(".")[-2:]) for name in config.parameters}
-    for parameter in setting.bindings:
-        name = ".".join(parameter.rpartition("/")[2].split(".")[-2:])
-        check(
-            "scan", parameter, name in used,
-            f"a parameter that the agent uses: {type(agent).__name__} has {_names(agent)}",
-        )  # fmt: skip
-    return ReadSetting(setting, runner, agent, config)
-
-
-def _check_bindings_are_read(name: str, agent: agents.Agent) -> None:
-    """Checks that gin binds nothing that isn't read; it is silent on those."""
-    class_name = type(agent).__name__
-    read = {"VectorizedRunner", class_name, agent.optimizer}
-    for configurable, parameter, value in configuration.bindings():
-        # The agents have a learning rate of their own.
-        is_rate = configurable in OPTIMIZERS and parameter == "learning_rate"
-        allowed = f"left out, since {name} reads {class_name}'s settings and {agent.optimizer}'s"
-        is_allowed = configurable in read
-        if configurable in OPTIMIZERS and not is_allowed:
-            # A gin file states its optimizer's settings; another one may be chosen beside it.
-            default = inspect.signature(OPTIMIZERS[configurable]).parameters[parameter].default
-            is_allowed = value == default
-        check(f"{configurable}.{parameter}", value, is_allowed and not is_rate, allowed)
+    return ReadSetting(setting, runner, agent, configuration.operative())
 
 
 def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:

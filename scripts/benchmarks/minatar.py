@@ -51,7 +51,7 @@ class Player:
             **settings: of the agent, other than those of its gin file.
         """
         gin.clear_config()
-        gin_files.read([], [], f"vectorized_{agent}_minatar.gin")
+        gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], []))
         for name, value in settings.items():
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
         runner = schedule.RunnerSettings(training_steps=10**9)
@@ -146,7 +146,7 @@ def _dopamine(game: str) -> Callable[[], object]:
     from log_dqn import minatar
 
     gin.clear_config()
-    gin_files.read([], [], "jax_dqn_minatar.gin")
+    gin_files.read(gin_files.parse(["jax_dqn_minatar.gin"], []))
     environment = minatar.create_environment(game, seed=1)
     agent = dopamine_agents.create_agent(None, environment, seed=1)
     agent.begin_episode(environment.reset())

@@ -132,7 +132,7 @@ REFUSED = [
     ([*PLAY, "--max_steps=0"], "'0' is not a whole number, at least 1"),
     ([*FIGURES, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*FIGURES, "--only=kappa"], "argument --only: invalid choice: 'kappa'"),
-    ([*FIGURES, "--gammas", "0.5", "1.5"], "gamma is 1.5; it must be between 0 and 1"),
+    ([*FIGURES, "--gammas", "0.5", "1.5"], "gamma is 1.5; it must be a number between 0 and 1"),
     ([*FIGURES, "--runs=0"], "'0' is not a whole number, at least 1"),
     ([*FIGURES, "--seed=-1"], "'-1' is not a whole number, at least 0"),
     ([*FIGURES, "--out=/proc/nowhere"], "out is '/proc/nowhere'; it must be a folder that can"),

@@ -22,7 +22,7 @@ from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, Values, play, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
-from log_dqn.single import runner, start
+from log_dqn.single import request, runner, start
 from log_dqn.vectorized import learner, networks, timeline
 from tests.programs import NEEDS_MINATAR, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
@@ -66,7 +66,7 @@ def main(*arguments):
 def write_run(run_dir, gin_files=(), **settings):
     """Writes a run whose agent has not been trained. Returns the agent."""
     clear()
-    start.configure(gin_files, [], seed=5, **settings)
+    start.configure(request.check(gin_files, [], seed=5, **settings))
     for memory in loading._MEMORIES:
         gin.parse_config(f"{memory} = 200", skip_unknown=True)
     run_dir.mkdir(parents=True, exist_ok=True)

@@ -222,7 +222,10 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--gin_bindings=JaxLogDQNAgent.gamma=1.0"], "gamma is 1.0; it must be between 0 and 1"),
+        (
+            ["--gin_bindings=JaxLogDQNAgent.gamma=1.0"],
+            "gamma is 1.0; it must be a number between 0 and 1",
+        ),
         (["--gin_bindings=JaxLogDQNAgent.loss_type='x'"], "loss_type is 'x'; it must be one of"),
         (["--gin_bindings=JaxLogDQNAgent.gama=1"], "parameter named 'gama'"),
         (["--seed=4294967296"], "seed is 4294967296; it must be a whole number"),
@@ -267,7 +270,7 @@ def test_dopamines_agents_train(tmp_path, agent, agent_class):
         ),
         (
             ["--agent=full_rainbow", "--gin_bindings=JaxDQNAgent.gamma=3.0"],
-            "gamma is 3.0; it must be between 0 and 1",
+            "gamma is 3.0; it must be a number between 0 and 1",
         ),
         (["--agent=jax_dqn", "--gin_bindings=JaxDQNAgent.loss_type='x'"], "loss_type is 'x'"),
         (["--agent=jax_rainbow", "--gin_bindings=JaxRainbowAgent.num_atoms=0"], "division by zero"),

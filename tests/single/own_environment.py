@@ -20,12 +20,13 @@ OBSERVATIONS = {
 
 
 class Own(gymnasium.Env):
-    """An environment that never ends by itself, with a reward of 1 a step."""
+    """An environment that never ends by itself, with the same reward at each step."""
 
-    def __init__(self, observation, ends_after=None):
+    def __init__(self, observation, ends_after=None, reward=1.0):
         self.observation_space = OBSERVATIONS[observation]
         self.action_space = spaces.Discrete(2)
         self._ends_after = ends_after
+        self._reward = reward
 
     def _observation(self):
         self.observation_space.seed(int(self.np_random.integers(1000)))
@@ -38,7 +39,7 @@ class Own(gymnasium.Env):
 
     def step(self, action):
         self._steps += 1
-        return self._observation(), 1.0, self._steps == self._ends_after, False, {}
+        return self._observation(), self._reward, self._steps == self._ends_after, False, {}
 
 
 for name in OBSERVATIONS:

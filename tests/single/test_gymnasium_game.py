@@ -12,6 +12,7 @@ from log_dqn.single import gymnasium_game, start
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.programs import assert_refused, fresh, read_log, run  # noqa: F401
+from tests.single import own_environment
 from tests.single.own_environment import TIME_LIMIT
 
 OWN = "tests.single.own_environment:Own/"
@@ -195,6 +196,16 @@ def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, lengt
     assert "Agent.stack_size = 1\n" in recorded
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_reward_that_is_no_number_stops_every_agent(tmp_path, capsys, agent):
+    gymnasium.register("Broken-v0", lambda: own_environment.Own("Vector", reward=np.nan))
+    assert run(tmp_path, f"--agent={agent}", "--env=Broken-v0", *tiny(agent)) == 1
+    assert capsys.readouterr().err == (
+        "log-dqn train: stopped at step 1 of iteration 1: the environment's reward is nan; there "
+        "is no checkpoint yet\n"
+    )
+
+
 @pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
 def test_agents_train_on_pictures(tmp_path, agent):
     assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Picture-v0", *tiny(agent)) == 0
@@ -222,6 +233,7 @@ def test_the_same_command_and_the_recorded_configuration_go_on(tmp_path):
 BAD = [
     (["--env=CartPol-v1"], "env is 'CartPol-v1'; .*Did you mean: `CartPole`?"),
     (["--env=LunarLander-v2"], "env is 'LunarLander-v2'; it must be an environment of gymnasium"),
+    (["--env=ALE/Pong-v5"], "env is 'ALE/Pong-v5'; it must be 'ale_py:ALE/Pong-v5'"),
     (["--env="], "env is ''; it must be an environment of gymnasium"),
     (["--env=no.such.module:X-v0"], "env is 'no.such.module:X-v0'; it must be an id, or MODULE:ID"),
     ([f"--env={OWN}Wector-v0"], "it must be an environment of gymnasium that can be made: "),
@@ -261,6 +273,17 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     assert_refused(tmp_path, capsys, arguments, message)
+
+
+def test_a_module_with_a_fault_of_its_own_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "bad_syntax.py").write_text("def\n")
+    (tmp_path / "bad_code.py").write_text("\nraise RuntimeError('no display')\n")
+    for name, message in (
+        ("bad_syntax", "invalid syntax (bad_syntax.py, line 1) (SyntaxError in "),
+        ("bad_code", f"no display (RuntimeError in {tmp_path}/bad_code.py, line 2)"),
+    ):
+        assert_refused(tmp_path, capsys, [f"--env={name}:E-v0"], message)
 
 
 def test_a_jax_agent_can_be_made_without_gin(fresh):  # noqa: F811

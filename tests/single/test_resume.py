@@ -17,7 +17,7 @@ from dopamine.discrete_domains import run_experiment
 
 from log_dqn import train
 from log_dqn.run_folder import data, lock
-from log_dqn.single import agents, runner, saved_run, start
+from log_dqn.single import agents, request, runner, saved_run, start
 from tests.programs import (  # noqa: F401
     NEEDS_MINATAR,
     fresh,
@@ -296,8 +296,8 @@ def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
 def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     arguments = [f"--agent={agent}", *tiny(agent_class)]
     host = tmp_path / "host"
-    start.configure([], [a.removeprefix("--gin_bindings=") for a in arguments[2:]],
-                    "Centipede", agent, 4)  # fmt: skip
+    bindings = [a.removeprefix("--gin_bindings=") for a in arguments[2:]]
+    start.configure(request.check([], bindings, "Centipede", agent, 4))
     with tf.Graph().as_default():
         host_runner = run_experiment.Runner(str(host), agents.create_agent)
         host_runner.run_experiment()
@@ -339,8 +339,8 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
 
 def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
     host = tmp_path / "host"
-    start.configure([], [a.removeprefix("--gin_bindings=") for a in tiny()[1:]],
-                    "Centipede", "log_dqn", 4)  # fmt: skip
+    bindings = [a.removeprefix("--gin_bindings=") for a in tiny()[1:]]
+    start.configure(request.check([], bindings, "Centipede", "log_dqn", 4))
     with tf.Graph().as_default():
         run_experiment.Runner(str(host), agents.create_agent).run_experiment()
     path = host / "checkpoints" / "$store$_observation_ckpt.1.gz"

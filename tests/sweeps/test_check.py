@@ -51,12 +51,21 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
     ]
 
 
+def test_a_binding_is_given_to_the_agents_that_read_it():
+    lines = ["g = 0.9", "LogDQNAgent.gamma = %g", "DQNAgent.gamma = 0.8", "Runner.log_every_n = 2"]
+    log_dqn, dqn = check.check(request(["log_dqn", "dqn"], [], gin_bindings=lines))
+    assert log_dqn.gin_bindings == [*lines[:2], lines[3]]
+    assert dqn.gin_bindings == lines[2:]
+    with pytest.raises(ValueError, match=r"^RainbowAgent.gamma is 0.7, which nothing reads"):
+        check.check(request(["log_dqn", "dqn"], [], gin_bindings=["RainbowAgent.gamma = 0.7"]))
+
+
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
     tf, jax = check.check(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
-    assert tf == plan.AgentPlan("dqn", [], [(3, 125_020)])
+    assert tf == plan.AgentPlan("dqn", [], bindings, [(3, 125_020)])
     # Without evaluation phases.
-    assert jax == plan.AgentPlan("jax_dqn", [], [(3, 20)])
+    assert jax == plan.AgentPlan("jax_dqn", [], bindings, [(3, 20)])
     (scanned,) = check.check(request(["dqn"], ["Runner.num_iterations=2,5"]))
     assert [iterations for iterations, _ in scanned.lengths] == [2, 5]
 
@@ -65,11 +74,11 @@ def test_lengths_of_runs():
     ("agent", "scans", "message"),
     [
         ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, dqn"),
-        ("log_dqn", ["LogDQNAgent.gama=0.9"], r"'gama'.*nearest: gamma"),
+        ("log_dqn", ["LogDQNAgent.gama=0.9"], "gama .*nearest: gamma"),
         (
             "log_dqn",
             ["LogDQNAgen.gamma=0.9"],
-            r"No configurable matching 'LogDQNAgen'. \(LogDQNAgent has beta_reg, c, clip_bootstrap",
+            r"scan is 'LogDQNAgen.gamma=0.9'; .*nearest: LogDQNAgent",
         ),
         ("log_dqn", ["LogDQNAgent.k=1e39"], r"k is 1e\+39; it must be a number that float32 can"),
         ("log_dqn", ["LogDQNAgent.gamma=0.9,1.5"], r"gamma is 1.5; .*\(log_dqn/gamma=1.5\)"),
@@ -81,21 +90,27 @@ def test_lengths_of_runs():
         (
             "dqn",
             ["LogDQNAgent.gamma=0.5"],
-            r"and dqn does not use LogDQNAgent.gamma \(DQNAgent has .*gamma",
+            "^LogDQNAgent.gamma is 0.5, .*; did you mean DQNAgent.gamma",
         ),
-        ("dqn", ["tf.train.AdamOptimizer.learning_rate=1.0"], "and dqn does not use tf.train.Adam"),
+        (
+            "dqn",
+            ["tf.train.AdamOptimizer.learning_rate=1.0"],
+            "AdamOptimizer.learning_rate is 1.0, .* mean RMSPropOptimizer.learning_rate",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(agent, scans, message):
+    asked = request([agent], scans)
     with pytest.raises(ValueError, match=message):
-        check.check(request([agent], scans))
+        check.check_requests(asked)
+        check.check(asked)
 
 
 def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
     log_dqn, dqn = check.check(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
-    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], [(3, 250_050)] * 2)
+    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2)
     assert dqn.scans == scans[1:]
 
 
@@ -103,15 +118,17 @@ def test_vectorized_training_has_settings_of_its_own():
     ("scans", "message"),
     [
         (["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
-        (["VectorizedLogDQNAgent.cc=1"], "doesn't have a parameter named 'cc'"),
-        (["VectorizedDQNAgent.gamma=0.9"], "log_dqn does not use VectorizedDQNAgent.gamma"),
+        (["VectorizedLogDQNAgent.cc=1"], "VectorizedLogDQNAgent has no parameter cc .*nearest: c"),
+        (["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
         (["VectorizedRunner.batch_size=8,16"], "must be of settings that may differ within a job"),
-        (["LogDQNAgen.c=1"], "Could not find LogDQNAgen"),
+        (["LogDQNAgen.c=1"], "scan is 'LogDQNAgen.c=1'.*nearest: "),
     ],
 )
 def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
+    asked = request(["log_dqn"], scans, vectorized=True)
     with pytest.raises(ValueError, match=message):
-        check.check(request(["log_dqn"], scans, vectorized=True))
+        check.check_requests(asked)
+        check.check(asked)
 
 
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
@@ -126,7 +143,7 @@ def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
 def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
-    whole = [plan.AgentPlan(agent, [], [(20, 50_000)]) for agent in agents]
+    whole = [plan.AgentPlan(agent, [], [], [(20, 50_000)]) for agent in agents]
     assert check.check(request(agents, [], game=game)) == whole
     assert check.check(request(agents[:2], [], game=game, vectorized=True)) == whole[:2]
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]

@@ -5,19 +5,21 @@ from log_dqn.sweeps import plan
 from tests.results import synthetic
 
 
-def settings(agent, *scans):
+def settings(agent, *scans, bindings=()):
     count = len(scan.parse(scans))
-    return plan.AgentPlan(agent, list(scans), [(2, 80)] * count)
+    return plan.AgentPlan(agent, list(scans), list(bindings), [(2, 80)] * count)
 
 
 def test_a_run_is_the_training_program():
     planned = plan.Plan(
         pathlib.Path("/results"),
-        [settings("log_dqn", "LogDQNAgent.c=0.5,1"), settings("dqn")],
+        [
+            settings("log_dqn", "LogDQNAgent.c=0.5,1", bindings=["Runner.num_iterations=2"]),
+            settings("dqn"),
+        ],
         ["Pong", "Alien"],
-        2,
+        range(1, 3),
         ["my.gin"],
-        ["Runner.num_iterations=2"],
     )
     jobs = planned.single_jobs()
     assert [job.name for job in jobs[:6]] == [
@@ -40,6 +42,7 @@ def test_a_run_is_the_training_program():
         "--gin_bindings=Runner.num_iterations=2",
         "--gin_bindings=LogDQNAgent.c = 1",
     )
+    assert jobs[2].arguments[6:] == ("--gin_files=my.gin",)
     (run,) = jobs[1].runs
     assert run == plan.PlannedRun("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
     assert train.create_parser().parse_args(jobs[1].arguments[2:]).seed == 1
@@ -61,11 +64,10 @@ def test_progress_is_the_newest_readable_log_s(tmp_path):
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
     planned = plan.Plan(
         pathlib.Path("/results"),
-        [settings("log_dqn", "A.c=0.5,1"), settings("dqn")],
+        [settings("log_dqn", "A.c=0.5,1", bindings=["A.k=2"]), settings("dqn")],
         ["Pong", "Alien", "Zaxxon"],
-        2,
+        range(1, 3),
         ["my.gin"],
-        ["A.k=2"],
     )
     jobs = planned.vectorized_jobs(games_per_job=2)
     assert [job.name for job in jobs] == [
@@ -86,7 +88,7 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
         "--results_dir=/results",
         "--agent=log_dqn",
         "--games=Pong,Alien",
-        "--seeds=2",
+        "--seeds=1-2",
         "--gin_files=my.gin",
         "--gin_bindings=A.k=2",
         "--scan=A.c=0.5,1",
@@ -95,7 +97,9 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
 
 
 def test_a_vectorized_job_of_minatar_writes_beside_its_runs():
-    planned = plan.Plan(pathlib.Path("/results"), [settings("dqn")], ["MinAtar/Asterix"], 1, [], [])
+    planned = plan.Plan(
+        pathlib.Path("/results"), [settings("dqn")], ["MinAtar/Asterix"], range(1, 2), []
+    )
     (job,) = planned.vectorized_jobs(games_per_job=1)
     assert str(job.output) == "/results/dqn/output_MinAtar-Asterix.log"
     assert str(job.runs[0].folder) == "/results/dqn/MinAtar-Asterix/1"

@@ -516,7 +516,7 @@ class _NoDense(tf.keras.Model):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gamma": 1.0}, "gamma is 1.0; it must be between 0 and 1"),
+        ({"gamma": 1.0}, "gamma is 1.0; it must be a number between 0 and 1"),
         ({"k": 0}, "k is 0; it must be a positive number"),
         ({"c": -1}, "c is -1; it must be a positive number"),
         ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),

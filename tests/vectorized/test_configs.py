@@ -7,7 +7,7 @@ import gin
 import pytest
 
 from log_dqn.program import gin_files
-from log_dqn.vectorized import agents, schedule, start
+from log_dqn.vectorized import agents, request, schedule, start
 
 RUNNER = {
     "num_iterations": 200,
@@ -163,11 +163,12 @@ def test_the_files_are_the_defaults():
 
 
 def test_another_optimizer_may_be_chosen_beside_a_file():
-    start.configure([], ["VectorizedLogDQNAgent.optimizer = 'rmsprop_tf'"], "log_dqn", None, True)
-    (setting,) = start.read_settings([])
+    written = request.check([], ["VectorizedLogDQNAgent.optimizer='rmsprop_tf'"], "log_dqn", True)
+    start.configure(written)
+    (setting,) = start.read_settings(written.lines, [])
     assert setting.agent.optimizer == "rmsprop_tf"
     assert "adam.epsilon" not in setting.config.parameters
     assert setting.config.parameters["rmsprop_tf.epsilon"] == 0.00001
-    gin.parse_config("adam.epsilon = 0.1")
-    with pytest.raises(ValueError, match=r"adam.epsilon is 0.1; it must be left out"):
-        start.read_settings([])
+    own = gin_files.parse([], ["adam.epsilon = 0.1"]).lines
+    with pytest.raises(ValueError, match=r"adam.epsilon is 0.1, .* mean rmsprop_tf.epsilon"):
+        start.read_settings(own, [])

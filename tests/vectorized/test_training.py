@@ -443,7 +443,7 @@ def test_reference_to_learner_state_is_checked(tmp_path):
 
 def test_agents_check_their_settings():
     for settings, message in (
-        ({"gamma": 1.0}, "gamma is 1.0; it must be between 0 and 1, both excluded"),
+        ({"gamma": 1.0}, "gamma is 1.0; it must be a number between 0 and 1, both excluded"),
         ({"beta_log": 0}, "beta_log is 0; it must be a positive number"),
         ({"epsilon_train": 1.5}, "epsilon_train is 1.5; it must be a number from 0 to 1"),
         (
