@@ -100,26 +100,16 @@ def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Seque
     Raises:
         OSError: the film can't be written.
     """
-    import imageio.v2 as imageio
     import numpy as np
     from tqdm import tqdm
 
     from log_dqn.film import painter
 
-    # imageio starts ffmpeg, which is another program at once; JAX's threads stay out of it.
-    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
     out, max_steps = flags.out, flags.max_steps
-    settings = (
-        {"duration": painter.gif_delays(max_steps), "loop": 0}
-        if out.suffix == ".gif"
-        # The frames need no scaling to sixteens.
-        else {"fps": painter.FRAMES_PER_SECOND, "macro_block_size": 2}
-    )
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
         path = pathlib.Path(aside) / out.name
-        writer: Any  # A writer, though imageio's stubs say less.
-        with imageio.get_writer(path, **settings) as writer:
+        with painter.Gif(path) if out.suffix == ".gif" else _mp4(path) as writer:
             frames = painter.film(players, titles, max_steps, flags.seed)
             shown = tqdm(frames, total=max_steps, unit=" steps", disable=None)
             for count, (image, last) in enumerate(shown, 1):  # noqa: B007  For the line below.
@@ -127,6 +117,17 @@ def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Seque
         os.replace(path, out)
     returns = " and ".join(f"{step.score:g}" for step in last)
     return f"{out}: {count} agent steps, return {returns}"
+
+
+def _mp4(path: pathlib.Path) -> Any:
+    import imageio.v2 as imageio
+
+    from log_dqn.film import painter
+
+    # imageio starts ffmpeg, which is another program at once; JAX's threads stay out of it.
+    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+    # The frames need no scaling to sixteens.
+    return imageio.get_writer(path, fps=painter.FRAMES_PER_SECOND, macro_block_size=2)
 
 
 def _play(flags: argparse.Namespace) -> None:
@@ -137,7 +138,8 @@ def _play(flags: argparse.Namespace) -> None:
     request.check_seed(flags.seed)
     check("out", str(flags.out), not flags.out.is_dir(), "a file")
     shell.check_writable("the folder of out", str(flags.out.parent))
-    check_extra("play", ("imageio", "imageio_ffmpeg", "PIL", "pygame"))
+    if flags.out.suffix == ".mp4":
+        check_extra("play", ("imageio", "imageio_ffmpeg"))
     shell.print_start(f"a film of {' beside '.join(map(str, runs.values()))} in {flags.out}")
     players = _load(list(runs.values()), flags.seed)
     titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]

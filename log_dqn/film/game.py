@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 
 from log_dqn import minatar
-from log_dqn.checks import check
+from log_dqn.checks import check, check_extra
 from log_dqn.single import seeding
 from log_dqn.vectorized import jax_games
 
@@ -26,6 +26,8 @@ _ACTIONS = {
 _WITHOUT_SCREEN = {
     "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"
 }  # fmt: skip
+
+_DRAWN_BY_PYGAME = {"classic_control", "box2d", "toy_text"}  # Of gym's and gymnasium's own games.
 
 
 def _names(game: str, num_actions: int) -> tuple[str, ...]:
@@ -69,6 +71,8 @@ class DopamineGame:
         self._is_board = isinstance(game, minatar.Game)
         if not hasattr(game, "ale") and not self._is_board:
             os.environ.update(_WITHOUT_SCREEN)
+            if _DRAWN_BY_PYGAME & set(type(game).__module__.split(".")):
+                check_extra("play", ("pygame",))
             modes = game.metadata.get("render_modes", [])
             check("env", name, "rgb_array" in modes, "one that draws itself, as rgb_array")
             game.render_mode = "rgb_array"

@@ -2,11 +2,12 @@
 
 import itertools
 import math
+import pathlib
 from collections.abc import Iterator, Sequence
 
 import matplotlib.font_manager
 import numpy as np
-from PIL import Image, ImageDraw, ImageFont
+from PIL import GifImagePlugin, Image, ImageChops, ImageDraw, ImageFont
 
 from log_dqn.film.episode import Step, play
 from log_dqn.film.loading import Player
@@ -28,13 +29,39 @@ _LEAST_SPAN = 1e-12
 _CHOSEN, _INK, _QUIET, _FAINT = "#D55E00", "#1B1F24", "#57606A", "#C4CAD0"
 
 
-def gif_delays(num_frames: int) -> list[int]:
-    """Returns for how many milliseconds a gif shows each frame, at `FRAMES_PER_SECOND`.
+class Gif:
+    """A gif that is written frame by frame. Pillow's own way holds all of them until the end."""
 
-    A gif counts hundredths of a second: delays of 60 and 70 ms take turns.
-    """
-    ends = 100 * np.arange(num_frames + 1) // FRAMES_PER_SECOND
-    return (10 * np.diff(ends)).tolist()
+    def __init__(self, path: pathlib.Path) -> None:
+        """Opens the file."""
+        self._path, self._count = path, 0
+        self._before: Image.Image | None = None
+
+    def __enter__(self) -> "Gif":
+        self._file = self._path.open("wb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.write(b";")
+        self._file.close()
+
+    def append_data(self, pixels: np.ndarray) -> None:
+        """Writes what has changed since the last frame; pixels are [height, width, 3]."""
+        frame = Image.fromarray(pixels)
+        if self._before is None:
+            header, _ = GifImagePlugin.getheader(frame.quantize(), info={"loop": 0})
+            self._file.writelines(header)
+            box = None
+        else:
+            box = ImageChops.difference(frame, self._before).getbbox() or (0, 0, 1, 1)
+        # Hundredths of a second: delays of 60 and 70 ms take turns.
+        begin, end = (100 * n // FRAMES_PER_SECOND for n in (self._count, self._count + 1))
+        data = GifImagePlugin.getdata(
+            frame.crop(box).quantize(), box[:2] if box else (0, 0),
+            duration=10 * (end - begin), include_color_table=True,
+        )  # fmt: skip
+        self._file.writelines(data)
+        self._before, self._count = frame, self._count + 1
 
 
 class _Axis:

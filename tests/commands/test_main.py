@@ -212,11 +212,11 @@ def test_a_film_without_what_it_needs_is_refused_early(tmp_path):
     write_run(tmp_path / "run", '{"create_agent.agent_name": "dqn"}')
     before = "import importlib.util as u; f = u.find_spec; u.find_spec = "
     before += "lambda name, *of: None if name in ('imageio', 'pygame') else f(name, *of)"
-    film = tmp_path / "film.gif"
+    film = tmp_path / "film.mp4"
     done = run("play", f"--run={tmp_path / 'run'}", f"--out={film}", before=before)
     assert (done.returncode, done.stdout) == (2, "[]\n")
     assert done.stderr == (
-        "log-dqn play: error: imageio and pygame must be installed: pip install 'log_dqn[play]', "
+        "log-dqn play: error: imageio must be installed: pip install 'log_dqn[play]', "
         "or pip install '.[play]' in the source\n"
     )
 

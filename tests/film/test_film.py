@@ -1,5 +1,6 @@
 """Filming runs of every kind: the weights, the values, the picture and the film."""
 
+import importlib.util
 import json
 import math
 import pathlib
@@ -178,6 +179,38 @@ def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
         assert (film.n_frames, film.size) == (4, SIZE)
         delays = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
         assert delays == [60, 70, 70, 60]  # 15 frames a second, where a gif has hundredths.
+
+
+def test_a_gif_is_written_frame_by_frame(tmp_path):
+    path, rng = tmp_path / "film.gif", np.random.default_rng(0)
+    first = rng.integers(0, 2, (300, 400, 1)).repeat(3, axis=2).astype(np.uint8) * 255
+    second, third = first.copy(), first.copy()
+    second[100:120, 30:50] = (7, 8, 9)
+    third[:] = 255 - first
+    with painter.Gif(path) as film:
+        film.append_data(first)
+        for frame in (second, second, third):
+            film.append_data(frame)
+        assert path.stat().st_size > 30_000  # It does not wait for the end.
+    with Image.open(path) as film:
+        assert film.info["loop"] == 0
+        shown = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
+    np.testing.assert_array_equal(shown, [first, second, second, third])
+
+
+def test_what_pygame_draws_needs_it(a_run, monkeypatch):
+    *drawn_by_pygame, own = map(
+        a_run, ("log_dqn cartpole", "log_dqn vector", "jax_log_dqn picture")
+    )
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *of: None if name == "pygame" else find(name, *of)
+    )
+    for folder in drawn_by_pygame:
+        with pytest.raises(ValueError, match="pygame must be installed"):
+            loading.load(folder, seed=0)
+        clear()
+    assert loading.load(own, seed=0).game_name.endswith(DRAWN)
 
 
 def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
