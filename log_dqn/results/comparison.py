@@ -419,11 +419,14 @@ def _common_frames(
             f"all {own}runs have (set by {'/'.join(shortest[:3])}); --iteration=final compares "
             "each run at its own end"
         )
-    late = dict.fromkeys(run.agent for run in chosen if run.frames_per_iteration > frames)
-    if late:
+    late: dict[int, dict[str, None]] = {}
+    for run in chosen:
+        if run.frames_per_iteration > frames and not math.isnan(run.returns[0]):
+            late.setdefault(run.frames_per_iteration, {})[run.agent] = None
+    for length, agents in late.items():
         note(
-            f"{where}{', '.join(late)}: no scores before the end of the first iteration, "
-            f"{words.frames(longest_iteration, _skip(chosen))}, which stands in"
+            f"{where}{', '.join(agents)}: no scores before the end of the first iteration, "
+            f"{words.frames(length, _skip(chosen))}, which stands in"
         )
     return frames
 
@@ -470,7 +473,12 @@ def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]
     for agent in compared.agents if compared.common_games else []:
         step, curves = compared.curves(agent, compared.common_games)
         ends = [step * len(run.returns) for run in curves]
-        if min(ends) < max(ends):
+        if not min(ends):
+            yield (
+                f"{agent}: no mean, median and IQM curves; a run of it ends before the first "
+                f"iteration of another ({words.frames(step)})"
+            )
+        elif min(ends) < max(ends):
             yield (
                 f"{agent}: its mean, median and IQM curves stop after {words.frames(min(ends))}, "
                 "the last that all its runs have (the longest run ends after "

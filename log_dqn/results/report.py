@@ -45,9 +45,10 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
         step, runs = comparison.curves(agent, games)
         # Where a run has ended the mean would jump, and no interval could be given.
         stop = min(len(run.returns) for run in runs)
-        curves = statistics.curve_array(runs, agent, games, comparison.normalise)[:, :, :stop]
-        frames = step * np.arange(1, stop + 1)
-        results.curves[agent] = frames, interval(statistics.mean_median_iqm, curves)
+        if stop:
+            curves = statistics.curve_array(runs, agent, games, comparison.normalise)[:, :, :stop]
+            frames = step * np.arange(1, stop + 1)
+            results.curves[agent] = frames, interval(statistics.mean_median_iqm, curves)
         if comparison.main not in (None, agent):
             results.improvement[agent] = interval(
                 statistics.probability_of_improvement, matrices[comparison.main], matrix

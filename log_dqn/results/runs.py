@@ -231,7 +231,7 @@ def read_runs(
             continue
         if found_log is not None:
             returns, steps = found_log
-            parameters = configuration.read(path)
+            parameters = _parameters(path, notify)
             agent_class, gamma = gamma_of(parameters) or (None, None)
             under = protocol.recorded(parameters, game, metric, len(returns), steps)
             runs.append(
@@ -242,6 +242,14 @@ def read_runs(
         count = counted(len(played), "run has", "runs have")
         notify(f"{agent}: {count} no {metric}_average_return; left out ({where})")
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
+
+
+def _parameters(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
+    try:
+        return configuration.read(run_dir)
+    except ValueError as error:
+        notify(f"{error}; the run is compared as one without it")
+        return {}
 
 
 def _without_second_folders(

@@ -108,12 +108,23 @@ def write(folder: pathlib.Path, configuration: Configuration) -> None:
 
 
 def read(folder: pathlib.Path) -> dict[str, Any]:
-    """Reads a run's parameters; none where its folder doesn't hold them."""
+    """Reads a run's parameters; none where its folder doesn't hold them.
+
+    Raises:
+        ValueError: the file can't be read, or is damaged.
+    """
+    path = folder / layout.CONFIG
     try:
-        values = json.loads((folder / layout.CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    return values if isinstance(values, dict) else {}
+    except OSError as error:
+        raise ValueError(f"{path}: {str(error.strerror).lower()}") from None
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: damaged; it must hold JSON's names and values")
+    return values
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from log_dqn import games
-from log_dqn.results import comparison, page, tables
+from log_dqn.results import comparison, page, report, tables
 from tests.results import synthetic
 
 GAMES = ["Pong", "Alien", "DoubleDunk"]
@@ -103,6 +103,20 @@ def test_runs_of_two_kinds_of_iterations_are_averaged_at_equal_experience(publis
     step, curves = compared.curves("a", ["Pong"])
     assert step == 1_000_000
     assert [run.returns.tolist() for run in curves] == [[4, 9], [10, 20]]
+
+
+def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
+    published, tmp_path
+):
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 1000}
+    synthetic.write_log(tmp_path / "a/Pong/0", [4.0, 5.0, 6.0], config=config)
+    synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
+    compared, lines = compare(published, tmp_path, agents=("a", "IQN"), repetitions=9)
+    assert [score.score for score in compared.scores_of("a")] == [6, 10]
+    results = report.compute(compared, lambda title, items: items)
+    assert list(results.curves) == ["IQN", "DQN"] and "a" in results.aggregates
+    assert any(line.startswith("a: no mean, median and IQM curves") for line in lines)
+    assert "a, DQN, IQN: no scores before the end of the first iteration, 1M" in lines[1]
 
 
 def test_all_at_a_given_iteration(published, unequal):

@@ -164,14 +164,23 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
         ('{"LogDQNAgent.gamma": NaN}', None),
         ('{"LogDQNAgent.gamma": 1e999}', None),
         ('{"LogDQNAgent.gamma": ' + "1" * 400 + "}", None),
-        ("[0.96]", None),
-        ("{", None),
     ],
 )
 def test_gamma_comes_from_the_configuration(tmp_path, text, expected):
     (tmp_path / "config.json").write_text(text)
     assert runs.gamma_of(configuration.read(tmp_path)) == expected
     assert runs.gamma_of(configuration.read(tmp_path / "absent")) is None
+
+
+@pytest.mark.parametrize("text", ["[0.96]", "{", "\xff", "[" * 100_000])
+def test_a_damaged_configuration_is_named(tmp_path, lines, text):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1, 2])
+    path = tmp_path / "a/Pong/0/config.json"
+    path.write_bytes(text.encode("latin-1"))
+    [run] = runs.read_runs(tmp_path, "train", lines.append)
+    assert run.parameters == {} and run.protocol.frame_skip is None
+    [line] = lines
+    assert line.startswith(f"{path}: damaged")
 
 
 def nested(depth):
