@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -15,6 +16,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
 from log_dqn.program.words import counted
+from log_dqn.results.discount import OVER_GAMES
 from log_dqn.results.looks import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
 
@@ -326,6 +328,48 @@ def gamma_scan(
             axes.plot(gammas, values, color=look.colour, marker=look.marker, label=look.name)
             axes.set_xlabel("discount factor \u03b3")
     _legend(figure, panels[0])
+    return figure
+
+
+def gamma_panels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Figure:
+    """Draws returns against the discount factor, a panel for each game and one over games.
+
+    Args:
+        rows: what `discount.by_gamma` returns.
+        looks: of its agents, in the order of the legend.
+    """
+    wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == "iqm")]
+    panels = [*sorted(set(wanted["game"]) - {OVER_GAMES}), OVER_GAMES]
+    gammas = sorted(wanted["gamma"].unique())
+    figure = Figure(figsize=(9.6, 3.0 * -(-len(panels) // 3)), layout="constrained")
+    axes = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).ravel()
+    for panel, game in zip(axes, panels, strict=False):
+        for agent, look in looks.items():
+            of_agent = wanted[(wanted["agent"] == agent) & (wanted["game"] == game)]
+            if of_agent.empty:
+                continue
+            of_agent = of_agent.sort_values("gamma")
+            at = [gammas.index(gamma) for gamma in of_agent["gamma"]]
+            panel.plot(
+                at, of_agent["value"], look.marker, linestyle=look.line, color=look.colour,
+                label=look.name,
+            )  # fmt: skip
+            panel.fill_between(
+                at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
+            )
+        over_games = game == OVER_GAMES
+        panel.set_title("IQM over games" if over_games else game.rpartition("/")[2], fontsize=10)
+        if over_games:
+            panel.set_ylabel("return / best mean of the game", fontsize=8)
+        panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
+        if not panel.get_ylim()[0] < 0 > wanted[wanted["game"] == game]["value"].min():
+            panel.set_ylim(bottom=0)
+        _tidy(panel)
+    for panel in axes[len(panels) :]:
+        panel.set_visible(False)
+    axes[0].legend(frameon=False)
+    figure.supxlabel("discount factor")
+    figure.supylabel("mean training return, last 10% of steps")
     return figure
 
 

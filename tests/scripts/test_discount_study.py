@@ -2,16 +2,19 @@
 
 import itertools
 import json
+import os
 import re
-import shlex
-import types
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from minatar_study import analysis, tables
 
 from log_dqn import scan, train_vectorized
-from log_dqn.results import discount_study
+from log_dqn.results import discount
 from tests.results import synthetic
+from tests.scripts import SCRIPTS
 
 
 @pytest.fixture
@@ -23,20 +26,20 @@ HEADER = "stage,game,agent,setting,gamma,seed"
 
 
 @pytest.mark.parametrize(
-    ("row", "missing"),
+    ("row", "there"),
     [
-        ("epsilon,MinAtar/Freeway,log_dqn,x,0.96,1", "log_dqn and dqn"),
-        ("main,MinAtar/Freeway,log_dqn,x,0.96,1", "dqn"),
+        ("epsilon,MinAtar/Freeway,log_dqn,x,0.96,1", "none"),
+        ("main,MinAtar/Freeway,log_dqn,x,0.96,1", "log_dqn"),
     ],
 )
 def test_no_report_before_both_agents_are_collected(
-    study, tmp_path, monkeypatch, capsys, row, missing
+    study, tmp_path, monkeypatch, capsys, row, there
 ):
     monkeypatch.setattr(study, "DATA", tmp_path)
     (tmp_path / "minatar_scores.csv").write_text(f"{HEADER},score\n{row},1.5\n")
     (tmp_path / "minatar_curves.csv").write_text(f"{HEADER},iteration,mean_return\n{row},0,1.5\n")
     assert study.main(["report", f"--out={tmp_path / 'figures'}"]) == 2
-    line = f"{tmp_path} has no whole seed of {missing} in the stage main; train and collect it"
+    line = f"{tmp_path} has no whole seed of two agents in the stage main, but of {there}; train"
     error = capsys.readouterr().err
     assert f": error: {line}" in error and error.count("\n") == 1
     assert not (tmp_path / "figures").exists()
@@ -57,7 +60,7 @@ def test_no_report_without_a_folder_to_write_to(study, capsys):
     assert "error: out is ''; it must be the name of a folder" in line
 
 
-@pytest.mark.parametrize("command", ["train main", "collect main", "gradients", "values"])
+@pytest.mark.parametrize("command", ["collect main", "gradients", "values"])
 def test_no_work_in_a_folder_without_a_name(study, capsys, command):
     with pytest.raises(SystemExit, match="2"):
         study.main([*command.split(), "--results_dir="])
@@ -66,44 +69,42 @@ def test_no_work_in_a_folder_without_a_name(study, capsys, command):
     assert error.count("\n") == 1
 
 
-def test_commands_of_a_stage(study, tmp_path, monkeypatch, capsys):
-    commands, statuses = [], [0, 3]
-
-    def run(command, check):
-        commands.append(command)
-        return types.SimpleNamespace(returncode=statuses[len(commands) - 1])
-
-    monkeypatch.setattr(study.subprocess, "run", run)
-    assert study.main(["train", "main", f"--results_dir={tmp_path}", "--seeds=2-3"]) == 3
-    printed = capsys.readouterr().out.splitlines()
-    for command, line, agent in zip(commands, printed, ("log_dqn", "dqn"), strict=True):
-        assert shlex.split(line) == ["python", *command[1:]]
-        given = command[1:]
-        assert given[:3] == ["-m", "log_dqn.train_vectorized", f"--results_dir={tmp_path / 'main'}"]
-        assert f"--agent={agent}" in given
-        assert [part for part in given if part.startswith("--seeds")] == ["--seeds=2-3"]
-    # The first command that fails is the last.
-    commands.clear()
-    statuses[0] = 4
-    assert study.main(["train", "main", f"--results_dir={tmp_path}"]) == 4
-    assert len(commands) == 1 and "--seeds=5" in commands[0]
+SHORT = 8
+STAGES = sorted((SCRIPTS / "minatar_study").glob("*.sh"))
 
 
-def test_every_stage_is_a_command_that_can_be_read(study):
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.stem)
+def test_a_stage_is_commands_that_can_be_read(stage, tmp_path):
+    """The commands, as the shell gives them to `log-dqn`."""
+    program = tmp_path / "log-dqn"
+    lines = (
+        sys.executable,
+        "import json, sys",
+        'print(json.dumps(sys.argv[1:]), file=open("c", "a"))',
+    )
+    program.write_text("#!{}\n{}\n{}\n".format(*lines))
+    program.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", stage, "--seeds=2-3"], cwd=tmp_path, env=environment, check=True)
     parser = train_vectorized.create_parser()
-    for stage, commands in study.STAGES.items():
-        for arguments in commands:
-            args = parser.parse_args([*arguments, "--results_dir=x"])
-            assert args.agent in study.PREFIXES, stage
-            settings = scan.parse(args.scan)
-            assert all("AGENT" not in name for one in settings for name in one.bindings)
-            assert not any("AGENT" in binding for binding in args.gin_bindings)
+    for line in (tmp_path / "c").read_text().splitlines():
+        command, *arguments = json.loads(line)
+        args = parser.parse_args(arguments)
+        assert command == "train-vectorized" and args.agent in tables.AGENTS
+        assert str(args.results_dir) == f"results/study/{stage.stem}"
+        assert args.seeds in ("2-3", [2, 3], (2, 3))
+        named = [*args.gin_bindings, *(n for one in scan.parse(args.scan) for n in one.bindings)]
+        prefix = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[args.agent]
+        others = (prefix, "VectorizedRunner", "adam", "rmsprop_tf")
+        assert all(name.startswith(tuple(f"{other}." for other in others)) for name in named)
 
 
 def write_run(folder, agent, gamma, returns):
     name = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[agent]
     synthetic.write_log(folder, returns)
-    (folder / "config.json").write_text(json.dumps({f"{name}.gamma": gamma}))
+    (folder / "config.json").write_text(
+        json.dumps({f"{name}.gamma": gamma, "VectorizedRunner.num_iterations": len(returns)})
+    )
 
 
 def test_what_is_collected_is_reported(study, tmp_path, monkeypatch, capsys):
@@ -165,12 +166,11 @@ def page(study):
 
 
 def test_the_page_has_the_tables_of_the_committed_scores(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
-    scores = discount_study.whole_games(scores[scores["stage"] == "main"])[0]
-    scores = discount_study.whole_seeds(scores)[0]
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+    scores = tables.whole(scores[scores["stage"] == "main"])[0]
     # A table ends with an empty line.
-    assert discount_study.as_markdown(discount_study.by_gamma(scores)) + "\n" in page
-    assert discount_study.as_markdown(discount_study.claims(scores), "game") + "\n" in page
+    assert analysis.as_markdown(discount.by_gamma(scores)) + "\n" in page
+    assert analysis.as_markdown(analysis.claims(scores), "game") + "\n" in page
 
     # What the text and the README say of them.
     means = scores.groupby(["agent", "gamma", "game"])["score"].mean()
@@ -196,14 +196,14 @@ BREAKOUT = {
 
 
 def test_the_page_has_the_experiments_on_breakout(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
     of_stage = scores[scores["stage"] == "breakout"]
     of_setting = of_stage.groupby(["agent", "setting"])["score"].agg(["mean", "min", "max", "size"])
     lines = page.splitlines()
     settings = {setting.removeprefix("gamma=0.8").strip(",") for _, setting in of_setting.index}
     assert settings == set(BREAKOUT) and len(of_setting) == len(BREAKOUT) + 1
     for (agent, setting), (mean, low, high, size) in of_setting.iterrows():
-        name = discount_study.LOOKS[agent].name
+        name = tables.AGENTS[agent].name
         label = BREAKOUT[setting.removeprefix("gamma=0.8").strip(",")]
         assert size == 3
         assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
@@ -214,13 +214,13 @@ PAPERS = "beta_log 0.0025, beta_reg 0.1, c 0.5"
 
 
 def test_the_page_has_the_tuning(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
     of_stage = scores[scores["stage"] == "tuning"]
     assert "(400,000 agent steps) of seeds 6 to 8," in page
     for _, seeds in of_stage.groupby(["agent", "game", "setting"])["seed"]:
         assert sorted(seeds) == [6, 7, 8]
 
-    rows = discount_study.by_setting(of_stage, repetitions=2)
+    rows = analysis.by_setting(of_stage, repetitions=2)
     rows["share"] = rows["value"] / rows.groupby("game")["value"].transform("max")
     places = list(itertools.product(sorted(set(rows["game"])), (0.5, 0.8, 0.99)))
     lines = page.splitlines()
@@ -233,7 +233,7 @@ def test_the_page_has_the_tuning(study, page):
         values = found["value"].reindex(places)
         cells = ["-" if np.isnan(value) else f"{value:.3g}" for value in values]
         cells.append("-" if "-" in cells else f"{found['share'].mean():.2f}")
-        line = " | ".join([discount_study.LOOKS[agent].name, label, *cells])
+        line = " | ".join([tables.AGENTS[agent].name, label, *cells])
         assert f"| {line} |" in lines
     assert len(settings) == 17
 
@@ -247,10 +247,10 @@ CONTROLS = {
 
 
 def test_the_page_has_the_controls(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
     controls = scores[scores["stage"] == "controls"]
-    found = discount_study.by_setting(
-        discount_study.merge(controls, scores[scores["stage"] == "main"])
+    found = analysis.by_setting(
+        tables.merge(controls, scores[scores["stage"] == "main"])
     ).set_index(["game", "agent", "stage"])
     lines = page.splitlines()
     for game in ("Asterix", "Breakout", "Freeway"):
@@ -264,8 +264,8 @@ def test_the_page_has_the_controls(study, page):
                 cells = list(map(" ".join, zip(cells, intervals, strict=True)))
             assert len(cells) == 5
             assert f"| {game} | {label} | {seeds} | {' | '.join(cells)} |" in lines
-    claims = discount_study.claims(discount_study.whole_seeds(controls)[0])
-    assert discount_study.as_markdown(claims, "game") + "\n" in page
+    claims = analysis.claims(tables.whole(controls)[0])
+    assert analysis.as_markdown(claims, "game") + "\n" in page
 
 
 SLOW = {
@@ -278,8 +278,8 @@ SLOW_PLACES = list(itertools.product(("MinAtar/Freeway", "MinAtar/Asterix"), (0.
 
 
 def test_the_page_has_how_slow_the_controls_are(study, page):
-    curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
-    after = curves[curves["iteration"] == study._SHORT_ITERATIONS - 1]
+    curves = tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
+    after = curves[curves["iteration"] == SHORT - 1]
     returns = after.groupby(["agent", "stage", "game", "gamma"])["mean_return"]
     lines = page.splitlines()
     for of_runs, label in SLOW.items():
@@ -292,9 +292,9 @@ def test_the_page_has_how_slow_the_controls_are(study, page):
 
 
 def test_the_page_has_the_scan_of_epsilon(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
     of_stage = scores[scores["stage"] == "epsilon"]
-    found = discount_study.means(of_stage).drop(columns="mean").unstack("setting")
+    found = analysis.means(of_stage).drop(columns="mean").unstack("setting")
     lines = page.splitlines()
     for game, gamma in SLOW_PLACES:
         of_settings = found.loc[(gamma, "log_dqn"), game]
@@ -306,8 +306,8 @@ def test_the_page_has_the_scan_of_epsilon(study, page):
 
 
 def test_the_page_has_rewards_of_both_signs(study, page):
-    scores = discount_study.read_table(study.DATA / "minatar_scores.csv", discount_study.SCORES)
-    rows = discount_study.by_setting(scores[scores["stage"] == "signs"]).sort_values("gamma")
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+    rows = analysis.by_setting(scores[scores["stage"] == "signs"]).sort_values("gamma")
     labels = {"": "DQN", "minus_head=True": "LogDQN", "minus_head=False": "without the minus head"}
     lines = page.splitlines()
     for setting, label in labels.items():
@@ -327,7 +327,7 @@ def test_the_page_has_rewards_of_both_signs(study, page):
     ],
 )
 def test_the_page_has_the_calibration(study, page, step_size, on_breakout, on_freeway):
-    curves = discount_study.read_table(study.DATA / "minatar_curves.csv", discount_study.CURVES)
+    curves = tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
     curves = curves[curves["stage"] == "calibration"]
     cells = ["here", step_size, "5"]
     for game, setting, length in (("Breakout", on_breakout, 2), ("Freeway", on_freeway, 5)):
@@ -342,12 +342,11 @@ def test_the_page_has_the_calibration(study, page, step_size, on_breakout, on_fr
 
 
 def test_the_page_has_what_another_k_does(study, page):
-    tables = [discount_study.read_table(path, columns) for path, columns in study._tables().items()]
+    both = [tables.read_table(path, columns) for path, columns in study._tables().items()]
     of_stage, curves = (
-        table[table["stage"] == stage]
-        for table, stage in zip(tables, ("floor", "main"), strict=True)
+        table[table["stage"] == stage] for table, stage in zip(both, ("floor", "main"), strict=True)
     )
-    means = discount_study.means(discount_study.beside(of_stage, curves, study._SHORT_ITERATIONS))
+    means = analysis.means(tables.beside(of_stage, curves, SHORT))
     lines = page.splitlines()
     assert means.shape == (11, 6) and not means.isna().to_numpy().any()
     for (gamma, agent, setting), row in means.iterrows():

@@ -1,12 +1,15 @@
 """The study of discount factors, on tables worked by hand."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from minatar_study import analysis, inspection, tables
+from minatar_study.figures import draw_curves
 
-from log_dqn.results import discount_study
+from log_dqn.results import discount, figures
 from log_dqn.run_folder import checkpoints, data
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
@@ -56,14 +59,14 @@ def cell(rows, **wanted):
 
 
 def test_scores_are_normalised_by_the_best_mean_on_their_game():
-    assert discount_study.best_means(SCORES).to_dict() == {"MinAtar/A": 10.0, "MinAtar/B": 4.0}
-    normalised = discount_study.normalise(SCORES)
-    array = discount_study.array_of(normalised, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
+    assert discount.best_means(SCORES).to_dict() == {"MinAtar/A": 10.0, "MinAtar/B": 4.0}
+    normalised = discount.normalise(SCORES)
+    array = discount.array_of(normalised, "log_dqn", GAMMAS, ["MinAtar/A", "MinAtar/B"])
     np.testing.assert_allclose(array, [[[first, 1.0], [0.5, 0.75]] for first in (0.7, 0.8, 0.9)])
 
 
 def test_statistics_by_discount_factor():
-    rows = discount_study.by_gamma(SCORES, repetitions=2000)
+    rows = discount.by_gamma(SCORES, repetitions=2000)
     on_game = cell(rows, agent="log_dqn", gamma=0.5, game="MinAtar/A")
     # The mean of 7, 8 and 9; resampled, all may be any.
     assert (on_game.value, on_game.low, on_game.high) == pytest.approx((8.0, 7.0, 9.0))
@@ -77,20 +80,20 @@ def test_statistics_by_discount_factor():
 def test_settings_of_a_stage():
     rows = table({("dqn", gamma, "MinAtar/A"): [gamma, 3 * gamma] for gamma in GAMMAS})
     rows["setting"] += ",c=2"
-    found = discount_study.by_setting(pd.concat([rows, rows[:1].assign(setting="gamma=0.5,c=1")]))
+    found = analysis.by_setting(pd.concat([rows, rows[:1].assign(setting="gamma=0.5,c=1")]))
     assert [tuple(row) for row in found[found.columns[:-2]].itertuples(index=False)] == [
         ("MinAtar/A", "dqn", "main", "c=1", 0.5, 1, 0.5),
         ("MinAtar/A", "dqn", "main", "c=2", 0.5, 2, 1.0),
         ("MinAtar/A", "dqn", "main", "c=2", 0.9, 2, pytest.approx(1.8)),
     ]
     assert found[["low", "high"]].isna().all(axis=None)
-    of_three = discount_study.by_setting(SCORES, repetitions=50)
+    of_three = analysis.by_setting(SCORES, repetitions=50)
     row = cell(of_three, agent="log_dqn", game="MinAtar/A", gamma=0.5)
     assert row.setting == "" and row.value == 8.0 and 7.0 <= row.low < 8.0 < row.high <= 9.0
 
 
 def test_scores_of_runs_cut_short():
-    name = dict(zip(discount_study.RUN, ("main", "MinAtar/Freeway", "dqn", "", 0.9), strict=False))
+    name = dict(zip(tables.RUN, ("main", "MinAtar/Freeway", "dqn", "", 0.9), strict=False))
     curves = pd.DataFrame(
         {**name, "seed": seed, "iteration": iteration, "mean_return": 10.0 * seed + iteration}
         for iteration in reversed(range(20))
@@ -98,18 +101,16 @@ def test_scores_of_runs_cut_short():
     )
     # Of 12 iterations the last two count, 10 and 11; of all 20 those that a score is made of.
     for num_iterations, last in ((12, 10.5), (20, 18.5), (1, 0.0)):
-        found = discount_study.scores_after(curves, num_iterations)
-        assert list(found) == [*discount_study.RUN, "score"]
+        found = tables.scores_after(curves, num_iterations)
+        assert list(found) == [*tables.RUN, "score"]
         assert found["seed"].tolist() == [1, 2]
         assert found["score"].tolist() == [10 + last, 20 + last]
-    assert discount_study.scores_after(curves, 21)["score"].isna().all()
+    assert tables.scores_after(curves, 21)["score"].isna().all()
 
 
 def test_short_runs_beside_longer_ones():
     def run(stage, agent, setting, gamma, game, seed):
-        return dict(
-            zip(discount_study.RUN, (stage, game, agent, setting, gamma, seed), strict=True)
-        )
+        return dict(zip(tables.RUN, (stage, game, agent, setting, gamma, seed), strict=True))
 
     def of_main(agent, gamma, seed, value):
         name = run("main", agent, f"gamma={gamma}", gamma, "MinAtar/Freeway", seed)
@@ -131,19 +132,19 @@ def test_short_runs_beside_longer_ones():
         {**run("floor", "log_dqn", "gamma=0.5,k=6", 0.5, "MinAtar/Freeway", seed), "score": score}
         for seed, score in ((1, 5.0), (2, 50.0))
     )
-    both = discount_study.beside(short, curves, 2)
+    both = tables.beside(short, curves, 2)
     assert set(both["stage"]) == {"floor"} and set(both["seed"]) == {1}
-    found = discount_study.means(both)
+    found = analysis.means(both)
     assert found["MinAtar/Freeway"].to_dict() == {
         (0.5, "dqn", ""): 2.0, (0.5, "log_dqn", ""): 4.0, (0.5, "log_dqn", "k=6"): 5.0,
     }  # fmt: skip
     assert found["mean"].tolist() == [0.4, 0.8, 1.0]
     # No seed is in both.
-    assert discount_study.beside(short[short["seed"] == 2], curves, 2).empty
+    assert tables.beside(short[short["seed"] == 2], curves, 2).empty
 
 
 def test_the_two_claims():
-    rows = discount_study.claims(SCORES, repetitions=2000)
+    rows = analysis.claims(SCORES, repetitions=2000)
     # LogDQN 0.65 and 0.875, DQN (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
     at_low = cell(rows, claim="at gamma 0.5", game="over games")
     assert at_low.value == pytest.approx(0.65 - 0.225)
@@ -157,7 +158,7 @@ def test_the_two_claims():
 
 
 def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample():
-    rows = discount_study.claims(
+    rows = analysis.claims(
         table(
             {
                 # Over games, of 8 and 4: (0.5 + 1) / 2 at 0.5, (0.6 + 0.25) / 2 at 0.9.
@@ -189,18 +190,18 @@ def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample
 
 def test_fewer_than_three_seeds_have_no_intervals():
     two = SCORES[SCORES["seed"] < 3]
-    rows = discount_study.by_gamma(two, repetitions=50)
+    rows = discount.by_gamma(two, repetitions=50)
     on_game = cell(rows, agent="log_dqn", gamma=0.5, game="MinAtar/A")
     assert on_game.value == pytest.approx(7.5) and np.isnan([on_game.low, on_game.high]).all()
-    claims = discount_study.claims(two, repetitions=50)
+    claims = analysis.claims(two, repetitions=50)
     assert claims[["low", "high"]].isna().all(axis=None)
-    shown = discount_study.as_markdown(claims, "game").splitlines()
+    shown = analysis.as_markdown(claims, "game").splitlines()
     assert shown[0] == "| claim | MinAtar/A | MinAtar/B | over games |"
     assert "| at gamma 0.9 | 0.4 | -0.25 | 0.075 |" in shown
 
 
 def test_figures_show_what_the_tables_hold():
-    figure = discount_study.draw_gammas(discount_study.by_gamma(SCORES))
+    figure = figures.gamma_panels(discount.by_gamma(SCORES), tables.AGENTS)
     first, second, over = (axes for axes in figure.axes if axes.get_visible())
     assert [axes.get_title() for axes in (first, second)] == ["A", "B"]
     assert "IQM" in over.get_title()
@@ -214,7 +215,7 @@ def test_figures_show_what_the_tables_hold():
     curves = pd.concat(
         [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
     )
-    figure = discount_study.draw_curves(curves, steps_per_iteration=500_000)
+    figure = draw_curves(curves, steps_per_iteration=500_000)
     assert [axes.get_title() for axes in figure.axes] == ["gamma 0.5", "gamma 0.9", "", ""]
     mean = next(line for line in figure.axes[0].lines if line.get_label() == "LogDQN")
     np.testing.assert_allclose(mean.get_xdata(), [0.5, 1.0])
@@ -223,35 +224,42 @@ def test_figures_show_what_the_tables_hold():
     assert low == 0 and high > 20
 
 
+def config(gamma):
+    return f'{{"VectorizedLogDQNAgent.gamma": {gamma}, "VectorizedRunner.num_iterations": 20}}'
+
+
 def test_runs_are_collected_from_their_folders(tmp_path):
     returns = [float(i) for i in range(20)]
-    for agent, seed, values, config in (
-        ("log_dqn/gamma=0.5", "3", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
-        ("log_dqn/gamma=0.5", "x", returns, '{"VectorizedLogDQNAgent.gamma": 0.5}'),
-        ("log_dqn/gamma=0.9", "3", returns[:7], '{"VectorizedLogDQNAgent.gamma": 0.9}'),
+    for agent, seed, values, text in (
+        ("log_dqn/gamma=0.5", "3", returns, config(0.5)),
+        ("log_dqn/gamma=0.5", "x", returns, config(0.5)),
+        ("log_dqn/gamma=0.9", "3", returns[:7], config(0.9)),
         ("log_dqn/gamma=0.9", "4", returns, "{"),
-        ("rainbow/gamma=0.9", "4", returns, '{"VectorizedLogDQNAgent.gamma": 0.9}'),
+        ("rainbow/gamma=0.9", "4", returns, config(0.9)),
     ):
         folder = tmp_path / agent / "MinAtar-Breakout" / seed
         synthetic.write_log(folder, values)
-        (folder / "config.json").write_text(config)
+        (folder / "config.json").write_text(text)
     notes = []
-    scores, curves = discount_study.collect(tmp_path, "main", 20, notes.append)
+    scores, curves = tables.collect(tmp_path, "main", notes.append)
     (row,) = scores.itertuples()
-    assert list(scores)[:-1] == discount_study.RUN
+    assert list(scores)[:-1] == tables.RUN
     assert (row.stage, row.agent, row.gamma, row.game, row.seed, row.setting, row.score) == (
         "main", "log_dqn", 0.5, "MinAtar/Breakout", 3, "gamma=0.5", 18.5,
     )  # fmt: skip
     assert curves["mean_return"].tolist() == returns
     assert curves["iteration"].tolist() == list(range(20))
+    assert "log_dqn/gamma=0.9/MinAtar-Breakout/4/config.json: damaged" in notes.pop(0)
     assert notes == [
         "log_dqn/gamma=0.5 MinAtar/Breakout x: its seed is not a number; left out",
         "log_dqn/gamma=0.9 MinAtar/Breakout 3: not finished; left out",
         "log_dqn/gamma=0.9 MinAtar/Breakout 4: no discount factor in its config.json; left out",
-        "rainbow/gamma=0.9 MinAtar/Breakout 4: its agent is not log_dqn or dqn; left out",
+        "rainbow/gamma=0.9 MinAtar/Breakout 4: its agent is not loglin_dqn or log_dqn or dqn; "
+        "left out",
     ]
+    shutil.rmtree(tmp_path / "log_dqn/gamma=0.5")
     with pytest.raises(ValueError, match="no finished runs"):
-        discount_study.collect(tmp_path, "main", 99, notes.append)
+        tables.collect(tmp_path, "main", notes.append)
 
 
 @pytest.mark.parametrize(
@@ -278,27 +286,27 @@ def test_runs_of_other_configurations_are_no_stage(tmp_path, runs, run, differen
         (folder / "config.json").write_text(json.dumps(named))
     message = f"{run} has another configuration than the runs before it: VectorizedDQNAgent."
     with pytest.raises(ValueError, match=f"^{message}{difference}$"):
-        discount_study.collect(tmp_path, "main", 1, print)
+        tables.collect(tmp_path, "main", print)
 
 
 def test_a_run_that_was_collected_again_replaces_its_row():
     new = SCORES.head(1).assign(score=8.5)
-    merged = discount_study.merge(SCORES.iloc[::-1], new)
+    merged = tables.merge(SCORES.iloc[::-1], new)
     assert len(merged) == len(SCORES)
     of_run = merged[(merged["agent"] == "log_dqn") & (merged["game"] == "MinAtar/A")]
     assert of_run["score"].tolist() == [8.5, 8.0, 9.0, 10.0, 10.0, 10.0]
     curves = pd.concat([new.assign(iteration=i) for i in (0, 1)])
-    assert len(discount_study.merge(curves, curves)) == 2
+    assert len(tables.merge(curves, curves)) == 2
 
 
 def test_runs_without_a_scan_are_told_apart_in_a_file_too(tmp_path):
     path = tmp_path / "scores.csv"
-    new = SCORES.assign(setting="")[list(discount_study.SCORES)]
+    new = SCORES.assign(setting="")[list(tables.SCORES)]
     new.to_csv(path, index=False)
-    read = discount_study.read_table(path, discount_study.SCORES)
+    read = tables.read_table(path, tables.SCORES)
     assert read.equals(new)
-    assert len(discount_study.merge(read, new)) == len(new)
-    assert len(discount_study.by_setting(read, repetitions=2)) == len(new) / 3
+    assert len(tables.merge(read, new)) == len(new)
+    assert len(analysis.by_setting(read, repetitions=2)) == len(new) / 3
 
 
 @pytest.mark.parametrize(
@@ -314,7 +322,7 @@ def test_runs_without_a_scan_are_told_apart_in_a_file_too(tmp_path):
         ),
         (
             "stage,game,agent,setting,gamma,seed,score\nmain,A,rainbow,,0.5,1,2\n",
-            "has another agent than log_dqn or dqn: stage main, game A, agent rainbow",
+            "has another agent than .*: stage main, game A, agent rainbow",
         ),
         (
             "stage,game,agent,setting,gamma,seed,score\n" + "main,A,dqn,,0.5,1,2\n" * 2,
@@ -326,16 +334,16 @@ def test_tables_that_are_refused(tmp_path, text, fault):
     path = tmp_path / "scores.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"{path}.*{fault}"):
-        discount_study.read_table(path, discount_study.SCORES)
+        tables.read_table(path, tables.SCORES)
 
 
 def test_a_run_with_a_score_has_a_curve():
     curves = _curves_of(SCORES)
-    discount_study.check_curves(SCORES, curves)
+    tables.check_curves(SCORES, curves)
     lacks = (curves["seed"] == 2) & (curves["agent"] == "dqn")
     first = "stage main, game MinAtar/A, agent dqn, setting gamma=0.5, gamma 0.5, seed 2"
     with pytest.raises(ValueError, match=f"^4 runs have a score but no curve, first {first}; "):
-        discount_study.check_curves(SCORES, curves[~lacks])
+        tables.check_curves(SCORES, curves[~lacks])
 
 
 def _curves_of(table):
@@ -354,24 +362,34 @@ def test_a_score_is_that_of_its_curve(fault):
         curves.loc[of_last, "iteration"] = 2
     last = "stage main, game MinAtar/B, agent dqn, setting gamma=0.9, gamma 0.9, seed 3"
     with pytest.raises(ValueError, match=f"^the score and the curve of {last} don't belong"):
-        discount_study.check_curves(SCORES, curves)
+        tables.check_curves(SCORES, curves)
 
 
 def test_seeds_of_which_a_run_is_missing_are_left_out():
     missing = (SCORES["seed"] == 2) & (SCORES["agent"] == "dqn") & (SCORES["gamma"] == 0.9)
-    whole, left_out = discount_study.whole_seeds(SCORES[~missing])
-    assert left_out == [2] and set(whole["seed"]) == {1, 3} and len(whole) == 16
-    assert discount_study.whole_seeds(SCORES)[1] == []
+    whole, left_out = tables.whole(SCORES[~missing])
+    assert left_out == ["seeds [2]"] and set(whole["seed"]) == {1, 3} and len(whole) == 16
+    assert tables.whole(SCORES)[1] == []
 
 
 def test_games_that_an_agent_lacks_at_a_discount_factor_are_left_out():
-    assert discount_study.whole_games(SCORES)[1] == []
-    lacks = (SCORES["game"] == SCORES["game"].iloc[0]) & (SCORES["agent"] == "dqn")
-    part = SCORES[~(lacks & (SCORES["gamma"] == 0.9))]
-    rows, games = discount_study.whole_games(part)
-    assert games == [SCORES["game"].iloc[0]]
-    assert set(rows["game"]) == set(SCORES["game"]) - set(games)
-    assert len(rows) == len(SCORES[~SCORES["game"].isin(games)])
+    lacks = (SCORES["game"] == "MinAtar/A") & (SCORES["agent"] == "dqn")
+    rows, left_out = tables.whole(SCORES[~(lacks & (SCORES["gamma"] == 0.9))])
+    assert left_out == ["MinAtar/A"]
+    assert len(rows) == 12 and set(rows["game"]) == {"MinAtar/B"}
+
+
+def test_a_third_agent():
+    third = SCORES[SCORES["agent"] == "dqn"].assign(agent="loglin_dqn")
+    of_three = pd.concat([SCORES, third.assign(score=2 * third["score"])])
+    assert tables.present(of_three) == ["loglin_dqn", "log_dqn", "dqn"]
+    assert tables.whole(of_three)[1] == []
+    # The best means are the third's, 12 and 8.
+    rows = analysis.claims(of_three, "loglin_dqn", "dqn", repetitions=20)
+    assert cell(rows, claim="at gamma 0.9", game="MinAtar/A").value == pytest.approx(1 - 6 / 12)
+    figure = figures.gamma_panels(discount.by_gamma(of_three, 20), tables.AGENTS)
+    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert names == ["LogLinDQN", "LogDQN", "DQN"]
 
 
 def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
@@ -380,7 +398,7 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
     config = {"VectorizedLogDQNAgent.gamma": 0.9, "rmsprop_tf.epsilon": 0.001}
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="no runs with RMSProp"):
-        discount_study.gradients(tmp_path, print)
+        inspection.gradients(tmp_path, print)
     weights, target = [np.ones((2, 1)), np.ones(2)], [np.zeros((2, 1)), np.zeros(2)]
     mean = [np.array([[0.1], [0.0]]), np.array([0.2, 0.0])]
     square = [np.array([[0.05], [1e-6]]), np.array([0.0406, 0.0095])]
@@ -388,7 +406,7 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
         folder / "checkpoints", 0,
         lambda place: data.save(place / "weights", [*weights, *target, *mean, *square]), {},
     )  # fmt: skip
-    (row,) = discount_study.gradients(tmp_path, print).itertuples()
+    (row,) = inspection.gradients(tmp_path, print).itertuples()
     assert (row.game, row.agent, row.gamma, row.epsilon) == (
         "MinAtar/Breakout", "log_dqn", 0.9, 0.001,
     )  # fmt: skip
@@ -405,7 +423,7 @@ def test_values_beside_their_bound(tmp_path):
     (tmp_path / "dqn" / "MinAtar-Breakout" / "1" / "logs").mkdir(parents=True)
     said = []
     with pytest.raises(ValueError, match="no runs with Values/QPlus"):
-        discount_study.values(tmp_path, said.append)
+        inspection.values(tmp_path, said.append)
     assert said == [
         "log_dqn/gamma=0.9,c=2 MinAtar-Breakout 1: no Train/AverageReturns or Values/QPlus in its "
         "events; left out"
@@ -414,11 +432,11 @@ def test_values_beside_their_bound(tmp_path):
     for number in range(20):
         events.write({"Values/QPlus": [1.0, 7.0, 9.0][max(0, number - 17)]}, 500 * number)
     with pytest.raises(ValueError, match="no runs with Values/QPlus"):  # No iteration is over.
-        discount_study.values(tmp_path, said.append)
+        inspection.values(tmp_path, said.append)
     for iteration in range(2):
         events.write({"Train/AverageReturns": 3.0 + iteration}, iteration)
     events.close()
-    (row,) = discount_study.values(tmp_path, print).itertuples(index=False)
+    (row,) = inspection.values(tmp_path, print).itertuples(index=False)
     # The last tenth are the last two values, and the last of two iterations.
     assert tuple(row) == ("MinAtar/Breakout", "gamma=0.9,c=2", 4.0, 8.0, pytest.approx(10))
 
@@ -427,7 +445,7 @@ def test_a_table_as_markdown():
     rows = pd.DataFrame(
         [("at gamma 0.5", 0.4251, 0.3, 0.5)], columns=["claim", "value", "low", "high"]
     )
-    assert discount_study.as_markdown(rows) == (
+    assert analysis.as_markdown(rows) == (
         "| claim | value |\n| --- | --- |\n| at gamma 0.5 | 0.425 (0.3 to 0.5) |\n"
     )
 
@@ -438,7 +456,7 @@ def test_a_table_as_markdown_has_a_column_for_each_discount_factor():
         [("a", 0.5, 1.0, 0.9, 1.1), ("b", 0.5, 2.0, nan, nan), ("b", 0.9, 3.0, nan, nan)],
         columns=["setting", "gamma", "value", "low", "high"],
     )
-    assert discount_study.as_markdown(rows).splitlines() == [
+    assert analysis.as_markdown(rows).splitlines() == [
         "| setting | 0.5 | 0.9 |", "| --- | --- | --- |", "| a | 1 (0.9 to 1.1) | - |",
         "| b | 2 | 3 |",
     ]  # fmt: skip

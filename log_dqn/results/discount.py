@@ -1,0 +1,65 @@
+"""Returns against the discount factor, also over games without human scores.
+
+There, scores are normalised by the best mean that any agent has on the game.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from log_dqn.results import statistics
+
+OVER_GAMES = "over games"
+
+
+def best_means(table: pd.DataFrame) -> pd.Series:
+    """Returns each game's best mean score of any agent at any discount factor."""
+    return table.groupby(["game", "agent", "gamma"])["score"].mean().groupby("game").max()
+
+
+def normalise(table: pd.DataFrame) -> pd.DataFrame:
+    """Divides scores by the best mean on their game."""
+    return table.assign(score=table["score"] / table["game"].map(best_means(table)))
+
+
+def array_of(
+    table: pd.DataFrame, agent: str, gammas: Sequence[float], games: Sequence[str]
+) -> np.ndarray:
+    """Arranges an agent's scores, shape [num_seeds, num_games, num_gammas]."""
+    of_agent = table[table["agent"] == agent]
+    cells = of_agent.set_index(["seed", "game", "gamma"])["score"]
+    seeds = sorted(of_agent["seed"].unique())
+    index = pd.MultiIndex.from_product([seeds, games, gammas])
+    return cells.reindex(index).to_numpy().reshape(len(seeds), len(games), len(gammas))
+
+
+def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
+    """Returns the statistics of each agent at each discount factor, with 95% intervals.
+
+    Args:
+        table: scores, with columns `agent,gamma,game,seed,score`.
+        repetitions: bootstrap samples.
+
+    Returns:
+        Columns `agent,gamma,game,statistic,value,low,high`: the mean on each game in points per
+        episode, and mean and IQM of normalised scores over games.
+    """
+    games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
+    normalised = normalise(table)
+    rows = []
+    for agent in dict.fromkeys(table["agent"]):
+        parts = [(game, array_of(table, agent, gammas, [game])) for game in games]
+        for game, part in [*parts, (OVER_GAMES, array_of(normalised, agent, gammas, games))]:
+            found = statistics.interval_of_enough_seeds(
+                statistics.mean_median_iqm, part, repetitions=repetitions
+            )
+            mean, _, iqm = np.stack(found, axis=2)
+            names = {"mean": mean, "iqm": iqm} if game == OVER_GAMES else {"mean": mean}
+            for name, bounds in names.items():
+                rows += [
+                    (agent, gamma, game, name, *map(float, bound))
+                    for gamma, bound in zip(gammas, bounds, strict=True)
+                ]
+    columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,99 @@
+"""What runs end with: the gradients of RMSProp, and the plus head's values."""
+
+import pathlib
+
+import numpy as np
+import pandas as pd
+
+from log_dqn import compat
+from log_dqn.games import canonical
+from log_dqn.results import runs, scores
+from log_dqn.results.request import find_runs
+from log_dqn.run_folder import checkpoints, configuration, data, layout
+
+_Q_PLUS = "Values/QPlus"
+
+
+def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
+    """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
+
+    They are read from the optimizer's state in the runs' newest checkpoints: its decaying means of
+    the gradient and of its square, of each weight.
+
+    Args:
+        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`.
+        notify: is told of checkpoints that are skipped.
+
+    Returns:
+        Columns `game,agent,gamma,epsilon,rms,above`: the root of the mean square gradient over all
+        weights, and the share of weights whose gradient has a variance above epsilon.
+
+    Raises:
+        ValueError: if there are no runs, or none was trained with RMSProp.
+        checkpoints.CheckpointError: if a run has no usable checkpoint.
+    """
+    rows = []
+    for agent, game, _, folder in find_runs(results_dir):
+        config = configuration.read(folder)
+        if "rmsprop_tf.epsilon" not in config:
+            continue
+        checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
+        if checkpoint is None:
+            continue
+        leaves = data.load(checkpoint[0] / checkpoints.WEIGHTS)
+        # Weights, the target network's, then the two means, each a quarter of the arrays.
+        quarter = len(leaves) // 4
+        mean, square = (
+            np.concatenate([leaf.ravel() for leaf in leaves[start : start + quarter]])
+            for start in (2 * quarter, 3 * quarter)
+        )
+        epsilon = config["rmsprop_tf.epsilon"]
+        name = agent.partition("/")[0]
+        _, gamma = runs.gamma_of(config) or (None, np.nan)
+        above = float((square - mean**2 > epsilon).mean())
+        rows.append((canonical(game), name, gamma, epsilon, float(np.sqrt(square.mean())), above))
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no runs with RMSProp")
+    columns = ["game", "agent", "gamma", "epsilon", "rms", "above"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:4], ignore_index=True)
+
+
+def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
+    """Sets what LogDQN's plus head says at the end of runs, so far, beside what they return.
+
+    Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth.
+
+    Args:
+        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`, with TensorBoard's events.
+        notify: is told of runs of LogDQN without such values.
+
+    Returns:
+        Columns `game,setting,score,q_plus,bound`: the mean training return of the last tenth of
+        the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
+
+    Raises:
+        ValueError: if there are no runs, or none has such values.
+    """
+    with compat.quiet():
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    rows = []
+    for agent, game, seed, folder in find_runs(results_dir):
+        name, _, setting = agent.partition("/")
+        if name != "log_dqn":  # No other has a plus head.
+            continue
+        _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
+        with compat.quiet():  # It may import TensorFlow.
+            events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+        tags = ("Train/AverageReturns", _Q_PLUS)
+        if not set(tags) <= set(events.Tags()["scalars"]):
+            notify(f"{agent} {game} {seed}: no {' or '.join(tags)} in its events; left out")
+            continue
+        returns, q_plus = (np.array([point.value for point in events.Scalars(tag)]) for tag in tags)
+        tenth = q_plus[-max(1, len(q_plus) // 10) :]
+        score = scores.final_score(returns)
+        rows.append((canonical(game), setting, score, np.median(tenth), 1 / (1 - gamma)))
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no runs with {_Q_PLUS}")
+    columns = ["game", "setting", "score", "q_plus", "bound"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:2], ignore_index=True)
