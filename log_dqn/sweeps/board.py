@@ -13,6 +13,7 @@ import rich.table
 import rich.text
 
 from log_dqn.program.progress import duration
+from log_dqn.program.words import counted
 from log_dqn.sweeps import plan
 
 WAITING, RUNNING, COMPLETE, FAILED = "waiting", "running", "complete", "failed"
@@ -181,7 +182,7 @@ class Board:
         parts = [f"{counts[state]} {state}" for state in (COMPLETE, RUNNING, WAITING, FAILED)]
         seconds = self.seconds_left()
         left = "estimating" if seconds is None else f"{duration(seconds)} left"
-        return f"{counts.total()} runs: {', '.join(parts)}; {left}"
+        return f"{counted(counts.total(), 'run')}: {', '.join(parts)}; {left}"
 
     def _table(self) -> rich.console.Group:
         table = rich.table.Table(box=None, header_style="bold", pad_edge=False)
