@@ -3,7 +3,6 @@
 import argparse
 import functools
 import itertools
-import math
 import pathlib
 import re
 import shlex
@@ -14,7 +13,6 @@ from tqdm import tqdm
 
 from log_dqn import games
 from log_dqn.program import shell
-from log_dqn.results import references
 from log_dqn.results import request as asked
 from log_dqn.run_folder import lock
 
@@ -66,12 +64,6 @@ def create_parser() -> shell.Parser:
         "downloaded once into your cache folder",
     )
     add(
-        "--video_pinball_random",
-        type=_video_pinball_random,
-        help=f"random score of VideoPinball (default: {references.VIDEO_PINBALL_RANDOM}; other "
-        "tables have 0.0)",
-    )
-    add(
         "--strict",
         action="store_true",
         help="leave out runs whose protocol is not that of the baselines, or not recorded",
@@ -95,17 +87,6 @@ def _iteration(text: str) -> int | str:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number >= 0, 'common' nor 'final'")
     return int(text)
-
-
-def _video_pinball_random(text: str) -> float:
-    human = references.references()["VideoPinball"].human
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not -math.inf < value < human:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number below the human score {human}")
-    return value
 
 
 def show_progress(title: str, items: Sequence) -> Iterable:

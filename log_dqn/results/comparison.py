@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from log_dqn import games
 from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import baselines, gamma_scan, protocol, runs, scores
+from log_dqn.results import baselines, discount, gamma_scan, protocol, runs, scores
 from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
-from log_dqn.results.request import DEFAULT_AGENTS, NAMES, Request, own_name
+from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import LEAST_SEEDS
@@ -33,13 +34,14 @@ class Comparison:
 
     Attributes:
         request: what the user asked for.
-        references: random and human scores by game.
+        references: random and human scores by game; where no game compared has them, 0 and the best
+            mean that any agent has on the game, if that is positive.
         agents: the agents that have scores, in the order in which they are shown.
         own_agents: those of them that were read from `results_dir`.
         games: the games that any agent has scores on, by name.
         runs: the learning curves.
         scores: one for each run.
-        common_games: the games with human scores that all agents have: aggregates use these.
+        common_games: the games with references that all agents have: aggregates use these.
         main: the agent that is set against the reference; None if there is no other agent.
         frames: the emulator frames up to which returns count, on games with human scores or
             published runs; None for each run's own end.
@@ -47,6 +49,7 @@ class Comparison:
         frames_elsewhere: the same on each other game, whose steps are no Atari frames.
         standards: whose protocol the others' are compared with, by game.
         reasons: what differs from it, by agent, game and seed of each own run.
+        by_best: whether scores are normalised by the best means instead of human scores.
     """
 
     request: Request
@@ -63,12 +66,24 @@ class Comparison:
     frames_elsewhere: dict[str, int] = dataclasses.field(default_factory=dict)
     standards: dict[str, str] = dataclasses.field(default_factory=dict)
     reasons: dict[RunKey, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    by_best: bool = False
 
     def normalise(self, game: str, score: Any) -> Any:
-        """Human-normalised score of a game, NaN for a game without human scores."""
+        """Normalised score of a game, NaN for a game without references."""
         if game not in self.references:
             return score * math.nan
         return scores.human_normalised(score, *self.references[game])
+
+    @property
+    def scale(self) -> str:
+        """What scores over games are."""
+        return "score / best mean of the game" if self.by_best else "human-normalised score"
+
+    @property
+    def no_aggregates(self) -> str:
+        """Why there is no game to aggregate over."""
+        what = "a mean above 0" if self.by_best else "human scores"
+        return f"no game with {what} is common to all agents"
 
     @property
     def standard(self) -> str:
@@ -208,7 +223,7 @@ def _choose(
 ) -> tuple[list[LearningCurve], list[LearningCurve], list[str]]:
     """Returns the own runs that were read, the runs to compare, and their agents in order."""
     own, published = _read(request, note, progress)
-    agents = _agents(request, own)
+    agents = _agents(request, own, published)
     chosen = [run for run in own + published if run.agent in agents]
     for agent in agents:
         if not any(run.agent == agent for run in chosen):
@@ -239,9 +254,12 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         chosen = _strictly(chosen, reasons, standards, note)
     if request.results_dir is not None and not any(run.protocol for run in chosen):
         raise _nothing_own(request)
-    references = tables.references(request.video_pinball_random)
+    references = tables.references()
     elsewhere = _without_baselines(chosen, references)
     frames, by_game = _frames(request.iteration, chosen, elsewhere, note)
+    by_best = elsewhere == {run.game for run in chosen}
+    if by_best:
+        references = _best_means(_scored(chosen, by_game, {}))
     scored = _scored(chosen, by_game, references)
     if not scored:
         raise ValueError(
@@ -250,6 +268,8 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         )
     kept = [run for run, _ in scored]
     agents = [agent for agent in agents if any(run.agent == agent for run in kept)]
+    if by_best:
+        request = dataclasses.replace(request, reference=_reference(request, agents))
     others = [agent for agent in agents if agent != request.reference]
     played = [{r.game for r in kept if r.agent == agent} & references.keys() for agent in agents]
     compared = Comparison(
@@ -267,6 +287,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         frames_elsewhere={game: by_game[game] for game in sorted(elsewhere & by_game.keys())},
         standards=standards,
         reasons=reasons,
+        by_best=by_best,
     )
     for line in _remarks(compared, chosen):
         note(line)
@@ -368,12 +389,16 @@ def _wanted_folders(request: Request) -> set[str] | None:
     return named - NAMES | {name.removesuffix(OWN) for name in named if OWN in name}
 
 
-def _agents(request: Request, own: list[LearningCurve]) -> list[str]:
+def _agents(
+    request: Request, own: list[LearningCurve], published: list[LearningCurve]
+) -> list[str]:
     """The agents asked for, with the reference."""
     # LogDQN first: unless told otherwise, it is what is set against the reference.
-    own_agents = sorted({run.agent for run in own}, key=lambda name: ("log_dqn" not in name, name))
+    own_agents = sorted({run.agent for run in own}, key=lambda name: ("log" not in name, name))
     wanted = request.agents or (*own_agents, *DEFAULT_AGENTS)
-    return list(dict.fromkeys([*wanted, request.reference]))
+    # On games without baselines, published agents need not be missed that nobody asked for.
+    missed = () if published else {*DEFAULT_AGENTS}.difference(request.agents or ())
+    return [a for a in dict.fromkeys([*wanted, request.reference]) if a not in missed]
 
 
 def _without_baselines(chosen: list[LearningCurve], references: Collection[str]) -> set[str]:
@@ -449,6 +474,21 @@ def _scored(
     return scored
 
 
+def _best_means(scored: list[tuple[LearningCurve, Score]]) -> dict[str, tables.Reference]:
+    """References where there are none: 0, and the best mean of any agent, if that is positive."""
+    found = pd.DataFrame([score for _, score in scored], columns=Score._fields)
+    best = discount.best_means(found, ["agent"])
+    return {game: tables.Reference(0.0, mean) for game, mean in best.items() if mean > 0}
+
+
+def _reference(request: Request, agents: Sequence[str]) -> str:
+    """The reference; on own games none is published, but the last agent of the first's setting."""
+    if request.reference in agents or request.reference != DQN:
+        return request.reference
+    setting = agents[0].partition("/")[2]
+    return [*agents, *(agent for agent in agents[1:] if agent.partition("/")[2] == setting)][-1]
+
+
 def _names(run: LearningCurve) -> tuple[str, str, str]:
     return run.game, run.agent, run.seed
 
@@ -468,7 +508,8 @@ def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]
         yield from _unequal_experience(compared)
     for game in compared.games:
         if game not in compared.references:
-            yield f"{game}: no human scores; it is in no aggregate and no relative score"
+            lacks = "no mean above 0" if compared.by_best else "no human scores"
+            yield f"{game}: {lacks}; it is in no aggregate and no relative score"
     yield from _unequal_games_and_seeds(compared)
     for agent in compared.agents if compared.common_games else []:
         step, curves = compared.curves(agent, compared.common_games)
@@ -502,7 +543,7 @@ def _left_out(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str
 
 
 def _unequal_experience(compared: Comparison) -> Iterator[str]:
-    elsewhere = _without_baselines(compared.runs, compared.references)
+    elsewhere = _without_baselines(compared.runs, tables.references())
     for games_compared in (set(compared.games) - elsewhere, *([game] for game in elsewhere)):
         comparable = [score for score in compared.scores if score.game in games_compared]
         longest = max((score.frames for score in comparable), default=0)
@@ -517,10 +558,10 @@ def _unequal_experience(compared: Comparison) -> Iterator[str]:
 
 def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
     common = compared.common_games
-    with_human = [game for game in compared.games if game in compared.references]
+    normalised = [game for game in compared.games if game in compared.references]
     for agent in compared.agents:
         played = {score.game for score in compared.scores_of(agent)}
-        missing = [game for game in with_human if game not in played]
+        missing = [game for game in normalised if game not in played]
         if missing:
             yield (
                 f"{agent}: no scores on {counted(len(missing), 'game')} "
@@ -528,7 +569,7 @@ def _unequal_games_and_seeds(compared: Comparison) -> Iterator[str]:
                 "that all agents have"
             )
     if not common:
-        yield "no game with human scores is common to all agents: there are no aggregates"
+        yield f"{compared.no_aggregates}: there are no aggregates"
         return
     few: dict[str, list[str]] = {}
     for agent in compared.agents:

@@ -13,9 +13,14 @@ from log_dqn.results import statistics
 OVER_GAMES = "over games"
 
 
-def best_means(table: pd.DataFrame) -> pd.Series:
-    """Returns each game's best mean score of any agent at any discount factor."""
-    return table.groupby(["game", "agent", "gamma"])["score"].mean().groupby("game").max()
+def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent", "gamma")) -> pd.Series:
+    """Returns each game's best mean score of any agent at any discount factor.
+
+    Args:
+        table: scores, with columns `game,score` and those of `of`.
+        of: what one mean is of.
+    """
+    return table.groupby(["game", *of])["score"].mean().groupby("game").max()
 
 
 def normalise(table: pd.DataFrame) -> pd.DataFrame:

@@ -34,7 +34,6 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         "frames": comparison.frames,
         "frames_elsewhere": comparison.frames_elsewhere,
         "repetitions": request.repetitions,
-        "video_pinball_random": request.video_pinball_random,
         "reference": request.reference,
         "protocol_of": comparison.standards,
         "common_games": comparison.common_games,

@@ -32,6 +32,9 @@ def bar_colour(relative: float) -> str:
     return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
 
 
+_WIDE = 11  # inches: a figure has the page's width.
+
+
 def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
@@ -59,11 +62,18 @@ def relative_bars(
     ends = 100 * np.array([bounds.get(game, (relative[game], relative[game])) for game in order]).T
     # A percentile interval need not hold the value itself.
     errors = np.maximum([percent - ends[0], ends[1] - percent], 0)
-    figure = _figure(max(6.0, 1.2 + 0.21 * len(order)), 4.8)
+    figure = _figure(max(_WIDE, 1.2 + 0.21 * len(order)), 4.8)
     axes = _tidy(figure.subplots())
     colours = [bar_colour(relative[game]) for game in order]
     look = {"ecolor": "0.35", "elinewidth": 0.9, "capsize": 0}
-    bars = axes.bar(range(len(order)), percent, 0.8, color=colours, yerr=errors, error_kw=look)
+    bars = axes.bar(
+        range(len(order)),
+        percent,
+        min(0.8, 0.1 * len(order)),
+        color=colours,
+        yerr=errors,
+        error_kw=look,
+    )
     axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
@@ -130,16 +140,17 @@ def mean_and_median_curves(
     curves: Mapping[str, Series],
     looks: Mapping[str, Look],
     num_games: int,
+    scale: str,
     frame_skip: int | None,
     until: float | None = None,
 ) -> Figure:
-    """Mean and median human-normalised score against experience, with 95% intervals.
+    """Mean and median normalised score against experience, with 95% intervals.
 
     `curves` hold the first two rows of `statistics.mean_median_iqm` of each agent; the axis ends
     at `until` emulator frames.
     """
-    figure = _figure(11, 4.5 + 0.08 * len(curves))
-    panels = _mean_and_median_panels(figure, num_games)
+    figure = _figure(_WIDE, 4.5 + 0.08 * len(curves))
+    panels = _mean_and_median_panels(figure, num_games, scale)
     for row, axes in enumerate(panels):
         _lines(axes, {a: (x, _row(y, row)) for a, (x, y) in curves.items()}, looks, until)
         _experience_axis(axes, frame_skip, until)
@@ -151,17 +162,18 @@ def iqm_curves(
     curves: Mapping[str, Series],
     looks: Mapping[str, Look],
     num_games: int,
+    scale: str,
     frame_skip: int | None,
     until: float | None = None,
 ) -> Figure:
-    """Interquartile mean of the human-normalised score against experience, with 95% intervals.
+    """Interquartile mean of the normalised score against experience, with 95% intervals.
 
     `curves` hold `statistics.mean_median_iqm` of each agent.
     """
-    figure = _figure(7.5, 4.8)
+    figure = _figure(_WIDE, 4.8)
     axes = _tidy(figure.subplots())
     _lines(axes, {a: (x, _row(y, 2)) for a, (x, y) in curves.items()}, looks, until)
-    axes.set(title=f"IQM over {counted(num_games, 'game')}", ylabel="human-normalised score")
+    axes.set(title=f"IQM over {counted(num_games, 'game')}", ylabel=scale)
     _experience_axis(axes, frame_skip, until)
     _legend(figure, axes)
     return figure
@@ -171,10 +183,10 @@ def _row(interval: Interval, row: int) -> Interval:
     return Interval(*(bound[row] for bound in interval))
 
 
-def _mean_and_median_panels(figure: Figure, num_games: int) -> list[Axes]:
+def _mean_and_median_panels(figure: Figure, num_games: int, scale: str) -> list[Axes]:
     panels = [_tidy(axes) for axes in figure.subplots(1, 2)]
     for name, axes in zip(("Mean", "Median"), panels, strict=True):
-        axes.set(title=f"{name} over {counted(num_games, 'game')}", ylabel="human-normalised score")
+        axes.set(title=f"{name} over {counted(num_games, 'game')}", ylabel=scale)
     return panels
 
 
@@ -265,7 +277,8 @@ def learning_curves(
     skips = {skip for skip in frame_skips.values() if skip != 1} or {1}
     columns = min(5, math.ceil(math.sqrt(len(curves))))
     rows = math.ceil(len(curves) / columns)
-    figure = _figure(max(6, 2.8 * columns), 0.8 + 2.05 * rows + 0.12 * len(looks))
+    height = {1: 4.2, 2: 2.8}.get(columns, 2.05)
+    figure = _figure(max(_WIDE, 2.8 * columns), 0.8 + height * rows + 0.12 * len(looks))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (game, by_agent) in zip(panels, curves.items(), strict=False):
         _tidy(axes)
@@ -319,8 +332,8 @@ def gamma_scan(
 
     `points` are (gamma, mean, median, number of agents) of each class, by gamma.
     """
-    figure = _figure(10, 4.2)
-    panels = _mean_and_median_panels(figure, num_games)
+    figure = _figure(_WIDE, 4.2)
+    panels = _mean_and_median_panels(figure, num_games, "human-normalised score")
     for agent, rows in points.items():
         look = looks[agent]
         gammas, *aggregates, _ = zip(*rows, strict=True)
@@ -331,12 +344,15 @@ def gamma_scan(
     return figure
 
 
-def gamma_panels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Figure:
+def gamma_panels(
+    rows: pd.DataFrame, looks: Mapping[str, Look], returns: str = "training"
+) -> Figure:
     """Draws returns against the discount factor, a panel for each game and one over games.
 
     Args:
         rows: what `discount.by_gamma` returns.
         looks: of its agents, in the order of the legend.
+        returns: `training` or `evaluation`.
     """
     wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == "iqm")]
     panels = [*sorted(set(wanted["game"]) - {OVER_GAMES}), OVER_GAMES]
@@ -369,22 +385,21 @@ def gamma_panels(rows: pd.DataFrame, looks: Mapping[str, Look]) -> Figure:
         panel.set_visible(False)
     axes[0].legend(frameon=False)
     figure.supxlabel("discount factor")
-    figure.supylabel("mean training return, last 10% of steps")
+    figure.supylabel(f"mean {returns} return, last 10% of steps")
     return figure
 
 
 def aggregate_intervals(
-    intervals: Mapping[str, Interval], looks: Mapping[str, Look], num_games: int
+    intervals: Mapping[str, Interval], looks: Mapping[str, Look], num_games: int, scale: str
 ) -> Figure:
     """Aggregates of each agent, `statistics.aggregates`, with their 95% intervals."""
-    figure = _figure(11.5, 1.3 + 0.42 * len(intervals))
+    figure = _figure(_WIDE, 1.3 + 0.42 * len(intervals))
     panels = figure.subplots(1, len(AGGREGATES), sharey=True)
     for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
         _interval_rows(axes, intervals, column, looks)
         less_is_better = " (less is better)" if name == "optimality_gap" else ""
         axes.set_title(AGGREGATES[name] + less_is_better, fontsize=8.5)
-    over = f"human-normalised score over {counted(num_games, 'game')}"
-    figure.supxlabel(over, fontsize=10)
+    figure.supxlabel(f"{scale}, over {counted(num_games, 'game')}", fontsize=10)
     return figure
 
 
@@ -417,17 +432,18 @@ def performance_profiles(
     looks: Mapping[str, Look],
     thresholds: np.ndarray,
     num_games: int,
+    scale: str,
 ) -> Figure:
-    """The fraction of runs above each human-normalised score, with 95% intervals.
+    """The fraction of runs above each normalised score, with 95% intervals.
 
     `profiles` are `statistics.profile` of each agent at `thresholds`, shape [num_thresholds].
     """
-    figure = _figure(7.5, 5)
+    figure = _figure(_WIDE, 5)
     axes = _tidy(figure.subplots())
     _lines(axes, {agent: (thresholds, curve) for agent, curve in profiles.items()}, looks)
     axes.set_xlim(thresholds[0], thresholds[-1])
     axes.set_ylim(-0.03, 1.03)  # Room for markers at the ends.
-    axes.set_xlabel("human-normalised score \u03c4")
+    axes.set_xlabel(f"{scale} \u03c4")
     axes.set_ylabel("fraction of runs with score > \u03c4")
     axes.set_title(f"Performance profile over {counted(num_games, 'game')}")
     _legend(figure, axes)
@@ -441,7 +457,7 @@ def improvement_intervals(
 
     `intervals` are `statistics.probability_of_improvement` over each other agent.
     """
-    figure = _figure(7.5, 1.5 + 0.42 * len(intervals))
+    figure = _figure(_WIDE, 1.5 + 0.42 * len(intervals))
     axes = figure.subplots()
     _interval_rows(axes, intervals, 0, looks)
     axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")

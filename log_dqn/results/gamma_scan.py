@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from log_dqn import games
 from log_dqn.results import statistics
@@ -84,6 +85,30 @@ def points(
             mean, median, *_ = np.max(rows, axis=0).tolist()
             best.setdefault(agent_class, []).append((gamma, mean, median, len(rows)))
     return best, len(six)
+
+
+def without_gamma(agent: str) -> str:
+    """An agent's name without its discount factor: log_dqn/c=2 for log_dqn/gamma=0.9,c=2."""
+    name, _, setting = agent.partition("/")
+    others = (value for value in setting.split(",") if not value.startswith("gamma="))
+    return "/".join(filter(None, [name, ",".join(others)]))
+
+
+def table(
+    runs: Iterable[LearningCurve], scores: Sequence[Score], games: Sequence[str]
+) -> pd.DataFrame:
+    """Returns what `discount.by_gamma` takes: the runs whose discount factor is known.
+
+    Agents are named by `without_gamma`. Seeds are numbered on each game.
+    """
+    gammas = {run[:3]: run.gamma for run in runs}
+    rows = []
+    for score in scores:
+        gamma = gammas[score.agent, score.game, score.seed]
+        if gamma is not None and score.game in games:
+            rows.append((without_gamma(score.agent), gamma, score.game, score.score))
+    found = pd.DataFrame(rows, columns=["agent", "gamma", "game", "score"])
+    return found.assign(seed=found.groupby(["agent", "gamma", "game"]).cumcount())
 
 
 def caption(points: Mapping[str, Sequence[Point]]) -> str:

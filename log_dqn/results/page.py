@@ -13,7 +13,6 @@ from log_dqn.results import statistics, tables
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.provenance import Provenance
-from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.results.statistics import AGGREGATES, Interval
 
 
@@ -60,6 +59,9 @@ def render(
             for agent, interval in aggregates.items()
         },
         aggregate_heads=["Agent", *AGGREGATES.values()],
+        experience="Agent steps" if comparison.frame_skip == 1 else "Frames",
+        scale=comparison.scale,
+        no_aggregates=comparison.no_aggregates,
         over_games=shown[:-1],
         game_heads=games.heads,
         game_rows=games.rows,
@@ -82,20 +84,24 @@ def _differing(comparison: Comparison) -> dict[str, dict[str, list[str]]]:
 
 def _facts(comparison: Comparison) -> dict[str, object]:
     request = comparison.request
-    random = request.video_pinball_random
-    other = "" if random != VIDEO_PINBALL_RANDOM else " (Wang et al.; other tables have 0.0)"
-    return {
+    kind = "with a mean above 0 " if comparison.by_best else "with human scores "
+    facts: dict[str, object] = {
         "Agents": ", ".join(map(comparison.label, comparison.agents)),
         "Relative to": named(request.reference),
         "Games": f"{len(comparison.games)}; aggregates over the {len(comparison.common_games)} "
-        "with human scores that all agents have",
+        f"{kind}that all agents have",
         "Scores": tables.scored(comparison),
         "Intervals": f"95%, stratified bootstrap, {request.repetitions:,} repetitions; "
         f"none for agents with fewer than {statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",
+    }
+    if comparison.by_best:
+        normalised = "divided by the best mean that any agent has on the game"
+        return facts | {"Over games": f"scores are {normalised}; these games have no human scores"}
+    return facts | {
         "Baselines": request.baselines,
         "Random and human scores": "Wang et al. (2016), Table 2; VideoPinball's random score is "
-        f"{random:g}{other}",
+        f"{comparison.references['VideoPinball'].random} there, and 0.0 in other tables",
     }
 
 

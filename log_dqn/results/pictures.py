@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import figures, gamma_scan, statistics
+from log_dqn.results import discount, figures, gamma_scan, statistics
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import Series
@@ -82,10 +82,11 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
     if relative and main is not None:
         figure = figures.relative_bars(relative, looks[main], looks[reference], results.relative)
         least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
+        of = "best mean" if comparison.by_best else "(max(reference, human) - random)"
         better = sum(value > 0 for value in relative.values())
         return Shown(
             figure,
-            "(score - reference) / (max(reference, human) - random) for each game. Orange: "
+            f"(score - reference) / {of} for each game. Orange: "
             "more than 50%; dark blue: 10% to 50%; light blue: less than 10%. Lines are 95% "
             "intervals, of games on which both agents have "
             f"{statistics.LEAST_SEEDS} seeds or more.",
@@ -98,8 +99,8 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
     if main is None:
         return "relative performance: needs an agent beside the reference"
     return (
-        f"relative performance: {named(main)} and the reference have no game with human scores in "
-        "common"
+        f"relative performance: {named(main)} and the reference {named(reference)}: "
+        f"{comparison.no_aggregates}"
     )
 
 
@@ -121,19 +122,19 @@ def _over_frames(
     games = comparison.common_games
     until, cut = _until(comparison, games)
     skip, looks = comparison.frame_skip_on(games), comparison.looks(games)
-    figure = draw(results.curves, looks, len(games), skip, until)
+    figure = draw(results.curves, looks, len(games), comparison.scale, skip, until)
     rows = {"mean": 0, "median": 1, "IQM": 2}
     ends = [
         f"{looks[agent].name}: "
         + ", ".join(f"{name} {values.value[rows[name], -1]:.3f}" for name in names)
-        + f" after {words.frames(x[-1])}"
+        + f" after {words.frames(x[-1], skip)}"
         for agent, (x, values) in results.curves.items()
         if len(x)
     ]
     return Shown(
         figure,
-        "Human-normalised score against experience, up to the last that all runs of the agent have"
-        f"{cut}; bands are {_BANDS}.",
+        f"{comparison.scale.capitalize()} against experience, up to the last that all runs of the "
+        f"agent have{cut}; bands are {_BANDS}.",
         f"Curves of {' and '.join(names)} over {counted(len(games), 'game')}, which end at: "
         f"{'; '.join(ends)}.",
     )
@@ -148,7 +149,8 @@ def _until(comparison: Comparison, games: Collection[str]) -> tuple[float | None
     until = max(4 * max(own, default=longest), 10 * iteration)
     if until >= longest:
         return None, ""
-    return until, f", and shown up to {words.frames(until)} of {words.frames(longest)}"
+    skip = comparison.frame_skip_on(games)
+    return until, f", and shown up to {words.frames(until, skip)} of {words.frames(longest, skip)}"
 
 
 @_picture("aggregates", "Aggregates")
@@ -157,7 +159,7 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
         return None
     games = comparison.common_games
     looks, num_games = comparison.looks(games), len(games)
-    figure = figures.aggregate_intervals(results.aggregates, looks, num_games)
+    figure = figures.aggregate_intervals(results.aggregates, looks, num_games, comparison.scale)
     names = statistics.AGGREGATES.values()
     rows = [
         f"{looks[agent].name}: "
@@ -177,7 +179,7 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
         return None
     looks, thresholds = comparison.looks(comparison.common_games), results.thresholds
     figure = figures.performance_profiles(
-        results.profiles, looks, thresholds, len(comparison.common_games)
+        results.profiles, looks, thresholds, len(comparison.common_games), comparison.scale
     )
     half = [
         f"{looks[agent].name} above {thresholds[int((curve.value >= 0.5).sum()) - 1]:.2f}"
@@ -188,7 +190,7 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
         figure,
         f"Performance profile: higher is better; bands are {_BANDS}. The axis ends where nine of "
         "ten runs of the best agent lie below.",
-        "Falling curves of the fraction of runs above a human-normalised score. Half of the runs "
+        f"Falling curves of the fraction of runs above a {comparison.scale}. Half of the runs "
         f"are, of {'; of '.join(half) or 'no agent, on this axis'}.",
     )
 
@@ -215,6 +217,8 @@ def _improvement(comparison: Comparison, results: Results) -> Drawn:
 
 @_picture("gamma", "Discount factor")
 def _gamma(comparison: Comparison, results: Results) -> Drawn:
+    if comparison.by_best:
+        return _own_gammas(comparison)
     points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
     if not points:
         return (
@@ -235,16 +239,52 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
     )
 
 
+def _own_gammas(comparison: Comparison) -> Drawn:
+    """Returns against the discount factor, of scans on games without human scores."""
+    table = gamma_scan.table(comparison.runs, comparison.scores, comparison.common_games)
+    if table["gamma"].nunique() < 2:
+        return (
+            "returns against gamma: needs own runs with two discount factors (config.json) on the "
+            "games of the aggregates"
+        )
+    rows = discount.by_gamma(table, comparison.request.repetitions)
+    members: dict[str, list[str]] = {}
+    for agent in comparison.agents:
+        members.setdefault(gamma_scan.without_gamma(agent), []).append(agent)
+    shown = looks_of(_with_members(comparison, members, comparison.common_games))
+    over = rows[(rows["game"] == discount.OVER_GAMES) & (rows["statistic"] == "iqm")]
+    best = over.sort_values("value").groupby("agent").last()
+    metric = {"train": "training", "eval": "evaluation"}[comparison.request.metric]
+    return Shown(
+        figures.gamma_panels(rows, shown, metric),
+        "Return against the discount factor on each game, and the interquartile mean over games of "
+        f"scores divided by the best mean on their game; bands are {_BANDS}.",
+        "Return against the discount factor. IQM over games: "
+        + "; ".join(
+            f"{shown[row.Index].name}: best {row.value:.3f} at gamma {row.gamma:g}"
+            for row in best.itertuples()
+        )
+        + ".",
+    )
+
+
 def _class_names(comparison: Comparison) -> dict[str, str]:
     """How the classes of the gamma figure are named: with their agents' mark and seeds."""
     settings, six, _ = gamma_scan.participants(comparison.runs, comparison.scores)
     agents: dict[str, list[str]] = {}
     for agent, (agent_class, _) in settings.items():
         agents.setdefault(agent_class, []).append(agent)
+    return _with_members(comparison, agents, six)
+
+
+def _with_members(
+    comparison: Comparison, members: Mapping[str, list[str]], games: Collection[str]
+) -> dict[str, str]:
+    """Names with the mark and the seeds of the agents that they stand for."""
     return {
-        name: f"{named(name)}{comparison.mark(members, six)}, "
-        + words.seeds([n for agent in members for n in comparison.seeds(agent, six)])
-        for name, members in agents.items()
+        name: f"{named(name)}{comparison.mark(agents, games)}, "
+        + words.seeds([n for agent in agents for n in comparison.seeds(agent, games)])
+        for name, agents in members.items()
     }
 
 

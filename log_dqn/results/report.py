@@ -133,7 +133,8 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
         (*score, comparison.protocol_of_run(score))
         for score in sorted(comparison.scores, key=lambda s: (s.game, order[s.agent]))
     ]
-    columns = "game agent seed iteration score hns frames protocol"
+    normalised = "normalised" if comparison.by_best else "hns"
+    columns = f"game agent seed iteration score {normalised} frames protocol"
     _write_csv(folder / "scores.csv", columns, scores)
     games = comparison.common_games
     aggregates = [

@@ -8,7 +8,6 @@ from collections.abc import Collection
 from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.results.looks import OWN
-from log_dqn.results.references import VIDEO_PINBALL_RANDOM
 from log_dqn.run_folder import layout
 
 METRICS = ("train", "eval")
@@ -53,7 +52,6 @@ class Request:
             as many frames as that iteration ends with.
         reference: the agent that relative scores refer to.
         baselines: a folder or an http(s) address.
-        video_pinball_random: VideoPinball's random score.
         repetitions: bootstrap repetitions.
         strict: whether runs of another protocol, or one not recorded, are left out.
         cache_dir: where downloaded baselines are kept; the user's cache folder if None.
@@ -66,7 +64,6 @@ class Request:
     iteration: int | str = "common"
     reference: str = DQN
     baselines: str = DOPAMINE
-    video_pinball_random: float = VIDEO_PINBALL_RANDOM
     repetitions: int = 2000
     strict: bool = False
     cache_dir: pathlib.Path | None = None

@@ -18,7 +18,8 @@ class Score(NamedTuple):
         seed: the run.
         iteration: the last iteration that counts.
         score: mean return per episode over the last tenth of the iterations up to it.
-        hns: human-normalised score, NaN for a game without human scores.
+        hns: human-normalised score, or the score as part of the game's best mean where no game
+            compared has human scores; NaN for a game with neither.
         frames: emulator frames of training up to that iteration.
     """
 

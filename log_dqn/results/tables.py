@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.results import protocol
 from log_dqn.results.comparison import Comparison
@@ -50,19 +51,25 @@ def game_table(comparison: Comparison) -> Table:
     relative = comparison.relative()
     means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
     main = comparison.main or comparison.agents[0]
+    normalised = any(game in comparison.references for game in comparison.games)
+    human = normalised and not comparison.by_best
     heads = ["Game", *(["Relative"] if relative else [])]
-    heads.append(f"{comparison.label(main)}, human-normalised")
-    heads += [*map(comparison.name, comparison.agents), "Human", "Random"]
+    if normalised:
+        heads.append(f"{comparison.label(main)}, {comparison.scale}")
+    heads += [*map(comparison.name, comparison.agents), *(["Human", "Random"] if human else [])]
+    digits = ",.2f" if comparison.by_best else ",.1f"
     rows = []
     for game in comparison.games:
         row = [Cell(game, game)]
         if relative:
             row.append(_number(relative.get(game, math.nan), "+.1%"))
-        normalised = comparison.normalise(game, means[main].get(game, math.nan))
-        random, human = comparison.references.get(game, (math.nan, math.nan))
-        row.append(_number(float(normalised), ".3f"))
-        row += [_number(means[agent].get(game, math.nan), ",.1f") for agent in means]
-        row += [_number(human, ",.1f"), _number(random, ",.1f")]
+        if normalised:
+            score = comparison.normalise(game, means[main].get(game, math.nan))
+            row.append(_number(float(score), ".3f"))
+        row += [_number(means[agent].get(game, math.nan), digits) for agent in means]
+        if human:
+            none = (math.nan, math.nan)
+            row += [_number(x, ",.1f") for x in reversed(comparison.references.get(game, none))]
         rows.append(row)
     return Table(heads, rows)
 
@@ -80,10 +87,11 @@ def scored(comparison: Comparison) -> str:
         if comparison.request.iteration == "common":
             own = any(run.protocol and run.frames == frames for run in comparison.runs)
             up_to += f", the last that all {'own ' * own}runs have"
-    up_to += "".join(
-        f"; up to {words.frames(number, comparison.frame_skip_on([game]))} on {game}"
-        for game, number in comparison.frames_elsewhere.items()
-    )
+    elsewhere: dict[str, list[str]] = {}
+    for game, number in comparison.frames_elsewhere.items():
+        length = words.frames(number, comparison.frame_skip_on([game]))
+        elsewhere.setdefault(length, []).append(game)
+    up_to += "".join(f"; up to {n} on {listing(on)}" for n, on in elsewhere.items())
     late: dict[int, dict[str, None]] = {}
     for score in comparison.scores:
         until = comparison.frames_elsewhere.get(score.game, frames)

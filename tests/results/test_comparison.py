@@ -235,15 +235,6 @@ def test_an_unknown_agent_is_named(published):
     assert lines == ["Rainbow2: no runs, own or published, on the games compared; left out"]
 
 
-def test_video_pinballs_random_score_is_a_choice(tmp_path):
-    synthetic.write_baselines(tmp_path, ["VideoPinball"], {"DQN": 1.0}, num_seeds=1)
-    wang, _ = compare(tmp_path, games=("VideoPinball",))
-    zero, _ = compare(tmp_path, games=("VideoPinball",), video_pinball_random=0.0)
-    [score], [other] = wang.scores, zero.scores
-    assert score.hns == pytest.approx((score.score - 16256.9) / (17667.9 - 16256.9))
-    assert other.hns == pytest.approx(other.score / 17667.9)
-
-
 def write_small_runs(results_dir, agent, iterations, **changed):
     """Runs of a game without human scores and baselines, of 200 steps an iteration."""
     config = {

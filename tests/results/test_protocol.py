@@ -343,9 +343,7 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
         assert {row["protocol"] for row in rows if row["agent"] != "log_dqn"} == {"published"}
     assert "first iteration, 1M frames, which stands in" in text
     others = "DQN (TensorFlow: RMSProp, Huber) at 1M frames, the end of the first iteration"
-    assert (
-        f"up to 3,600 frames of training, the last that all own runs have; {others}" in aggregates
-    )
+    assert f"up to 3,600 frames of training, the last that all own runs have; {others}" in top
 
 
 def test_a_mark_stands_in_every_legend(tmp_path, published):

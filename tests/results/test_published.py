@@ -18,7 +18,7 @@ needs_published = pytest.mark.skipif(
 )
 
 
-def plainly(folder, game_names, agents, video_pinball_random, num_seeds=5):
+def plainly(folder, game_names, agents, video_pinball_random=16256.9, num_seeds=5):
     """Mean and median human-normalised score of each agent, in plain Python."""
     table = pathlib.Path(references.__file__).parent / "data" / "human_random_scores.csv"
     with table.open() as file:
@@ -40,14 +40,13 @@ def plainly(folder, game_names, agents, video_pinball_random, num_seeds=5):
     return {a: (sum(v) / len(v), statistics.median(v)) for a, v in normalised.items()}
 
 
-def through_the_package(folder, game_names, agents, video_pinball_random):
+def through_the_package(folder, game_names, agents):
     lines = []
     compared = comparison.compare(
         comparison.Request(
             agents=tuple(agents),
             games=tuple(game_names),
             baselines=str(folder),
-            video_pinball_random=video_pinball_random,
             repetitions=2,
         ),
         lines.append,
@@ -58,24 +57,22 @@ def through_the_package(folder, game_names, agents, video_pinball_random):
     return {agent: tuple(aggregates[agent].value[:2]) for agent in agents}
 
 
-@pytest.mark.parametrize("random", [16256.9, 0.0])
-def test_made_baselines(tmp_path, random):
+def test_made_baselines(tmp_path):
     names = ["VideoPinball", "DoubleDunk", "Pong", "Skiing"]
     agents = {"DQN": 0.4, "IQN": 2.0, "DQN (Adam + MSE in JAX)": 1.0}
     synthetic.write_baselines(tmp_path, names, agents)
-    expected = plainly(tmp_path, names, agents, random)
-    result = through_the_package(tmp_path, names, agents, random)
+    expected = plainly(tmp_path, names, agents)
+    result = through_the_package(tmp_path, names, agents)
     for agent in agents:
         assert result[agent] == pytest.approx(expected[agent], rel=1e-9)
 
 
 @needs_published
-@pytest.mark.parametrize("random", [16256.9, 0.0])
-def test_published_baselines_over_55_games(random):
+def test_published_baselines_over_55_games():
     agents = [*baselines.AGENTS]
     names = games.PAPER55
-    expected = plainly(PUBLISHED, names, agents, random)
-    result = through_the_package(PUBLISHED, ["paper55"], agents, random)
+    expected = plainly(PUBLISHED, names, agents)
+    result = through_the_package(PUBLISHED, ["paper55"], agents)
     for agent in agents:
         assert result[agent] == pytest.approx(expected[agent], rel=1e-9)
 
@@ -111,7 +108,7 @@ def test_final_scores_give_the_same_aggregates(tmp_path):
 
 @needs_published
 def test_the_figures_are_those_of_the_files():
-    result = plainly(PUBLISHED, games.PAPER55, FIGURES, 16256.9)
+    result = plainly(PUBLISHED, games.PAPER55, FIGURES)
     assert {a: tuple(round(x, 3) for x in v) for a, v in result.items()} == FIGURES
     zero = plainly(PUBLISHED, games.PAPER55, ["DQN"], 0.0)["DQN"]
     assert zero == pytest.approx((2.31, FIGURES["DQN"][1]), abs=0.005)

@@ -138,6 +138,11 @@ def test_published_agents_and_log_dqn_differ_in_colour_and_in_marker():
     assert len({look.colour for look in found}) == len({look.marker for look in found}) == 7
 
 
+def test_own_and_published_dqn_and_the_third_agent_differ_in_colour():
+    found = all_looks("dqn", "DQN", "log_dqn", "loglin_dqn").values()
+    assert len({look.colour for look in found}) == 4
+
+
 def drawn_looks(agents, picture):
     """Colour and marker of each agent on the artists of a report's figure."""
     runs, scores = [], []
@@ -222,7 +227,7 @@ def test_a_curve_of_one_point_is_a_marker():
     value = np.full((2, 199), np.nan)
     value[:, -1] = 3.0
     curve = np.arange(1, 200) * 1e6, Interval(value, value - 1, value + 1)
-    figure = figures.mean_and_median_curves({"DQN": curve}, looks("DQN"), 55, 4)
+    figure = figures.mean_and_median_curves({"DQN": curve}, looks("DQN"), 55, "score", 4)
     [line, *_] = figure.axes[0].lines
     np.testing.assert_array_equal(line.get_xydata(), [[199e6, 3]])
     assert line.get_marker() not in ("", "None")
@@ -246,7 +251,7 @@ def interval(value):
 
 def test_mean_and_median_panels():
     curves = {"a": (np.array([4e6, 8e6, 12e6]), interval([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))}
-    figure = figures.mean_and_median_curves(curves, looks("a"), 7, 4)
+    figure = figures.mean_and_median_curves(curves, looks("a"), 7, "score", 4)
     shown = {axes.get_title(): list(axes.lines[0].get_ydata()) for axes in figure.axes}
     assert shown == {"Mean over 7 games": [1, 2, 3], "Median over 7 games": [4, 5, 6]}
     for axes, (low, high) in zip(figure.axes, [(0.75, 3.5), (3.75, 6.5)], strict=True):
@@ -258,7 +263,7 @@ def test_mean_and_median_panels():
         figure.draw_without_rendering()
         assert steps.get_xlabel() == "agent steps"
         np.testing.assert_allclose(steps.get_xlim(), np.array(axes.get_xlim()) / 4)
-    [axes] = figures.iqm_curves(curves, looks("a"), 7, 1).axes
+    [axes] = figures.iqm_curves(curves, looks("a"), 7, "score", 1).axes
     assert list(axes.lines[0].get_ydata()) == [7, 8, 9]
     assert (axes.get_xlabel(), axes.child_axes) == ("agent steps", [])
 
@@ -284,7 +289,7 @@ def test_axes_end_where_own_runs_can_be_seen():
 def test_aggregate_panels():
     intervals = {"a": interval([1, 2, 3, 4]), "b": interval([5, 6, 7, 8])}
     intervals["few"] = interval([2, 2, 2, 2])._replace(low=np.full(4, np.nan))
-    figure = figures.aggregate_intervals(intervals, looks(*intervals), 7)
+    figure = figures.aggregate_intervals(intervals, looks(*intervals), 7, "score")
     titles = ["Mean", "Median", "IQM", "Optimality gap (less is better)"]
     assert [axes.get_title() for axes in figure.axes] == titles
     for column, axes in enumerate(figure.axes):
@@ -378,11 +383,11 @@ def test_a_footnote_explains_the_marks_of_a_figure():
     notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
     marked = looks_of({"a": "a \N{DAGGER}, 3 seeds"})
     curves = {"a": (np.array([1e6, 2e6]), interval(np.ones((3, 2))))}
-    figure = figures.iqm_curves(curves, marked, 7, 4)
+    figure = figures.iqm_curves(curves, marked, 7, "score", 4)
     assert figures.footnote(figure, notes).y0 < 0
     [text] = figure.texts
     assert text.get_text() == "\N{DAGGER} another protocol"
-    figure = figures.iqm_curves(curves, looks("a"), 7, 4)
+    figure = figures.iqm_curves(curves, looks("a"), 7, "score", 4)
     assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])
 
 
@@ -392,7 +397,7 @@ def test_a_footnote_stands_below_all_else(draw):
     curves = {name: (np.array([1e6, 2e6]), interval(np.ones((3, 2)))) for name in "abc"}
     pixels = []
     for notes in ({}, {"\N{DAGGER}": "another protocol"}):
-        figure, png = draw(curves, marked, 7, 4), io.BytesIO()
+        figure, png = draw(curves, marked, 7, "score", 4), io.BytesIO()
         box = figures.footnote(figure, notes)
         figure.savefig(png, format="png", bbox_inches=box)
         pixels.append(np.asarray(Image.open(png)))
