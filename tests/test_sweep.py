@@ -95,10 +95,10 @@ def starts(folder):
 
 def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained):
     results = tmp_path / "results"
-    scan = "--scan=WrappedReplayBuffer.replay_capacity=200,3"
+    scan = f"--scan=WrappedReplayBuffer.replay_capacity=200,{10**11}"
     arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, scan]
     good = results / "log_dqn/replay_capacity=200/Centipede/1"
-    bad = results / "log_dqn/replay_capacity=3/Centipede/1"
+    bad = results / f"log_dqn/replay_capacity={10**11}/Centipede/1"
     with running(results, *arguments) as process:
         wait_for((good / "logs/log_0").exists)
         for number in processes(str(good)):
@@ -112,9 +112,11 @@ def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained)
     assert f"{name}: ended by SIGKILL; to be retried" in output
     assert f"{name}: started again, from iteration 1, on" in output
     assert f"{name}: complete" in output
-    # Less than a state's four frames.
+    # More than any machine has.
     assert "1 of 2 runs are complete, 1 failed; " in output
-    assert re.search(r"^failed: log_dqn/replay_capacity=3/Centipede/1: .*capacity", output, re.M)
+    assert re.search(
+        r"^failed: log_dqn/replay_capacity=10{11}/Centipede/1: .*capacity", output, re.M
+    )
     # It resumes with the weights that a run has which was not killed.
     straight = tmp_path / "straight"
     trained(straight, "--seed=1", *programs.tiny())

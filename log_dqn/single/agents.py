@@ -174,6 +174,8 @@ def create_agent(
         try:
             agent = AGENTS[name](sess, **parameters)
         except MemoryError as error:
-            raise ValueError(f"replay_capacity is more than fits: {error}") from error
+            kind = "Prioritized" * issubclass(AGENTS[name], RainbowAgent)
+            memory = f"Wrapped{kind}ReplayBuffer.replay_capacity"
+            raise ValueError(f"{memory} is {bound(memory)}; it must be less: {error}") from error
     graph_hooks.install_loss_check(agent, *losses)
     return agent

@@ -128,7 +128,7 @@ def refused_environment(environment_id: str | None, error: Exception) -> ValueEr
     import gymnasium
 
     place = ""
-    if not isinstance(error, gymnasium.error.Error | ValueError | NotImplementedError):
+    if not isinstance(error, gymnasium.error.Error | ValueError | SyntaxError):
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
     return ValueError(
