@@ -367,8 +367,10 @@ def read(written: Written) -> None:
 
 
 def bound(name: str, default: Any = None) -> Any:
-    """Returns what gin binds a parameter to, and the default where it binds nothing."""
+    """Returns what gin binds a parameter to, of a macro its value, or else the default."""
     try:
-        return gin.query_parameter(name)
+        value = gin.query_parameter(name)
     except ValueError:
         return default
+    is_macro = getattr(value, "selector", None) in ("gin.macro", "gin.constant")
+    return value.scoped_configurable_fn() if is_macro else value
