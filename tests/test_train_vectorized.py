@@ -192,7 +192,10 @@ WRONG = [
         for number, shown in (("0", "0"), ("1000", "1000"), ("x", "'x'"))
     ],
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
-    (["--capacity=1000000000"], "capacity is 1000000000; it must be what 1 run at a time has room"),
+    (
+        ["--capacity=1000000000"],
+        "capacity is 1000000000; it must be smaller, or the runs fewer: 1 run",
+    ),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     (
         ["--gin_bindings=VectorizedLogDQNAgent.update_period=100000000000000000000000"],

@@ -4,9 +4,7 @@ import bisect
 import dataclasses
 import functools
 import math
-import os
 import pathlib
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
@@ -48,43 +46,18 @@ def free() -> Room:
 
 
 def _host_memory() -> int:
-    """Returns the host's free memory, within what a container may use."""
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for line in _read("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            available = int(line.split()[1]) * 1024
-    return min([available, *_left_in_cgroups()])
-
-
-# Of each version of control groups: where the folders are, the files of the limit and of what is
-# used, and the part of that which is given back when it is wanted.
-_CGROUPS = {
-    "": ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-    "memory": (
-        "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-}  # fmt: skip
-
-
-def _left_in_cgroups() -> Iterator[int]:
-    """Yields what is left of the limits of the process's control groups, in bytes."""
-    for line in _read("/proc/self/cgroup").splitlines():
-        _, controllers, own = line.split(":", 2)
-        kind = "memory" if "memory" in controllers.split(",") else controllers
-        if kind not in _CGROUPS:
-            continue
-        root, limit_name, used_name, reclaimable_name = _CGROUPS[kind]
-        path = pathlib.PurePosixPath(own)
-        for group in (path, *path.parents):
-            folder = f"{root}{group}".rstrip("/")
-            limit, used = (_read(f"{folder}/{name}").strip() for name in (limit_name, used_name))
-            if not (limit.isdecimal() and used.isdecimal()):
-                continue
-            statistics = dict(
-                entry.split(" ", 1) for entry in _read(f"{folder}/memory.stat").splitlines()
-            )
-            yield int(limit) - int(used) + int(statistics.get(reclaimable_name, 0))
+    """Returns the host's free memory, within what control groups (version 2) leave a process."""
+    meminfo = dict(line.split(":") for line in _read("/proc/meminfo").splitlines())
+    left = [1024 * int(meminfo["MemAvailable"].split()[0])]
+    own = pathlib.PurePosixPath(_read("/proc/self/cgroup").strip().rpartition("::")[2])
+    for group in (own, *own.parents):
+        limit, used, statistics = (
+            _read(f"/sys/fs/cgroup{group}/memory.{name}") for name in ("max", "current", "stat")
+        )
+        if limit.strip().isdecimal():
+            cache = dict(map(str.split, statistics.splitlines())).get("inactive_file", 0)
+            left.append(int(limit) - int(used) + int(cache))
+    return min(left)
 
 
 def _read(path: str) -> str:
@@ -155,29 +128,6 @@ class _Demand:
             return Placement(True, needed)
         return None
 
-    def refusal(self, num_runs: int) -> str:
-        """Returns why some runs fit nowhere, and what would fit."""
-        problem = self.problem
-        would = []
-        capacity = _largest(lambda n: self.place(n, num_runs) is not None, problem.capacity)
-        if capacity >= problem.batch_size:
-            would.append(f"--capacity={capacity}")
-        runs = _largest(lambda n: self.place(problem.capacity, n) is not None, num_runs)
-        if runs:
-            would.append(f"{words.counted(runs, 'run')} at a time")
-        places = [(self.room.device, "device"), (self.room.host, "host")]
-        free_memory = " and ".join(
-            f"{size / 1e9:.2f} GB of the {name}" for size, name in places if size is not None
-        )
-        return (
-            f"capacity is {problem.capacity}; it must be what "
-            f"{words.counted(num_runs, 'run at a time has', 'runs at a time have')} room for: a "
-            "run's replay memory takes "
-            f"{self.replay_bytes(problem.capacity, 1) / 1e9:.2f} GB, its weights "
-            f"{self.weights / 1e9:.2f} GB and its updates {self.workspace / 1e9:.2f} GB, and "
-            f"{free_memory} are free; {' or '.join(would) or 'nothing'} would fit"
-        )
-
 
 def place(
     agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int, room: Room
@@ -192,12 +142,19 @@ def place(
         room: memory that is free.
 
     Raises:
-        ValueError: if they fit nowhere; the message says what would.
+        ValueError: if they fit nowhere.
     """
     demand = _Demand(agent, problem, num_actions, room)
     found = demand.place(problem.capacity, num_runs)
     if found is None:
-        raise ValueError(demand.refusal(num_runs))
+        needed = demand.replay_bytes(problem.capacity, num_runs), demand.beside(num_runs)
+        device = "" if room.device is None else f"{room.device / 1e9:.2f} GB of the device and "
+        raise ValueError(
+            f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
+            f"{words.counted(num_runs, 'run')} at a time want {needed[0] / 1e9:.2f} GB for replay "
+            f"memories and {needed[1] / 1e9:.2f} GB beside them, and {device}"
+            f"{room.host / 1e9:.2f} GB of the host are free"
+        )
     return found
 
 
@@ -217,12 +174,8 @@ def most_runs(
         found = demand.place(problem.capacity, num_runs)
         return found is not None and not found.on_host
 
-    return _largest(fits, bound + 1)
-
-
-def _largest(fits: Callable[[int], bool], bound: int) -> int:
-    """Returns the largest number below a bound that fits, if smaller ones fit too; 0 if none."""
-    return bisect.bisect_left(range(1, bound), True, key=lambda number: not fits(number))
+    # Where some fit, fewer do.
+    return bisect.bisect_left(range(1, bound + 1), True, key=lambda number: not fits(number))
 
 
 def _bytes(tree: object) -> int:
