@@ -16,6 +16,7 @@ from log_dqn.program.words import counted
 from log_dqn.results import baselines, discount, gamma_scan, protocol, runs, scores
 from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
+from log_dqn.results.protocol import Difference
 from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify
 from log_dqn.results.scores import Score
@@ -65,7 +66,7 @@ class Comparison:
     notices: list[str]
     frames_elsewhere: dict[str, int] = dataclasses.field(default_factory=dict)
     standards: dict[str, str] = dataclasses.field(default_factory=dict)
-    reasons: dict[RunKey, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    reasons: dict[RunKey, tuple[Difference, ...]] = dataclasses.field(default_factory=dict)
     by_best: bool = False
 
     def normalise(self, game: str, score: Any) -> Any:
@@ -105,27 +106,31 @@ class Comparison:
             run for run in self.runs if run.agent == agent and (games is None or run.game in games)
         ]
 
-    def deviations(self, agent: str, games: Collection[str] | None = None) -> list[str]:
-        """What differs between an agent's protocol and the standard, a phrase each.
+    def differences(
+        self, agent: str, games: Collection[str] | None = None
+    ) -> list[tuple[Difference, str]]:
+        """What differs between an agent's protocol and the standard, on all its games or on some.
 
-        On all its games or on some; what differs on a part of them stands together.
+        Beside each stands on which runs and games, where it isn't all.
         """
         own = self._own(agent, games)
-        found: dict[str, list[str]] = {}
+        found = []
         for reason in dict.fromkeys(r for run in own for r in self.reasons.get(run[:3], ())):
             having = [run for run in own if reason in self.reasons.get(run[:3], ())]
             where = sorted({run.game for run in having})
             of = [run for run in own if run.game in where]
             part = "" if len(having) == len(of) else f" in {len(having)} of {len(of)} runs"
             place = "" if len(of) == len(own) else f" on {listing(where)}"
-            found.setdefault(part + place, []).append(reason)
-        whole = found.pop("", [])
-        return whole + [f"{', '.join(reasons)}{where}" for where, reasons in found.items()]
+            found.append((reason, part + place))
+        return found
+
+    def deviations(self, agent: str, games: Collection[str] | None = None) -> list[str]:
+        """The same, a phrase each."""
+        return [f"{reason}{where}" for reason, where in self.differences(agent, games)]
 
     def is_unrecorded(self, agent: str, games: Collection[str] | None = None) -> bool:
         """Whether an agent's protocol is just not recorded, as far as that is known."""
-        reasons = (self.reasons.get(run[:3], ()) for run in self._own(agent, games))
-        return all(protocol.is_unrecorded(reason) for of_run in reasons for reason in of_run)
+        return all(r.own == protocol.NOT_RECORDED for r, _ in self.differences(agent, games))
 
     def protocol_of(self, agent: str, games: Collection[str] | None = None) -> str:
         """An agent's protocol in the tables' words: `published`, `same`, or what differs."""
@@ -137,7 +142,8 @@ class Comparison:
         """The same of a score's run."""
         if score.agent not in self.own_agents:
             return "published"
-        return "; ".join(self.reasons.get((score.agent, score.game, score.seed), ())) or "same"
+        reasons = self.reasons.get((score.agent, score.game, score.seed), ())
+        return "; ".join(map(str, reasons)) or "same"
 
     def mark(self, agents: Iterable[str], games: Collection[str] | None = None) -> str:
         """What stands behind the name of agents of which one's protocol differs, or nothing."""
@@ -296,7 +302,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
 
 def _protocols(
     chosen: list[LearningCurve], agents: Sequence[str]
-) -> tuple[dict[str, str], dict[RunKey, tuple[str, ...]]]:
+) -> tuple[dict[str, str], dict[RunKey, tuple[Difference, ...]]]:
     """Compares protocols with the baselines', or on a game without, with the first agent's there.
 
     Returns:
@@ -319,7 +325,7 @@ def _protocols(
 
 def _strictly(
     chosen: list[LearningCurve],
-    reasons: dict[RunKey, tuple[str, ...]],
+    reasons: dict[RunKey, tuple[Difference, ...]],
     standards: dict[str, str],
     note: Notify,
 ) -> list[LearningCurve]:
@@ -332,7 +338,7 @@ def _strictly(
             standard = " or ".join(dict.fromkeys(standards[game] for _, game, _ in own))
             note(
                 f"{agent}: {counted(len(own), 'run')} left out by --strict, not comparable with "
-                f"{standard}: {'; '.join(different)}"
+                f"{standard}: {'; '.join(map(str, different))}"
             )
     return kept
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from log_dqn.games import listing
 from log_dqn.program import words
-from log_dqn.results import statistics, tables
+from log_dqn.results import protocol, statistics, tables
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.provenance import Provenance
@@ -50,6 +50,11 @@ def render(
         title=listing([named(agent) for agent in comparison.own_agents or comparison.agents]),
         differing=_differing(comparison),
         standard=comparison.standard,
+        marks={
+            mark: meaning
+            for mark, meaning in protocol.meanings(comparison.standard).items()
+            if any(mark in comparison.label(agent) for agent in comparison.agents)
+        },
         facts=_facts(comparison),
         made=made,
         aggregates={
@@ -71,15 +76,13 @@ def render(
     )
 
 
-def _differing(comparison: Comparison) -> dict[str, dict[str, list[str]]]:
-    """What differs from the standard protocol, and what is not recorded, by agent's label."""
-    found: dict[str, dict[str, list[str]]] = {"different": {}, "unknown": {}}
-    for agent in comparison.agents:
-        reasons = comparison.deviations(agent)
-        if reasons:
-            kind = "unknown" if comparison.is_unrecorded(agent) else "different"
-            found[kind][comparison.label(agent)] = reasons
-    return found
+def _differing(comparison: Comparison) -> list[tuple[str, ...]]:
+    """What differs from the standard: an agent's label, field, own value, standard, and where."""
+    return [
+        (comparison.label(agent), one.field, one.own, one.standard or one.whose, where.strip())
+        for agent in comparison.agents
+        for one, where in comparison.differences(agent)
+    ]
 
 
 def _facts(comparison: Comparison) -> dict[str, object]:

@@ -17,6 +17,12 @@ BASELINES = "the published baselines"
 MARK, UNRECORDED_MARK = "†", "‡"
 """Stand at the name of an agent whose protocol differs, or is not recorded."""
 
+
+def meanings(standard: str) -> dict[str, str]:
+    """What the marks stand for, where protocols are compared with that of `standard`."""
+    return {MARK: f"another protocol than {standard}", UNRECORDED_MARK: "protocol not recorded"}
+
+
 _LARGEST_COUNT = 10**12
 _ATARI = f"Dopamine's {len(games.GAMES)} Atari games"
 _FRAMES_PER_STEP = 4
@@ -81,41 +87,21 @@ PUBLISHED = Protocol(
 )
 """The protocol of Dopamine's published Atari baselines."""
 
-_WORDS: dict[str, str | tuple[str, str]] = {
-    "games": "plays {}",
-    "returns": "{} returns",
-    "training_steps": "{} agent steps an iteration",
-    "frames_per_episode": "episodes of at most {} frames",
-    "frame_skip": "{} frames an agent step",
-    "sticky_actions": ("no sticky actions", "sticky actions"),
-    "terminal_on_life_loss": ("episodes last all lives", "episodes end with a life"),
-    "replay_capacity": "a replay memory of {} transitions",
-    "min_replay_history": "learning starts after {} agent steps",
-    "update_period": "an update every {} agent steps",
-    "batch_size": "batches of {}",
-    "updates": ("not a single update", "updates"),
-}
-"""How each field is put in words; those of false and true."""
-
-_ONE = {
-    "frame_skip": "1 frame an agent step",
-    "update_period": "an update every agent step",
-}
-"""The same for 1."""
-
-_NAMES = {
-    "training_steps": "steps an iteration",
-    "frames_per_episode": "longest episode",
+_FIELDS = {
+    "games": "game",
+    "returns": "returns",
+    "training_steps": "agent steps an iteration",
+    "frames_per_episode": "longest episode in frames",
     "frame_skip": "frames an agent step",
     "sticky_actions": "sticky actions",
     "terminal_on_life_loss": "ends with a life",
     "replay_capacity": "replay capacity",
-    "min_replay_history": "start of learning",
-    "update_period": "update period",
+    "min_replay_history": "agent steps before learning",
+    "update_period": "agent steps an update",
     "batch_size": "batch size",
-    "updates": "number of updates",
+    "updates": "any update",
 }
-"""The names of the fields that may not be recorded."""
+"""How each field is called."""
 
 _ATARI_ONLY = ("frame_skip", "sticky_actions", "terminal_on_life_loss")
 
@@ -125,7 +111,29 @@ _NO_LIMIT = 10**9
 _KNOWN = ("games", "returns", "frame_skip", "training_steps")
 """The fields that may be known without a configuration."""
 
-NOT_RECORDED = "protocol not recorded"
+NOT_RECORDED = "not recorded"
+
+
+class Difference(NamedTuple):
+    """What differs from a standard, as a table shows it.
+
+    Attributes:
+        field: its name, or `protocol` where nothing is recorded.
+        own: what the run has, or `NOT_RECORDED`.
+        standard: what it is compared with; empty for the whole protocol.
+        whose: whose that is.
+    """
+
+    field: str
+    own: str
+    standard: str
+    whose: str
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.own}" + (
+            f" ({self.whose}: {self.standard})" * bool(self.standard)
+        )
+
 
 _BUFFERS = (
     "WrappedPrioritizedReplayBuffer", "WrappedReplayBuffer", "OutOfGraphPrioritizedReplayBuffer",
@@ -228,48 +236,32 @@ def agent_parameters(values: Mapping[str, Any], parameter: str) -> list[str]:
     return sorted(names, key=lambda n: ("LogDQN" not in n, n.startswith(("DQN", "JaxDQN")), n))
 
 
-def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[str, ...]:
-    """Says what differs from a standard, a phrase each.
+def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[Difference, ...]:
+    """Lists what differs from a standard.
 
     Args:
         own: a run's protocol.
         standard: the protocol that it is compared with; what it doesn't record is not compared.
         whose: whose that is, such as `baselines`.
     """
-    recorded_at_all = any(getattr(own, name) is not None for name in _WORDS if name not in _KNOWN)
-    different, missing = [], []
-    for name, phrase in _WORDS.items():
-        value, usual = getattr(own, name), getattr(standard, name)
-        if value == usual or usual is None:
-            continue
-        if value is None:
-            if own.games == standard.games or name not in _ATARI_ONLY:
-                missing.append(_NAMES[name])
-        elif isinstance(phrase, tuple):
-            different.append(phrase[value])
-        else:
-            different.append(f"{_in_words(name, phrase, value)} ({whose}: {_shown(name, usual)})")
-    if not recorded_at_all:
-        different.append(NOT_RECORDED)
-    elif missing:
-        different.append(f"{NOT_RECORDED} in full (no {', '.join(missing)})")
-    return tuple(different)
+    found = [
+        Difference(field, _shown(name, value), _shown(name, usual), whose)
+        for name, field in _FIELDS.items()
+        for value, usual in [(getattr(own, name), getattr(standard, name))]
+        if usual not in (value, None)
+        and not (value is None and name in _ATARI_ONLY and own.games != standard.games)
+    ]
+    if any(getattr(own, name) is not None for name in _FIELDS if name not in _KNOWN):
+        return tuple(found)
+    known = (one for one in found if one.own != NOT_RECORDED)
+    return (*known, Difference("protocol", NOT_RECORDED, "", whose))
 
 
-def _in_words(name: str, phrase: str, value: str | int) -> str:
-    if name == "frames_per_episode" and _shown(name, value) == "no limit":
-        return "episodes without a limit"
-    if value == 1 and name in _ONE:
-        return _ONE[name]
-    return phrase.format(_shown(name, value))
-
-
-def _shown(name: str, value: str | int) -> str:
+def _shown(name: str, value: str | int | bool | None) -> str:
+    if value is None:
+        return NOT_RECORDED
     if isinstance(value, str):
         return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "no limit" if name == "frames_per_episode" and value >= _NO_LIMIT else f"{value:,}"
-
-
-def is_unrecorded(reason: str) -> bool:
-    """Returns whether a phrase of `differences` says only what is not recorded."""
-    return reason.startswith(NOT_RECORDED)

@@ -91,10 +91,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
         results = compute(comparison, progress)
         _write_tables(comparison, results, aside)
         shown, not_made = [], []
-        notes = {
-            protocol.MARK: f"another protocol than {comparison.standard}",
-            protocol.UNRECORDED_MARK: "protocol not recorded",
-        }
+        notes = protocol.meanings(comparison.standard)
         for picture in progress("Figures", PICTURES):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
                 drawn = picture.draw(comparison, results)

@@ -138,7 +138,7 @@ def test_evaluation_returns(published, tmp_path):
     synthetic.write_log(tmp_path / "a/Pong/0", [1.0] * 199, eval_offset=2)
     compared, lines = compare(published, tmp_path, metric="eval")
     assert lines[0] == (
-        "a: not comparable with the published baselines: evaluation returns (baselines: training)"
+        "a: not comparable with the published baselines: returns evaluation (baselines: training)"
     )
     assert [score.score for score in compared.scores if score.agent == "a"] == [3]
     compared, _ = compare(published, tmp_path)
@@ -281,14 +281,14 @@ def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path
     compared, _ = compare(published, tmp_path)
     assert compared.standards == {game: "log_dqn", "Pong": "the published baselines"}
     assert compared.deviations("log_dqn") == []
-    assert compared.deviations("wide") == ["batches of 64 (log_dqn: 32)"]
+    assert compared.deviations("wide") == ["batch size 64 (log_dqn: 32)"]
     assert compared.standard == compared.standard_of("wide") == "log_dqn"
 
     write_small_runs(tmp_path, "dqn", 3)
     write_small_runs(tmp_path, "log_dqn", 3, **{"VectorizedRunner.batch_size": 64})
     compared, lines = compare(published, tmp_path, reference="dqn", agents=("log_dqn", "DQN"))
     [phrase] = compared.deviations("log_dqn")
-    assert phrase == f"batches of 64 (dqn: 32) on {game}"
+    assert phrase == f"batch size 64 (dqn: 32) on {game}"
     assert f"log_dqn: not comparable with dqn: {phrase}" in lines
     assert compared.deviations("log_dqn", ["Pong"]) == []
     assert compared.name("log_dqn") == "log_dqn \N{DAGGER}, 2 to 5 seeds"

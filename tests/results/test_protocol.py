@@ -31,25 +31,25 @@ def test_the_baselines_protocol():
 
 
 CHANGES = {
-    "training_steps": ({"Runner.training_steps": 5000}, "5,000 agent steps an iteration"),
-    "frames_per_episode": ({"Runner.max_steps_per_episode": 100}, "episodes of at most 400 frames"),
+    "training_steps": ({"Runner.training_steps": 5000}, "agent steps an iteration 5,000"),
+    "frames_per_episode": ({"Runner.max_steps_per_episode": 100}, "longest episode in frames 400"),
     "frame_skip": (
         # Episodes of as many frames.
         {"AtariPreprocessing.frame_skip": 3, "Runner.max_steps_per_episode": 36_000},
-        "3 frames an agent step",
+        "frames an agent step 3",
     ),
-    "sticky_actions": ({"atari.create_environment.sticky_actions": False}, "no sticky actions"),
+    "sticky_actions": ({"atari.create_environment.sticky_actions": False}, "sticky actions no"),
     "terminal_on_life_loss": (
-        {"AtariPreprocessing.terminal_on_life_loss": True}, "episodes end with a life"
+        {"AtariPreprocessing.terminal_on_life_loss": True}, "ends with a life yes"
     ),
     "replay_capacity": (
-        {"WrappedReplayBuffer.replay_capacity": 1000}, "a replay memory of 1,000 transitions"
+        {"WrappedReplayBuffer.replay_capacity": 1000}, "replay capacity 1,000"
     ),
     "min_replay_history": (
-        {"LogDQNAgent.min_replay_history": 50_000}, "learning starts after 50,000 agent steps"
+        {"LogDQNAgent.min_replay_history": 50_000}, "agent steps before learning 50,000"
     ),
-    "update_period": ({"LogDQNAgent.update_period": 1}, "an update every agent step"),
-    "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batches of 64"),
+    "update_period": ({"LogDQNAgent.update_period": 1}, "agent steps an update 1"),
+    "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batch size 64"),
 }  # fmt: skip
 
 
@@ -94,13 +94,13 @@ def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
 
 def test_every_field_has_its_test():
     others = {"games", "returns", "updates"}  # The three tests below.
-    assert {*CHANGES, *others} == {*PUBLISHED._fields} == {*protocol._WORDS}
+    assert {*CHANGES, *others} == {*PUBLISHED._fields} == {*protocol._FIELDS}
 
 
 def test_evaluation_returns_give_the_mark(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0")
     compared, _ = compare(published, tmp_path, metric="eval")
-    assert compared.deviations("log_dqn") == ["evaluation returns (baselines: training)"]
+    assert compared.deviations("log_dqn") == ["returns evaluation (baselines: training)"]
     assert compared.label("log_dqn").endswith("\N{DAGGER}")
 
 
@@ -117,7 +117,7 @@ def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, ch
     compared, _ = compare(published, tmp_path)
     [reason] = compared.deviations("log_dqn")
     played = next(iter(change.values()))
-    assert reason == f"plays {played} (baselines: Dopamine's 60 Atari games)"
+    assert reason == f"game {played} (baselines: Dopamine's 60 Atari games)"
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\x1b[31mred", "\ud800", "a\u202eb"])
@@ -127,7 +127,7 @@ def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "Agent" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config | change)
     compared, lines = compare(published, tmp_path)
-    reason = f"plays {name!a} (baselines: Dopamine's 60 Atari games)"
+    reason = f"game {name!a} (baselines: Dopamine's 60 Atari games)"
     assert compared.deviations("log_dqn")[0] == reason
     [run] = [run for run in compared.runs if run.agent == "log_dqn"]
     assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
@@ -142,7 +142,7 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
     config = synthetic.PROTOCOL | {"Runner.training_steps": 20_000}
     write_run(tmp_path / "log_dqn/Pong/0", iterations=1, config=config)
     compared, _ = compare(published, tmp_path, metric=metric)
-    assert "not a single update" in compared.deviations("log_dqn")
+    assert "any update no (baselines: yes)" in compared.deviations("log_dqn")
     assert recorded(synthetic.PROTOCOL, num_iterations=1).updates
     assert not recorded(config, num_iterations=1).updates
     assert recorded(config, num_iterations=2).updates
@@ -160,7 +160,7 @@ def test_runs_without_a_configuration_are_marked(tmp_path, published):
 @pytest.mark.parametrize(
     ("length", "words"),
     [
-        (100, ["6,000 agent steps an iteration (baselines: 250,000)", "protocol not recorded"]),
+        (100, ["agent steps an iteration 6,000 (baselines: 250,000)", "protocol not recorded"]),
         (4300, ["protocol not recorded"]),  # 258,000 steps: the last episode goes on.
     ],
 )
@@ -183,31 +183,29 @@ def test_a_configuration_that_says_little_is_marked(tmp_path, published):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, _ = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == ["protocol not recorded in full (no batch size)"]
+    assert compared.deviations("log_dqn") == ["batch size not recorded (baselines: 32)"]
     assert compared.label("log_dqn").endswith("\N{DOUBLE DAGGER}")
 
 
-def test_what_is_missing_is_said_in_words():
+def test_what_is_missing_is_said_of_each_field():
     """What is Atari's own is not missed where another game is played."""
-    nothing = dict.fromkeys((*protocol._NAMES,))
-    named = "steps an iteration, longest episode, frames an agent step, sticky actions, "
-    rest = "ends with a life, replay capacity, start of learning, update period, number of updates"
-    own = PUBLISHED._replace(**nothing)._replace(batch_size=32)
-    assert protocol.differences(own, PUBLISHED, "baselines") == (
-        f"protocol not recorded in full (no {named}{rest})",
-    )
-    _, reason = protocol.differences(own._replace(games="CartPole"), PUBLISHED, "baselines")
-    assert "longest episode, replay capacity" in reason and "sticky" not in reason
+    nothing = dict.fromkeys(protocol._FIELDS.keys() - {"games", "returns", "batch_size"})
+    own = PUBLISHED._replace(**nothing)
+    missing = {one.field for one in protocol.differences(own, PUBLISHED, "baselines")}
+    assert missing == {protocol._FIELDS[name] for name in nothing}
+    missed = protocol.differences(own._replace(games="CartPole"), PUBLISHED, "baselines")
+    found = {one.field for one in missed if one.own == protocol.NOT_RECORDED}
+    assert missing - found == {protocol._FIELDS[name] for name in protocol._ATARI_ONLY}
 
 
-def test_singular_and_no_limit_in_words():
-    own = PUBLISHED._replace(frame_skip=1, frames_per_episode=10**9)
-    assert protocol.differences(own, PUBLISHED, "baselines") == (
-        "episodes without a limit (baselines: 108,000)",
-        "1 frame an agent step (baselines: 4)",
-    )
-    [reason] = protocol.differences(PUBLISHED, PUBLISHED._replace(frames_per_episode=10**9), "a")
-    assert reason == "episodes of at most 108,000 frames (a: no limit)"
+def test_no_limit_in_words():
+    unlimited = PUBLISHED._replace(frames_per_episode=10**9)
+    for own, standard, values in (
+        (unlimited, PUBLISHED, ("no limit", "108,000")),
+        (PUBLISHED, unlimited, ("108,000", "no limit")),
+    ):
+        [found] = protocol.differences(own, standard, "a")
+        assert (found.own, found.standard) == values
 
 
 def test_a_prioritized_buffer_is_the_one_in_force():
@@ -221,7 +219,7 @@ def test_a_part_of_the_runs_is_counted(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     write_run(tmp_path / "log_dqn/Pong/1")
     compared, _ = compare(published, tmp_path)
-    reason = "an update every agent step (baselines: 4)"
+    reason = "agent steps an update 1 (baselines: 4)"
     assert compared.deviations("log_dqn") == [f"{reason} in 1 of 2 runs"]
     rows = {score.seed: score for score in compared.scores_of("log_dqn")}
     assert compared.protocol_of_run(rows["0"]) == reason
@@ -236,7 +234,7 @@ def test_strictly_they_are_left_out(tmp_path, published):
     assert [score.seed for score in compared.scores_of("log_dqn")] == ["1"]
     assert lines[3] == (
         "log_dqn: 2 runs left out by --strict, not comparable with the published baselines: "
-        "batches of 64 (baselines: 32); protocol not recorded"
+        "batch size 64 (baselines: 32); protocol not recorded"
     )
     assert compared.label("log_dqn") == "log_dqn"
     (tmp_path / "log_dqn/Pong/1/config.json").unlink()
@@ -258,7 +256,7 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     assert compared.standard == "dqn"
     assert compared.frame_skip == 1 and {s.frames for s in compared.scores} == {1_000_000}
     found = {agent: compared.deviations(agent) for agent in compared.agents}
-    assert found == {"log_dqn": [], "dqn": [], "wide": ["batches of 64 (dqn: 32)"]}
+    assert found == {"log_dqn": [], "dqn": [], "wide": ["batch size 64 (dqn: 32)"]}
 
 
 @pytest.mark.parametrize(
@@ -320,9 +318,9 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
     arguments = [f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}"]
     assert compare_command.main([*arguments, f"--baselines={source}", "--repetitions=20"]) == 0
     reasons = (
-        "300 agent steps an iteration (baselines: 250,000); "
-        "episodes of at most 400 frames (baselines: 108,000); "
-        "a replay memory of 1,000 transitions (baselines: 1,000,000); not a single update"
+        "agent steps an iteration 300 (baselines: 250,000); "
+        "longest episode in frames 400 (baselines: 108,000); "
+        "replay capacity 1,000 (baselines: 1,000,000); any update no (baselines: yes)"
     )
     [line] = [line for line in capsys.readouterr().err.splitlines() if "comparable" in line]
     assert (
@@ -331,8 +329,9 @@ def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
 
     text = html.unescape((tmp_path / "r/report.html").read_text())
     top, aggregates, of_games, *_ = re.split(r"<h2>(?:Aggregates over games|Games)</h2>", text)
-    assert "Not comparable with the published baselines</strong>" in top
-    assert f"<b>log_dqn \N{DAGGER}</b>: {reasons}." in top
+    assert "another protocol than the published baselines</strong>" in top
+    row = ("log_dqn \N{DAGGER}", "agent steps an iteration", "300", "250,000")
+    assert "".join(f"<td>{cell}</td>" for cell in row) in top
     marked = "log_dqn \N{DAGGER}, 1 seed"
     assert f"<tr><td>{marked}</td>" in aggregates
     assert f"<button>{marked}</button>" in of_games
@@ -358,9 +357,8 @@ def test_a_mark_stands_in_every_legend(tmp_path, published):
             texts = [text.get_text() for text in drawn.figure.findobj(page_text)]
             assert any(marked in text for text in texts), picture.name
             assert marked in drawn.alternative
-    assert page._differing(compared)["unknown"] == {
-        "log_dqn \N{DOUBLE DAGGER}": ["protocol not recorded"]
-    }
+    [row] = page._differing(compared)
+    assert row[:3] == ("log_dqn \N{DOUBLE DAGGER}", "protocol", "not recorded")
 
 
 def page_text(artist):

@@ -13,6 +13,7 @@ from log_dqn.results import (
     figures,
     gamma_scan,
     pictures,
+    protocol,
     references,
     report,
 )
@@ -359,7 +360,9 @@ def test_a_class_of_the_gamma_figure_has_its_agents_mark_and_seeds():
     figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent, 1 seed"
-    compared.reasons["log_0.9", "Alien", "0"] = ("batches of 64",)
+    compared.reasons["log_0.9", "Alien", "0"] = (
+        protocol.Difference("batch size", "64", "32", "baselines"),
+    )
     figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent \N{DAGGER}, 1 seed"

@@ -88,7 +88,7 @@ def test_the_json_holds_every_run(made):
     assert row["returns"] == pytest.approx(returns.tolist())
     assert row["score"] == pytest.approx(returns[-3:].mean())
     assert (row["frames_per_iteration"], row["protocol"]) == (
-        1_000_000, "an update every agent step (baselines: 4)"
+        1_000_000, "agent steps an update 1 (baselines: 4)"
     )  # fmt: skip
     assert data["gamma"] == {"games": 0, "classes": {}}
 
@@ -119,7 +119,7 @@ def test_both_tables_in_markdown(made):
     assert re.fullmatch(r"\| few \N{DOUBLE DAGGER}, 1 seed( \| -?\d+\.\d{3}){4} \|", lines[4])
     assert (
         "a_b%|c \N{DAGGER}: not comparable with the published baselines: "
-        "an update every agent step (baselines: 4)"
+        "agent steps an update 1 (baselines: 4)"
     ) in lines
     assert "few \N{DOUBLE DAGGER}: protocol not recorded" in lines
     games = (folder / "games.md").read_text().splitlines()
