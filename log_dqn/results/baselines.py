@@ -143,7 +143,7 @@ def _files_of(source: str) -> Callable[[str], bytes]:
 
 
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)
-_FINAL = "the final scores that travel with the package are used"
+_FINAL = "only the final scores that travel with the package are known"
 
 
 def _reason(error: Exception) -> str:

@@ -24,6 +24,8 @@ from log_dqn.run_folder import configuration, layout, safe_pickle
 LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
 
+_AGENT = "create_agent.agent_name"
+
 _ITERATION = re.compile(r"iteration_(\d+)")
 
 Notify = Callable[[str], None]
@@ -40,7 +42,8 @@ class LearningCurve(NamedTuple):
         seed: name of the run's folder, or index of a published run.
         returns: mean return per episode (unclipped rewards) of each iteration, shape
             [num_iterations]; NaN for an iteration whose return is not known.
-        agent_class: for a run read from disk with its gin configuration, the agent's class.
+        agent_class: for a run read from disk with its gin configuration, the agent that it was
+            started with, or its class.
         gamma: its discount factor, where the gin configuration is known.
         protocol: what the returns were obtained under; None for a published run.
         parameters: the parameters of its configuration, as in `configuration.Configuration`.
@@ -177,16 +180,19 @@ def _line(error: BaseException) -> str:
 
 
 def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
-    """Finds the agent's class and discount factor among a run's parameters.
+    """Finds the agent and its discount factor among a run's parameters.
 
     Returns:
-        (class, gamma), or None if they don't say.
+        (agent, gamma), or None if they don't say. The agent is what the run was started with, as
+        two may be of one class, and else its class.
     """
     values = configuration.by_short_name(parameters)
+    names = (values.get(which) for which in ("VectorizedRunner.agent", _AGENT))
+    agent = next((name for name in names if isinstance(name, str)), None)
     for name in protocol.agent_parameters(values, "gamma"):
         value = values[name]
         if isinstance(value, (int, float)) and 0 <= value <= 1:
-            return printable(name.partition(".")[0]), float(value)
+            return printable(agent or name.partition(".")[0]), float(value)
     return None
 
 

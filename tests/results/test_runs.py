@@ -161,6 +161,8 @@ def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
         ('{"dqn_agent.JaxDQNAgent.gamma": 0.99}', ("JaxDQNAgent", 0.99)),
         ('{"scope/LogDQNAgent.gamma": 0.9, "gamma": 0.8}', ("LogDQNAgent", 0.9)),
         ('{"LogDQNAgent.gamma": "@f()"}', None),
+        ('{"LogDQNAgent.gamma": 0.9, "VectorizedRunner.agent": "loglin_dqn"}', ("loglin_dqn", 0.9)),
+        ('{"LogDQNAgent.gamma": 0.9, "create_agent.agent_name": "a\\nb"}', (r"'a\nb'", 0.9)),
         ('{"LogDQNAgent.gamma": NaN}', None),
         ('{"LogDQNAgent.gamma": 1e999}', None),
         ('{"LogDQNAgent.gamma": ' + "1" * 400 + "}", None),
