@@ -1,6 +1,5 @@
 """The loop of runs whose games are JAX programs, as one program on the device."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from log_dqn.program.progress import Progress
 from log_dqn.vectorized.device_loop import DeviceLoop
 from log_dqn.vectorized.jax_games import JaxGame
 from log_dqn.vectorized.learner import Problem
-from log_dqn.vectorized.timeline import Phase
+from log_dqn.vectorized.timeline import Episode, Phase, Position
 from log_dqn.vectorized.training import Trainer, Workload
 
 
@@ -44,35 +43,16 @@ class DeviceTrainer(Trainer):
         super().__init__(
             workload._replace(checkpoint_replay=True), problem, num_actions, progress, shown_as
         )
-        self._loop = DeviceLoop(self.learner, game, self.schedule.rules)
-        self._may_start = np.zeros(len(workload.runs), bool)
+        self._loop = DeviceLoop(self.learner, game)
+        self._ready = np.full(len(workload.runs), -1, np.int32)
 
-    def step(self) -> None:
-        """Runs a chunk of every run, and saves runs whose iteration is over."""
-        schedule = self.schedule
-        waits = (schedule.place.phase == Phase.WAITING) & ~self._may_start
+    def _play(self) -> tuple[Position, Episode]:
+        position = self.position
+        waits = (position.phase == Phase.WAITING) & (position.iteration != self._ready)
         if waits.any():
-            self._training_began[waits] = time.monotonic()
-            schedule.clear_iterations(waits)
-            self._loop.reset(waits, self._environment_seeds(waits))
-            self._may_start |= waits
-        before = schedule.place
-        chunk = self._loop.advance(before, self._may_start)
-        place = schedule.place = chunk.place
-        for step, run in np.argwhere(chunk.episodes.ended):
-            episode = (part[step, run] for part in chunk.episodes[1:])
-            schedule.iterations[run].add(*episode)
-        trained = (before.phase == Phase.TRAINING) | (before.phase == Phase.WAITING)
-        trained &= place.phase != Phase.TRAINING
-        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
-        for run in np.flatnonzero(chunk.summary.number >= 0):
-            values = {tag: float(v[run]) for tag, v in chunk.summary.statistics.items()}
-            self._write_summary(int(run), int(chunk.summary.number[run]), values)
-        over = place.iteration > before.iteration
-        self._may_start &= ~over
-        for run in np.flatnonzero(over):
-            self._end_iteration(int(run))
-        self._show_progress()
+            self._loop.reset(waits, self._begin_iterations(waits))
+            self._ready = np.where(waits, position.iteration, self._ready)
+        return self._loop.advance(position, self._ready)
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished run's line, and each iteration's of a run that is alone."""

@@ -1,32 +1,18 @@
 """Sticky-action Atari for many runs: `ale_py`'s vector environment, as Dopamine preprocesses."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import ale_py
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
 from log_dqn.games import rom_name
+from log_dqn.vectorized.timeline import Outcome
 
 FRAME_SHAPE = (84, 84)
 STACK_SIZE = 4
 FRAMES_PER_STEP = 4
 MAX_ACTIONS = 18
-
-
-class Results(NamedTuple):
-    """What a step led to.
-
-    Attributes:
-        frames: observations, of the next episode where one has ended, shape [num_runs, ...].
-        rewards: rewards as the game gives them, shape [num_runs].
-        ended: whether the episode has ended, bool, shape [num_runs].
-    """
-
-    frames: np.ndarray
-    rewards: np.ndarray
-    ended: np.ndarray
 
 
 class AtariGames:
@@ -98,17 +84,17 @@ class AtariGames:
         for game, environment in self._environments.items():
             environment.send(actions[self._runs[game]])
 
-    def receive(self) -> Results:
+    def receive(self) -> Outcome:
         """Waits for the step. Where an episode has ended, the next has begun."""
-        results = Results(
+        outcome = Outcome(
             np.empty((self._num_runs, *FRAME_SHAPE), np.uint8),
-            np.empty(self._num_runs, np.float64),
+            np.empty(self._num_runs, np.float32),
             np.empty(self._num_runs, bool),
         )
         for game, environment in self._environments.items():
             mine = self._runs[game]
             frames, rewards, terminations, truncations, _ = environment.recv()
-            results.frames[mine] = frames[:, 0]
-            results.rewards[mine] = rewards
-            results.ended[mine] = terminations | truncations
-        return results
+            outcome.frame[mine] = frames[:, 0]
+            outcome.reward[mine] = rewards
+            outcome.ended[mine] = terminations | truncations
+        return outcome

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from log_dqn import games
+from log_dqn.vectorized.timeline import Outcome
 
 STICKY_PROBABILITY = 0.1
 """Probability that MinAtar repeats the last action (Young and Tian, 2019)."""
@@ -30,20 +31,6 @@ _NO_LIMIT = 2**31 - 1
 
 # Steps of an episode of Freeway in MinAtar, which ends it one step after its time limit of 2,500.
 _FREEWAY_STEPS = 2501
-
-
-class Outcome(NamedTuple):
-    """What an action led to.
-
-    Attributes:
-        frame: the observation, of the next episode where one has ended.
-        reward: reward as the game gives it, float32.
-        ended: whether the episode has ended, bool.
-    """
-
-    frame: jax.Array
-    reward: jax.Array
-    ended: jax.Array
 
 
 class State(NamedTuple):

@@ -9,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.jax import trees, update
-from log_dqn.vectorized import agents, networks, packing, replay
-from log_dqn.vectorized.timeline import Draws, Steps
+from log_dqn.vectorized import agents, networks, replay, timeline
+from log_dqn.vectorized.schedule import RunnerSettings
+from log_dqn.vectorized.timeline import Draws, Outcome, Plan, Position
+
+SUMMARY_PERIOD = 500
+"""Training steps between a run's events, as in Dopamine."""
 
 
 class Problem(NamedTuple):
@@ -39,11 +43,33 @@ class Problem(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What a run learns."""
+    """What a run learns; several runs' have the run as first axis, a single run's have not."""
 
     params: Any
     target_params: Any
     optimizer_state: Any
+
+
+class Summary(NamedTuple):
+    """The last update of a run whose statistics are wanted.
+
+    Attributes:
+        number: training steps before it; -1 for none.
+        statistics: scalars by their TensorBoard tags.
+    """
+
+    number: Any
+    statistics: Any
+
+
+class Numbers(NamedTuple):
+    """What a run has from its start to its end: numbers of its schedule, agent and game, keys."""
+
+    rules: timeline.Rules
+    constants: Any
+    num_actions: Any
+    act_key: Any
+    draw_key: Any
 
 
 def choose(condition: Any, new: Any, old: Any) -> Any:
@@ -61,12 +87,28 @@ def compiler_options() -> dict[str, Any]:
     return {"xla_cpu_use_thunk_runtime": False} if is_old and jax.default_backend() == "cpu" else {}
 
 
-class Programs:
-    """What is compiled for runs whose agents are alike.
+def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Does for a single run what `jax.vmap` does, by which a CPU's updates take a third longer."""
 
-    Arrays have the run as first axis if there are several runs. A single run's have not: a first
-    axis of one makes the CPU's updates a third slower. `act`, `learn` and `sync_and_learn` take
-    what the host knows as bytes and their layout; see `packing`.
+    def with_others(change: Callable[[Any], Any], tree: Any) -> Any:
+        # With an axis that comes and goes the compiler copies the weights.
+        is_weights = lambda x: isinstance(x, Weights)  # noqa: E731
+        return jax.tree.map(lambda x: x if is_weights(x) else change(x), tree, is_leaf=is_weights)
+
+    def of_one(*args: Any) -> Any:
+        return with_others(lambda x: x[None], function(*with_others(lambda x: x[0], args)))
+
+    return of_one
+
+
+class Programs:
+    """The parts of a step, and what is compiled of them, for runs whose agents are alike.
+
+    `learn`, `sync` and `act`, in this order, are a step that `timeline.advance` has planned. Arrays
+    have the run as first axis, but for a single run's `Weights`.
+
+    Attributes:
+        each: makes a function of arrays of a run one of arrays of all runs.
     """
 
     def __init__(
@@ -87,23 +129,31 @@ class Programs:
         self._network = problem.network._replace(apply=apply)
         self._slots = slots
         self._several = several
-        self.each: Callable[..., Any] = jax.vmap if several else lambda function: function
-        self.draw = jax.jit(self.each(self._draw_one))
+        self._on_host = on_host
+        self.each: Callable[..., Any] = jax.vmap if several else _of_one
         self.initial_weights = jax.jit(self.each(self._initial_weights))
-        self._learn_from = self._learn_from_steps if on_host else self.learn_from_memory
-        self._act = self._act_only if on_host else self.act_and_store
-        compiled = functools.partial(
-            jax.jit, static_argnums=2, donate_argnums=0, compiler_options=compiler_options()
-        )
-        self.learn = compiled(self._learn)
-        self.sync_and_learn = compiled(self._sync_and_learn)
-        self.sync = jax.jit(self.synced)
-        self.act = jax.jit(self._act_on, static_argnums=3, donate_argnums=(0, 1))
+        self.compiled_draw = jax.jit(lambda *args: self._draw(*self._unpacked(*args)))
+        self.compiled_learn = jax.jit(
+            lambda weights, summary, memory, *rest: self.learn(
+                weights, summary, memory, *self._unpacked(*rest)
+            ),
+            donate_argnums=(0, 1), compiler_options=compiler_options(),
+        )  # fmt: skip
+        self.compiled_sync = jax.jit(self.sync, donate_argnums=0)
+        self.compiled_plan = jax.jit(self._plan_draws)
+        self.compiled_act = jax.jit(self._act_on, donate_argnums=(0, 1))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
         # Buffers of their own: training goes on in the old weights' memory.
         target_params = jax.tree.map(jnp.copy, params)
         return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
+
+    def _unpacked(self, numbers: Numbers, draws: Any) -> tuple[Numbers, Draws]:
+        return numbers, Draws(*draws)._replace(learns=draws[-1].astype(bool))
+
+    def _draw(self, numbers: Numbers, draws: Draws) -> jax.Array:
+        """Returns the slots that updates read; see `replay.draw`."""
+        return self.each(self._draw_one)(numbers.draw_key, draws)
 
     def _draw_one(self, key: jax.Array, draws: Draws) -> jax.Array:
         return replay.draw(
@@ -116,34 +166,26 @@ class Programs:
             self._agent.update_horizon,
         )
 
-    def _unpack(self, packed: Any, layout: packing.Layout) -> Any:
-        return self.each(functools.partial(packing.unpack, layout=layout))(packed)
+    def learn(
+        self, weights: Weights, summary: Summary, memory: Any, numbers: Numbers, draws: Draws
+    ) -> tuple[Weights, Summary]:
+        """Runs an update of the runs that have one; a single run must have one.
 
-    def _learn(self, weights: Weights, packed: Any, layout: packing.Layout, *inputs: Any) -> Any:
-        return self._learn_from(weights, *inputs, *self._unpack(packed, layout))
-
-    def _sync_and_learn(
-        self, weights: Weights, packed: Any, layout: packing.Layout, *inputs: Any
-    ) -> Any:
-        runs, *rest = self._unpack(packed, layout)
-        return self._learn_from(self.synced(weights, runs), *inputs, *rest)
-
-    def _act_on(
-        self, stacks: Any, memory: Any, packed: Any, layout: packing.Layout, *inputs: Any
-    ) -> Any:
-        return self._act(stacks, memory, *inputs, *self._unpack(packed, layout))
-
-    def learn_from_memory(
-        self, weights: Weights, constants: Any, num_actions: Any, memory: Any, keys: Any, draws: Any
-    ) -> Any:
-        """Runs an update from a draw of the memory; returns weights and statistics."""
-        steps = self.each(replay.read)(memory, self.draw(keys, draws))
-        return self._learn_from_steps(weights, constants, num_actions, steps, draws)
-
-    def _learn_from_steps(
-        self, weights: Weights, constants: Any, num_actions: Any, steps: Any, draws: Any
-    ) -> Any:
-        return self.each(self._learn_one)(weights, constants, num_actions, steps, draws.learns)
+        Args:
+            weights: what they have learned.
+            summary: their last update whose statistics are wanted.
+            memory: the replay memories or, where the host has those, the steps in `_draw`'s slots.
+            numbers: the runs' numbers.
+            draws: from what they sample.
+        """
+        steps = memory
+        if not self._on_host:
+            steps = self.each(replay.read)(memory, self._draw(numbers, draws))
+        weights, statistics = self.each(self._learn_one)(
+            weights, numbers.constants, numbers.num_actions, steps, draws.learns
+        )
+        due = draws.learns & (draws.number % SUMMARY_PERIOD == 0) & (draws.number > 0)
+        return weights, choose(due, Summary(draws.number, statistics), summary)
 
     def _learn_one(
         self, weights: Weights, constants: Any, num_actions: Any, steps: Any, learns: Any
@@ -162,41 +204,66 @@ class Programs:
             new = choose(learns, new, weights)
         return new, statistics
 
-    def synced(self, weights: Weights, runs: Any) -> Weights:
-        """Returns the weights with new target networks of some runs."""
-        target_params = self.each(choose)(runs, weights.params, weights.target_params)
-        return weights._replace(target_params=target_params)
+    def sync(self, weights: Weights, syncs: Any) -> Weights:
+        """Copies the online network of some runs to their target network."""
+        return self.each(self._sync_one)(weights, syncs)
 
-    def _act_only(self, stacks: Any, memory: None, *inputs: Any) -> Any:
-        stacks, actions = self.each(self._act_one)(stacks, *inputs)
-        return stacks, memory, actions
+    def _sync_one(self, weights: Weights, syncs: Any) -> Weights:
+        new = choose(syncs, weights.params, weights.target_params)
+        return weights._replace(target_params=new)
 
-    def act_and_store(self, stacks: Any, memory: Any, *inputs: Any) -> Any:
+    def act(
+        self,
+        stacks: Any,
+        memory: Any,
+        weights: Weights,
+        outcome: Outcome,
+        numbers: Numbers,
+        plan: Plan,
+    ) -> Any:
         """Chooses actions and stores steps; returns the new states, memory and actions."""
-        *_, frames, rewards, _, steps = inputs
-        stacks, actions = self.each(self._act_one)(stacks, *inputs)
-        # No action is negative, but so the compiler knows that what is stored waits for the action,
-        # and that for what is learned. Else it copies the memory to learn from it later.
-        beyond = self._slots * (actions < 0)
-        steps = steps._replace(slot=steps.slot + beyond, result_slot=steps.result_slot + beyond)
-        memory = self.each(replay.add_result)(memory, steps.result_slot, rewards, steps.terminal)
-        memory = self.each(replay.add_step)(memory, steps.slot, frames, steps.age, actions)
+        stacks, actions = self.each(self._act_one)(
+            stacks, weights, numbers.constants, numbers.num_actions, numbers.act_key,
+            outcome.frame, plan.choice,
+        )  # fmt: skip
+        if not self._on_host:
+            memory = self.each(self._store)(memory, outcome, actions, plan.choice)
         return stacks, memory, actions
 
     def _act_one(
-        self, stack: Any, params: Any, constants: Any, num_actions: Any, key: Any,
-        frame: Any, reward: Any, epsilon: Any, steps: Steps,
+        self, stack: Any, weights: Weights, constants: Any, num_actions: Any, key: Any,
+        frame: Any, choice: timeline.Choice,
     ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
-        del reward
-        stack = jnp.where(steps.begins, jnp.zeros_like(stack), stack)
+        stack = jnp.where(choice.begins, jnp.zeros_like(stack), stack)
         stack = jnp.concatenate([stack[..., 1:], frame[..., None]], axis=-1)
-        outputs = self._agent.outputs(self._network, params, stack[None], num_actions)
+        outputs = self._agent.outputs(self._network, weights.params, stack[None], num_actions)
         greedy = self._agent.action_keys(constants, outputs)[0].argmax().astype(jnp.int32)
-        explore_key, action_key = jax.random.split(jax.random.fold_in(key, steps.number))
-        explores = jax.random.uniform(explore_key) <= epsilon
+        explore_key, action_key = jax.random.split(jax.random.fold_in(key, choice.number))
+        explores = jax.random.uniform(explore_key) <= choice.epsilon
         return stack, jnp.where(
             explores, jax.random.randint(action_key, (), 0, num_actions), greedy
         )
+
+    def _store(self, memory: Any, outcome: Outcome, action: Any, choice: timeline.Choice) -> Any:
+        # No action is negative, but so the compiler knows that what is stored waits for the action,
+        # and that for what is learned. Else it copies the memory to learn from it later.
+        beyond = self._slots * (action < 0)
+        reward = jnp.clip(outcome.reward, -1, 1)
+        memory = replay.add_result(memory, choice.result_slot + beyond, reward, choice.terminal)
+        return replay.add_step(memory, choice.slot + beyond, outcome.frame, choice.age, action)
+
+    def _plan_draws(self, numbers: Numbers, answer: Any) -> Any:
+        answer = timeline.unpack(answer, timeline.ANSWER)
+        return timeline.pack(timeline.advance(numbers.rules, *answer)[1].draws, jnp)
+
+    def _act_on(
+        self, stacks: Any, memory: Any, weights: Weights, frames: Any, numbers: Numbers, answer: Any
+    ) -> Any:
+        answer = timeline.unpack(answer, timeline.ANSWER)
+        position, plan = timeline.advance(numbers.rules, *answer)
+        outcome = Outcome(frames, *answer[1:3])
+        stacks, memory, actions = self.act(stacks, memory, weights, outcome, numbers, plan)
+        return stacks, memory, timeline.pack((position, plan, actions), jnp)
 
 
 @functools.lru_cache(maxsize=16)
@@ -210,15 +277,18 @@ def _programs(
 class Learner:
     """Some runs that act and learn together.
 
-    The runs never mix: each has its own network, optimizer, memory and random numbers. The
-    methods return before the device has finished; only reading a result waits for it.
+    The runs never mix: each has its own network, optimizer, memory and random numbers. Arrays have
+    the run as first axis.
 
     Attributes:
         num_runs: number of runs.
         slots: slots of a run's replay memory.
-        weights: what the runs have learned; arrays have the run as first axis.
+        weights: what the runs have learned.
+        summary: their last updates whose statistics are wanted.
         memory: their replay memories.
         stacks: their last states.
+        rules: the numbers of their schedules, numpy arrays.
+        numbers: all that stays as it is.
         programs: what is compiled for them.
     """
 
@@ -226,6 +296,7 @@ class Learner:
         self,
         run_agents: Sequence[agents.Agent],
         problem: Problem,
+        runner: RunnerSettings,
         num_actions: Sequence[int],
         seeds: Sequence[int],
         on_host: bool = False,
@@ -235,6 +306,7 @@ class Learner:
         Args:
             run_agents: each run's agent; all alike in `Agent.shared`.
             problem: what they learn from.
+            runner: what a run consists of.
             num_actions: each run's number of actions.
             seeds: each run's seed.
             on_host: whether the replay memory is kept in the host's memory.
@@ -242,131 +314,101 @@ class Learner:
         self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
-        self._several = self.num_runs > 1
         self._on_host = on_host
         agent_class: Any = type(agent)
         self.programs = _programs(
-            agent_class, tuple(agent.shared.items()), problem, self.slots, self._several, on_host
-        )
+            agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1,
+            on_host,
+        )  # fmt: skip
         self._columns = list(num_actions)  # of each run's own output layer
-        self._num_actions = self._of_runs(jnp.asarray(num_actions, jnp.int32))
-        self._constants = self._stack(
-            [jax.tree.map(jnp.float32, agent.constants) for agent in run_agents]
-        )
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
-        self._act_keys = self._stack([act_key for _, act_key, _ in keys])
-        self._draw_keys = self._stack([draw_key for *_, draw_key in keys])
+        self.rules = timeline.create_rules(run_agents, runner)
+        self.numbers = Numbers(
+            rules=jax.tree.map(jnp.asarray, self.rules),
+            constants=_stack([jax.tree.map(jnp.float32, a.constants) for a in run_agents]),
+            num_actions=jnp.asarray(num_actions, jnp.int32),
+            act_key=_stack([act_key for _, act_key, _ in keys]),
+            draw_key=_stack([draw_key for *_, draw_key in keys]),
+        )
         params = [
             agent.init(problem.network, init_key, problem.state_shape, number, max(num_actions))
             for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
         ]
-        self.weights = self.programs.initial_weights(self._constants, self._stack(params))
-        self._to_sync = self._none = np.zeros(self.num_runs, bool)
-        runs = (self.num_runs,) if self._several else ()
+        self.weights = self.programs.initial_weights(self.numbers.constants, _stack(params))
         self.memory = replay.create(
-            (*runs, self.slots), problem.frame_shape, problem.frame_dtype, np if on_host else jnp
-        )
-        self.stacks = jnp.zeros((*runs, *problem.state_shape), problem.frame_dtype)
+            (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype,
+            np if on_host else jnp,
+        )  # fmt: skip
+        self.stacks = jnp.zeros((self.num_runs, *problem.state_shape), problem.frame_dtype)
+        self.summary = self._no_summary()
+        report = jax.eval_shape(timeline.advance, self.rules, *timeline.ANSWER)
+        self._report = (*report, self.rules.slots)  # The actions are whole numbers too.
 
-    @property
-    def numbers(self) -> tuple[Any, Any, Any, Any]:
-        """The runs' constants, numbers of actions, and keys for acting and for drawing."""
-        return self._constants, self._num_actions, self._act_keys, self._draw_keys
+    def _no_summary(self) -> Summary:
+        heads = (jnp.zeros((1, max(self._columns))),) * self._agent.num_heads
+        batch = (jnp.zeros(1, int), jnp.zeros(1), jnp.zeros(1, bool))
+        loss = self._agent.batch_loss(self._agent.constants)
+        _, statistics = jax.eval_shape(loss, heads, heads, *batch)
+        zeros = {tag: jnp.zeros(self.num_runs) for tag in statistics}
+        return Summary(jnp.full(self.num_runs, -1, jnp.int32), zeros)
 
-    def _pack(self, *trees: Any) -> tuple[np.ndarray, packing.Layout]:
-        """Packs what the host knows of the runs, arrays of shape [num_runs, ...]."""
-        return packing.pack(self._of_runs(trees), (self.num_runs,) if self._several else ())
+    # A step; the methods return before the device has finished, but for the actions.
 
-    def _stack(self, trees: Sequence[Any]) -> Any:
-        """Puts the runs' arrays together."""
-        if not self._several:
-            return trees[0]
-        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+    def draws(self, answer: np.ndarray) -> Draws:
+        """Returns the updates of a step that the runs' games have answered; see `act`."""
+        found = np.asarray(self.programs.compiled_plan(self.numbers, answer))
+        return timeline.unpack(found, self._report[1].draws)
 
-    def _of_runs(self, tree: Any) -> Any:
-        """Takes the first axis from arrays of shape [num_runs, ...] if there is a single run."""
-        return tree if self._several else jax.tree.map(lambda leaf: leaf[0], tree)
-
-    def _of_run(self, array: Any, run: int) -> Any:
-        return array[run] if self._several else array
-
-    # Updates.
-
-    def learn(self, draws: Draws) -> dict[str, jax.Array]:
-        """Runs an update of some of the runs.
-
-        Args:
-            draws: from what they sample.
-
-        Returns:
-            The loss's statistics by their TensorBoard tags, of shape [num_runs] each, or scalars
-            of a single run; of no meaning for a run that has no update.
-        """
-        inputs: tuple[Any, ...] = (self._constants, self._num_actions)
-        known: tuple[Any, ...] = (draws,)
+    def learn(self, draws: Draws) -> None:
+        """Runs the update of the runs that have one, numpy arrays."""
+        memory, packed = self.memory, timeline.pack(draws)
         if self._on_host:
-            slots = np.asarray(self.programs.draw(self._draw_keys, self._of_runs(draws)))
-            # A single run's steps get the first axis that all the host knows has.
-            runs = np.arange(self.num_runs)[:, None, None] if self._several else None
-            steps = replay.Memory(*(values[runs, slots] for values in self.memory))
-            known = (steps, draws)
-        else:
-            inputs += (self.memory, self._draw_keys)
-        if self._to_sync.any():
-            packed, layout = self._pack(self._to_sync, *known)
-            found = self.programs.sync_and_learn(self.weights, packed, layout, *inputs)
-        else:
-            found = self.programs.learn(self.weights, *self._pack(*known), *inputs)
-        self.weights, statistics = found
-        self._to_sync = self._none
-        return statistics
+            slots = np.asarray(self.programs.compiled_draw(self.numbers, packed))
+            memory = replay.read(memory, (np.arange(self.num_runs)[:, None, None], slots))
+        self.weights, self.summary = self.programs.compiled_learn(
+            self.weights, self.summary, memory, self.numbers, packed
+        )
 
-    def sync(self, runs: np.ndarray) -> None:
-        """Copies the online network to the target network of some runs, bools [num_runs].
-
-        Their next update begins with it, so that it costs no call of its own.
-        """
-        self._to_sync = self._to_sync | runs
-
-    def _sync_now(self) -> None:
-        if self._to_sync.any():
-            self.weights = self.programs.sync(self.weights, self._of_runs(self._to_sync))
-            self._to_sync = self._none
-
-    # Acting.
-
-    def act(
-        self, frames: np.ndarray, rewards: np.ndarray, epsilons: np.ndarray, steps: Steps
-    ) -> jax.Array:
-        """Chooses each run's action, and stores what is to be stored.
+    def act(self, frames: np.ndarray, answer: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
+        """Chooses each run's action, and stores and syncs what is to be.
 
         Args:
             frames: observations, shape [num_runs, ...].
-            rewards: clipped rewards that led here, float32, shape [num_runs].
-            epsilons: exploration rates, float32, shape [num_runs].
-            steps: what else the host knows.
+            answer: the runs and what their last actions led to, packed (`timeline.ANSWER`).
 
         Returns:
-            Actions, int32, shape [num_runs], or a scalar of a single run.
+            The runs' new position, what was to be done, and the actions.
         """
-        inputs = (self.weights.params, self._constants, self._num_actions, self._act_keys)
         memory = None if self._on_host else self.memory
-        packed = self._pack(frames, rewards, epsilons, steps)
-        self.stacks, memory, actions = self.programs.act(self.stacks, memory, *packed, *inputs)
-        if not self._on_host:
+        self.stacks, memory, found = self.programs.compiled_act(
+            self.stacks,
+            memory,
+            Weights(self.weights.params, None, None),
+            frames,
+            self.numbers,
+            answer,
+        )
+        position, plan, actions = timeline.unpack(np.array(found), self._report)
+        if self._on_host:
+            self._store(frames, timeline.unpack(answer, timeline.ANSWER)[1], actions, plan.choice)
+        else:
             self.memory = memory
-            return actions
-        chosen = np.asarray(actions).reshape(self.num_runs)
-        for run in range(self.num_runs):
-            memory = replay.Memory(*(self._of_run(values, run) for values in self.memory))
-            if (slot := steps.result_slot[run]) < self.slots:
-                memory.rewards[slot] = rewards[run]
-                memory.terminals[slot] = steps.terminal[run]
-            if (slot := steps.slot[run]) < self.slots:
-                memory.frames[slot] = frames[run]
-                memory.ages[slot] = steps.age[run]
-                memory.actions[slot] = chosen[run]
-        return actions
+        if plan.syncs.any():
+            self.weights = self.programs.compiled_sync(self.weights, plan.syncs)
+        return position, plan, actions
+
+    def _store(
+        self, frames: np.ndarray, rewards: np.ndarray, actions: np.ndarray, choice: timeline.Choice
+    ) -> None:
+        """Does in the host's memory what `Programs` does on the device."""
+        memory = self.memory
+        (runs,) = np.nonzero(choice.result_slot < self.slots)
+        at = runs, choice.result_slot[runs]
+        memory.rewards[at], memory.terminals[at] = rewards[runs].clip(-1, 1), choice.terminal[runs]
+        (runs,) = np.nonzero(choice.slot < self.slots)
+        at = runs, choice.slot[runs]
+        memory.frames[at], memory.ages[at] = frames[runs], choice.age[runs]
+        memory.actions[at] = actions[runs]
 
     # One run's state, for checkpoints.
 
@@ -384,10 +426,9 @@ class Learner:
 
     def _run_leaves(self, run: int) -> list[tuple[bool, np.ndarray]]:
         """Returns whether each of a run's arrays is of the output layer, and the array."""
-        self._sync_now()
         output = jax.tree_util.DictKey(agents.OUTPUT)
         return [
-            (output in path, np.asarray(self._of_run(leaf, run)))
+            (output in path, np.asarray(leaf[run] if self.num_runs > 1 else leaf))
             for path, leaf in jax.tree_util.tree_leaves_with_path(self.weights)
         ]
 
@@ -405,30 +446,29 @@ class Learner:
         ]
         old, structure = jax.tree.flatten(self.weights)
         new = [
-            leaf.at[run].set(value) if self._several else jnp.asarray(value)
+            leaf.at[run].set(value) if self.num_runs > 1 else jnp.asarray(value)
             for leaf, value in zip(old, values, strict=True)
         ]
         self.weights = jax.tree.unflatten(structure, new)
 
-    def step_shape(self, name: str) -> tuple[int, ...]:
-        """Returns the shape that a field of the memory has for a single step."""
-        return getattr(self.memory, name).shape[1 + self._several :]
-
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
         """Returns some slots of a field of a run's memory."""
-        slots = slice(start, stop)
         # In one step, lest the device copies the run's whole memory.
-        return np.asarray(getattr(self.memory, name)[(run, slots) if self._several else slots])
+        return np.asarray(getattr(self.memory, name)[run, start:stop])
 
     def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:
         """Sets some slots of a field of a run's memory."""
         field = getattr(self.memory, name)
         if self._on_host:
-            self._of_run(field, run)[start : start + len(values)] = values
-            return
-        at = (run, start) if self._several else (start,)
-        values = values[None] if self._several else values
-        self.memory = self.memory._replace(**{name: _set_slots(field, at, values)})
+            field[run, start : start + len(values)] = values
+        else:
+            new = _set_slots(field, (run, start), values[None])
+            self.memory = self.memory._replace(**{name: new})
+
+
+def _stack(runs: Sequence[Any]) -> Any:
+    """Puts the runs' arrays together."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
 
 
 @functools.partial(jax.jit, donate_argnums=0)

@@ -1,5 +1,6 @@
 """A run's folder: logs, metrics, events and checkpoints, as a single run of Dopamine's has them."""
 
+import dataclasses
 import functools
 import io
 import os
@@ -18,7 +19,6 @@ from log_dqn.run_folder.layout import Log
 from log_dqn.vectorized import networks
 from log_dqn.vectorized.agents import Agent
 from log_dqn.vectorized.learner import Learner
-from log_dqn.vectorized.schedule import Iteration
 from log_dqn.vectorized.timeline import Phase
 
 # Steps of the replay memory that are copied from the device at a time.
@@ -55,11 +55,28 @@ class Run(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """Where a run is at the end of an iteration; see `Schedule`."""
+    """Where a run is at the end of an iteration; see `timeline.Position`."""
 
     training_steps: int
     chosen: int
     stored: int
+
+
+def _by_phase() -> dict[Phase, list[Any]]:
+    return {Phase.TRAINING: [], Phase.EVALUATION: []}
+
+
+@dataclasses.dataclass
+class Iteration:
+    """Episodes of a run's iteration, by phase: returns (unclipped), and lengths in agent steps."""
+
+    returns: dict[Phase, list[float]] = dataclasses.field(default_factory=_by_phase)
+    lengths: dict[Phase, list[int]] = dataclasses.field(default_factory=_by_phase)
+
+    def add(self, phase: int, value: float, length: int) -> None:
+        """Notes an episode."""
+        self.returns[Phase(phase)].append(float(value))
+        self.lengths[Phase(phase)].append(int(length))
 
 
 def statistics(iteration: Iteration, steps_per_second: float) -> dict[str, list[Any]]:
@@ -203,7 +220,7 @@ def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int)
     from log_dqn.run_folder import arrays
 
     for name, field in learner.memory._asdict().items():
-        shape, dtype = learner.step_shape(name), field.dtype
+        shape, dtype = field.shape[2:], field.dtype
         starts = range(0, steps, _CHUNK_STEPS)
         counts = [min(_CHUNK_STEPS, steps - start) for start in starts]
         step_bytes = int(np.prod(shape)) * dtype.itemsize

@@ -1,15 +1,20 @@
 """Where a run is, and when it acts, stores, learns and syncs: pure functions of its counters.
 
 The order of things within a step is Dopamine's: the last step's result is stored, an update is run
-if one is due, the target network is synced, the next action is chosen. The functions are called in
-the order in which they stand here, with scalars of one run or arrays of shape [num_runs]; `xp` is
-`numpy` or `jax.numpy`.
+if one is due, the target network is synced, the next action is chosen. Arrays have the shape
+[num_runs], and dtypes of 32 bits.
 """
 
 import enum
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+from log_dqn.vectorized import agents, replay
+from log_dqn.vectorized.schedule import RunnerSettings
 
 
 class Phase(enum.IntEnum):
@@ -22,30 +27,16 @@ class Phase(enum.IntEnum):
 
 
 class Rules(NamedTuple):
-    """The numbers that decide what happens when; steps are agent steps.
+    """The numbers that decide what happens when: the slots of the replay memory, and settings.
 
-    Attributes:
-        num_iterations: iterations of a run.
-        training_steps: steps of an iteration's training phase, at least.
-        evaluation_steps: steps of its evaluation phase, at least; 0 for none.
-        stack_size: observations in a state.
-        slots: slots of the replay memory.
-        capacity: transitions that it remembers.
-        update_horizon: n of the n-step update.
-        update_period: steps between updates.
-        min_replay_history: transitions stored before training starts.
-        target_update_period: steps between syncs of the target network.
-        epsilon_train: exploration rate at the end of its schedule.
-        epsilon_eval: exploration rate in evaluation.
-        epsilon_decay_period: length of the schedule.
+    For those see `RunnerSettings` and `agents.Agent`.
     """
 
-    num_iterations: Any
+    slots: Any
     training_steps: Any
     evaluation_steps: Any
+    replay_capacity: Any
     stack_size: Any
-    slots: Any
-    capacity: Any
     update_horizon: Any
     update_period: Any
     min_replay_history: Any
@@ -55,7 +46,7 @@ class Rules(NamedTuple):
     epsilon_decay_period: Any
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a run is.
 
     Attributes:
@@ -66,13 +57,7 @@ class Place(NamedTuple):
         stored: steps that it has stored whose result is known.
         phase_steps: steps of its phase so far.
         episode_steps: steps of its episode so far.
-        open_steps: those of them that are stored.
         episode_return: unclipped rewards of the episode so far.
-        available: transitions that updates of this step sample from.
-        begins: whether the next observation is the first of its episode.
-        over: whether this step has ended an iteration.
-        result_slot: slot of the step whose result is to be stored, or one beyond the last.
-        terminal: whether that step ended its episode.
     """
 
     phase: Any
@@ -82,13 +67,21 @@ class Place(NamedTuple):
     stored: Any
     phase_steps: Any
     episode_steps: Any
-    open_steps: Any
     episode_return: Any
-    available: Any
-    begins: Any
-    over: Any
-    result_slot: Any
-    terminal: Any
+
+
+class Outcome(NamedTuple):
+    """What an action led to.
+
+    Attributes:
+        frame: the observation, of the next episode where one has ended, shape [num_runs, ...].
+        reward: reward as the game gives it, float32.
+        ended: whether the episode has ended, bool.
+    """
+
+    frame: Any
+    reward: Any
+    ended: Any
 
 
 class Episode(NamedTuple):
@@ -107,28 +100,8 @@ class Episode(NamedTuple):
     length: Any
 
 
-class Steps(NamedTuple):
-    """What acting has to know of a step; integers.
-
-    Attributes:
-        number: of this step among the run's, training and evaluation together.
-        begins: whether the observation is the first of its episode.
-        slot: slot in which the step is stored, or one beyond the last.
-        age: steps of this episode before it, at most stack_size - 1.
-        result_slot: slot of the step that led here, or one beyond the last.
-        terminal: whether that ended its episode.
-    """
-
-    number: Any
-    begins: Any
-    slot: Any
-    age: Any
-    result_slot: Any
-    terminal: Any
-
-
 class Draws(NamedTuple):
-    """What an update samples from; integers.
+    """What an update samples from.
 
     Attributes:
         number: of the update, in training steps.
@@ -143,179 +116,217 @@ class Draws(NamedTuple):
     learns: Any
 
 
-def begin(num_runs: int, slots: int) -> Place:
-    """Returns the place of runs that wait for their first iteration, numpy arrays [num_runs]."""
-    values: dict[str, Any] = {name: np.zeros(num_runs, np.int64) for name in Place._fields}
-    values |= {name: np.zeros(num_runs, bool) for name in ("begins", "over", "terminal")}
-    return Place(**values)._replace(
-        phase=np.full(num_runs, Phase.WAITING),
-        episode_return=np.zeros(num_runs),
-        result_slot=np.full(num_runs, slots),
+class Choice(NamedTuple):
+    """What choosing an action, and storing it, has to know.
+
+    Attributes:
+        number: of this choice among the run's, training and evaluation together.
+        begins: whether the observation is the first of its episode.
+        epsilon: exploration rate.
+        slot: slot in which the step is stored, or one beyond the last.
+        age: steps of this episode before it, at most stack_size - 1.
+        result_slot: slot of the step that led here, or one beyond the last.
+        terminal: whether that ended its episode.
+    """
+
+    number: Any
+    begins: Any
+    epsilon: Any
+    slot: Any
+    age: Any
+    result_slot: Any
+    terminal: Any
+
+
+class Plan(NamedTuple):
+    """What a step consists of.
+
+    Attributes:
+        episode: the episode that has ended with it, if one has.
+        draws: the update.
+        choice: the action.
+        syncs: whether the target network is synced after the update.
+    """
+
+    episode: Episode
+    draws: Draws
+    choice: Choice
+    syncs: Any
+
+
+def create_rules(run_agents: Sequence[agents.Agent], runner: RunnerSettings) -> Rules:
+    """Returns the numbers of some runs, whose agents are alike in `Agent.shared`."""
+    slots = replay.num_slots(
+        runner.replay_capacity, runner.stack_size, run_agents[0].update_horizon
     )
+    values = [{"slots": slots, **vars(runner), **vars(agent)} for agent in run_agents]
+    return Rules(*(_narrow(np.array([v[name] for v in values])) for name in Rules._fields))
 
 
-def expect(rules: Rules, place: Place, xp: Any = np) -> tuple[Place, Any, Any]:
-    """Works out what an update of this step samples from, before its result is known.
+def _narrow(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32 if array.dtype.kind == "f" else np.int32)
+
+
+def begin(num_runs: int) -> Position:
+    """Returns the position of runs that wait for their first iteration, numpy arrays."""
+    zeros = Position(*np.zeros((len(Position._fields), num_runs), np.int32))
+    return zeros._replace(episode_return=np.zeros(num_runs, np.float32))
+
+
+ANSWER = (begin(1), np.zeros(1, np.float32), np.zeros(1, bool), np.zeros(1, bool))
+"""What the host tells of a step: `advance`'s arguments but the rules; for `unpack`."""
+
+
+def _available(rules: Rules, position: Position) -> Any:
+    """Returns the transitions that an update of the next step samples from; all are stored already.
 
     Transitions of an ended episode's last n steps can be drawn one step later than in Dopamine's
     JAX agents, as in its TensorFlow agents.
-
-    Returns:
-        The new place, whether the run will learn at this step unless its phase ends with it, and
-        whether it will whatever its environment answers.
     """
-    training = place.phase == Phase.TRAINING
-    # Transitions that this step will find complete if the episode goes on.
-    unfinished = xp.minimum(rules.update_horizon, place.open_steps + 1)
-    available = xp.where(training, place.stored + 1 - unfinished, place.stored)
-    due = (
-        training
-        & (place.training_steps % rules.update_period == 0)
-        & (available > rules.min_replay_history)
+    training = position.phase == Phase.TRAINING
+    # Of the transitions that the step will find stored, if the episode goes on.
+    incomplete = (position.episode_steps + 1).clip(max=rules.update_horizon)
+    return position.stored + training * (1 - incomplete)
+
+
+def _draws(rules: Rules, position: Position, available: Any, ready: Any) -> Draws:
+    number = position.training_steps
+    oldest = (available - rules.replay_capacity).clip(min=0)
+    return Draws(
+        number=number,
+        oldest=oldest % rules.slots,
+        available=(available - oldest).clip(min=1),
+        learns=ready & (number % rules.update_period == 0) & (available > 0),
     )
-    certain = due & (place.phase_steps + 1 < rules.training_steps)
-    return place._replace(available=available), due, certain
 
 
-def record(
-    rules: Rules, place: Place, reward: Any, ended: Any, xp: Any = np
-) -> tuple[Place, Episode]:
-    """Takes in what the last action led to.
+def may_learn(rules: Rules, position: Position) -> Any:
+    """Returns which runs have an update at the next step, but for what their games answer."""
+    training = position.phase == Phase.TRAINING
+    ready = position.stored + training > rules.min_replay_history
+    due = position.training_steps % rules.update_period == 0
+    return ready & due & (training | (position.phase == Phase.WAITING))
 
-    A run whose iteration is over with it waits for the next one.
 
-    Args:
-        rules: the run's numbers.
-        place: where it is.
-        reward: reward as the game gives it.
-        ended: whether the episode has ended.
-        xp: the array namespace.
-
-    Returns:
-        The new place, and the episode that has ended, if one has.
-    """
-    training = place.phase == Phase.TRAINING
-    active = training | (place.phase == Phase.EVALUATION)
-    begins = ended & active
-    phase_steps = place.phase_steps + active
-    episode_steps = place.episode_steps + active
-    episode_return = place.episode_return + xp.where(active, reward, 0)
-    least = xp.where(training, rules.training_steps, rules.evaluation_steps)
-    phase_over = begins & (phase_steps >= least)
-    evaluates = phase_over & training & (rules.evaluation_steps > 0)
-    over = phase_over & ~evaluates
-    iteration = place.iteration + over
-    next_phase = xp.where(iteration >= rules.num_iterations, Phase.FINISHED, Phase.WAITING)
-    phase = xp.where(over, next_phase, place.phase)
-    new = place._replace(
-        phase=xp.where(evaluates, Phase.EVALUATION, phase),
-        iteration=iteration,
-        stored=place.stored + training,
-        phase_steps=xp.where(phase_over, 0, phase_steps),
-        episode_steps=xp.where(begins, 0, episode_steps),
-        open_steps=xp.where(ended, 0, place.open_steps + training),
-        episode_return=xp.where(begins, 0, episode_return),
-        begins=begins,
-        over=over,
-        result_slot=xp.where(training, place.stored % rules.slots, rules.slots),
-        terminal=ended & training,
+def expect(rules: Rules, position: Position) -> Draws:
+    """Returns the next step's updates of the runs that learn whatever their games answer."""
+    available = _available(rules, position)
+    ready = position.phase == Phase.TRAINING
+    ready &= (available > rules.min_replay_history) & (
+        position.phase_steps + 1 < rules.training_steps
     )
-    return new, Episode(begins, place.phase, episode_return, episode_steps)
+    return _draws(rules, position, available, ready)
 
 
-def start(
-    rules: Rules, place: Place, step: Any, may_start: Any = True, xp: Any = np
-) -> tuple[Place, Any]:
-    """Starts an iteration, in a new environment.
+def starts(rules: Rules, position: Position, step: Any) -> Any:
+    """Returns which of the waiting runs start an iteration at a step, in new environments.
 
     A run waits for at most `update_period` steps, until its last result is stored and its updates
     fall on the steps of the other runs'. It doesn't notice.
 
     Args:
-        rules: the run's numbers.
-        place: where it is.
-        step: number of this step, the same for all runs.
-        may_start: whether the run may.
-        xp: the array namespace.
-
-    Returns:
-        The new place, and whether the run starts.
+        rules: the runs' numbers.
+        position: where they are before the step.
+        step: the step, counted from the start of the program.
     """
-    aligned = (step - place.training_steps) % rules.update_period == 0
-    starts = (place.phase == Phase.WAITING) & aligned & ~place.over & may_start
-    phase = xp.where(starts, Phase.TRAINING, place.phase)
-    return place._replace(phase=phase, begins=place.begins | starts), starts
+    aligned = (step - position.training_steps) % rules.update_period == 0
+    return (position.phase == Phase.WAITING) & aligned
 
 
-def train(rules: Rules, place: Place, xp: Any = np) -> tuple[Place, Any, Any]:
-    """Counts a training step.
+def advance(
+    rules: Rules, position: Position, reward: Any, ended: Any, starting: Any
+) -> tuple[Position, Plan]:
+    """Takes in what the last actions led to; returns the new position, and what is to be done.
 
-    Returns:
-        The new place, whether the run has an update at this step, and whether its target network
-        is synced after it.
+    A run whose iteration is over with it waits for the next one.
+
+    Args:
+        rules: the runs' numbers.
+        position: where they are.
+        reward: rewards as the games give them.
+        ended: whether the episodes have ended.
+        starting: which runs start an iteration; see `starts`.
     """
-    training = place.phase == Phase.TRAINING
-    complete = place.stored - xp.minimum(rules.update_horizon, place.open_steps)
+    result_slot, terminal = _slot(rules, position), ended & (position.phase == Phase.TRAINING)
+    old, available = position, _available(rules, position)
+    position, episode = _record(rules, position, reward, ended)
+    position = position._replace(phase=jnp.where(starting, Phase.TRAINING, position.phase))
+    training = position.phase == Phase.TRAINING
+    complete = position.stored - jnp.minimum(rules.update_horizon, position.episode_steps)
     ready = training & (complete > rules.min_replay_history)
-    learns = ready & (place.training_steps % rules.update_period == 0) & (place.available > 0)
-    syncs = ready & (place.training_steps % rules.target_update_period == 0)
-    return place._replace(training_steps=place.training_steps + training), learns, syncs
-
-
-def draws(rules: Rules, place: Place, learns: Any, number: Any, xp: Any = np) -> Draws:
-    """Returns what the update of this step samples from.
-
-    Args:
-        rules: the run's numbers.
-        place: where it is.
-        learns: whether it has an update.
-        number: its training steps before this step.
-        xp: the array namespace.
-    """
-    oldest = xp.maximum(place.available - rules.capacity, 0)
-    available = xp.maximum(place.available - oldest, 1)
-    return Draws(number, oldest % rules.slots, available, learns)
-
-
-def epsilon(rules: Rules, place: Place, xp: Any = np) -> Any:
-    """Returns the exploration rate; in training DQN's, which decays linearly."""
-    in_training = linearly_decaying_epsilon(
-        rules.epsilon_decay_period,
-        place.training_steps,
-        rules.min_replay_history,
-        rules.epsilon_train,
-        xp,
+    draws = _draws(rules, old, available, ready)
+    syncs = ready & (old.training_steps % rules.target_update_period == 0)
+    position = position._replace(training_steps=old.training_steps + training)
+    choice = Choice(
+        number=position.chosen,
+        begins=episode.ended | starting,
+        epsilon=_epsilon(rules, position),
+        slot=_slot(rules, position),
+        age=jnp.minimum(position.episode_steps, rules.stack_size - 1),
+        result_slot=result_slot,
+        terminal=terminal,
     )
-    training = place.phase == Phase.TRAINING
-    return xp.where(training, in_training, rules.epsilon_eval).astype(xp.float32)
+    position = position._replace(chosen=position.chosen + plays(position))
+    return position, Plan(episode, draws, choice, syncs)
 
 
-def linearly_decaying_epsilon(
-    decay_period: Any, step: Any, warmup_steps: Any, epsilon: Any, xp: Any = np
-) -> Any:
-    """Returns DQN's exploration rate (Mnih et al., 2015), elementwise.
-
-    Args:
-        decay_period: agent steps over which it falls.
-        step: agent steps of training so far.
-        warmup_steps: agent steps for which it stays 1.
-        epsilon: what it falls to.
-        xp: the array namespace.
-    """
-    left = (1 - epsilon) * (decay_period + warmup_steps - step) / decay_period
-    return epsilon + xp.clip(left, 0, 1 - epsilon)
+def plays(position: Position) -> Any:
+    """Returns whether a run is in a phase."""
+    return (position.phase == Phase.TRAINING) | (position.phase == Phase.EVALUATION)
 
 
-def act(rules: Rules, place: Place, xp: Any = np) -> tuple[Place, Steps]:
-    """Counts the choice of an action, and returns what acting has to know."""
-    training = place.phase == Phase.TRAINING
-    steps = Steps(
-        number=place.chosen,
-        begins=place.begins,
-        slot=xp.where(training, place.stored % rules.slots, rules.slots),
-        age=xp.minimum(place.episode_steps, rules.stack_size - 1),
-        result_slot=place.result_slot,
-        terminal=place.terminal,
+def _slot(rules: Rules, position: Position) -> jax.Array:
+    """Returns the slot of a run's next step, or one beyond the last if that isn't stored."""
+    training = position.phase == Phase.TRAINING
+    return jnp.where(training, position.stored % rules.slots, rules.slots)
+
+
+def _record(rules: Rules, position: Position, reward: Any, ended: Any) -> tuple[Position, Episode]:
+    """Counts a step whose result is known; returns the episode that has ended, if one has."""
+    training, active = position.phase == Phase.TRAINING, plays(position)
+    ends = ended & active
+    phase_steps = position.phase_steps + active
+    episode_steps = position.episode_steps + active
+    episode_return = position.episode_return + jnp.where(active, reward, 0)
+    least = jnp.where(training, rules.training_steps, rules.evaluation_steps)
+    phase_over = ends & (phase_steps >= least)
+    evaluates = phase_over & training & (rules.evaluation_steps > 0)
+    over = phase_over & ~evaluates
+    phase = jnp.where(evaluates, Phase.EVALUATION, position.phase)
+    new = position._replace(
+        phase=jnp.where(over, Phase.WAITING, phase),
+        iteration=position.iteration + over,
+        stored=position.stored + training,
+        phase_steps=jnp.where(phase_over, 0, phase_steps),
+        episode_steps=jnp.where(ends, 0, episode_steps),
+        episode_return=jnp.where(ends, 0, episode_return),
     )
-    active = training | (place.phase == Phase.EVALUATION)
-    return place._replace(chosen=place.chosen + active), steps
+    return new, Episode(ends, position.phase, episode_return, episode_steps)
+
+
+def _epsilon(rules: Rules, position: Position) -> jax.Array:
+    """Returns the exploration rate; in training DQN's (Mnih et al., 2015), decaying linearly."""
+    period, least = rules.epsilon_decay_period, rules.epsilon_train
+    left = (1 - least) * (period + rules.min_replay_history - position.training_steps) / period
+    in_training = least + jnp.clip(left, 0, 1 - least)
+    training = position.phase == Phase.TRAINING
+    return jnp.where(training, in_training, rules.epsilon_eval)
+
+
+# The host and the device tell each other of a step in one array.
+
+
+def pack(tree: Any, xp: Any = np) -> Any:
+    """Returns arrays of shape [num_runs] as one of int32, shape [num_arrays, num_runs]."""
+    leaves = jax.tree.leaves(tree)
+    return xp.stack([x.astype(np.int32) if x.dtype == bool else x.view(np.int32) for x in leaves])
+
+
+def unpack(packed: Any, like: Any) -> Any:
+    """Returns what was packed, a tree with the dtypes of another."""
+    leaves, structure = jax.tree.flatten(like)
+    rows = (
+        row.astype(bool) if leaf.dtype == bool else row.view(leaf.dtype)
+        for row, leaf in zip(packed, leaves, strict=True)
+    )
+    return jax.tree.unflatten(structure, rows)

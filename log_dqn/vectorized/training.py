@@ -14,14 +14,12 @@ from log_dqn.program.progress import Progress
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
-from log_dqn.vectorized.environments import AtariGames, Results
-from log_dqn.vectorized.learner import Learner, Problem
-from log_dqn.vectorized.runs import Counters, Events, LatestCheckpoint, Log, Run
-from log_dqn.vectorized.schedule import RunnerSettings, Schedule
-from log_dqn.vectorized.timeline import Phase
-
-# Training steps between a run's events, as in Dopamine.
-SUMMARY_PERIOD = 500
+from log_dqn.vectorized import timeline
+from log_dqn.vectorized.environments import AtariGames
+from log_dqn.vectorized.learner import SUMMARY_PERIOD, Learner, Problem
+from log_dqn.vectorized.runs import Counters, Events, Iteration, LatestCheckpoint, Log, Run
+from log_dqn.vectorized.schedule import RunnerSettings
+from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 
 
 class Workload(NamedTuple):
@@ -40,21 +38,14 @@ class Workload(NamedTuple):
     checkpoint_replay: bool = False
 
 
-class _Update(NamedTuple):
-    """An update: who learned, and statistics."""
-
-    learns: np.ndarray
-    statistics: dict[str, jax.Array]
-
-
 class Trainer:
     """Some runs that learn together: their checkpoints, logs, events and progress.
 
-    A subclass says what a step is.
+    A subclass says how the runs play.
 
     Attributes:
         learner: what acts and learns.
-        schedule: where each run is.
+        position: where each run is.
         failures: why runs were left out, by their index.
     """
 
@@ -85,8 +76,9 @@ class Trainer:
         run_agents = [run.agent for run in workload.runs]
         seeds = [run.seed for run in workload.runs]
         self._progress, self._shown_as = progress, list(shown_as)
-        self.learner = Learner(run_agents, problem, num_actions, seeds, on_host)
-        self.schedule = Schedule(run_agents, workload.runner, self.learner.slots)
+        self.learner = Learner(run_agents, problem, workload.runner, num_actions, seeds, on_host)
+        self.position = timeline.begin(len(seeds))
+        self._episodes = [Iteration() for _ in workload.runs]
         self._logs: list[Log] = [{} for _ in workload.runs]
         self._events = [Events(run.folder) for run in workload.runs]
         self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
@@ -98,17 +90,21 @@ class Trainer:
                 self._resume(index, checkpoint)
 
     def _resume(self, index: int, found: LatestCheckpoint) -> None:
-        schedule = self.schedule
         self._logs[index] = found.log
-        schedule.place.iteration[index] = found.iterations
+        self.position.iteration[index] = found.iterations
         if found.iterations >= self._runner.num_iterations:
-            schedule.stop(index)
+            self.position.phase[index] = Phase.FINISHED
             return
         counters = run_files.load(found, self.learner, index)
         for name, value in counters._asdict().items():
-            getattr(schedule.place, name)[index] = value
+            getattr(self.position, name)[index] = value
         # The run may have died between its checkpoint and what follows that.
         run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs are."""
+        return bool((self.position.phase == Phase.FINISHED).all())
 
     def stop(self, signal_number: int) -> None:
         """Makes `train` raise RunStopped before its next step, for a signal handler."""
@@ -124,7 +120,7 @@ class Trainer:
                 finished iterations are intact.
         """
         try:
-            while not self.schedule.finished:
+            while not self.finished:
                 if self._stop_signal is not None:
                     raise stopped_by(self._stop_signal)
                 self.step()
@@ -138,34 +134,46 @@ class Trainer:
                 events.close()
 
     def step(self) -> None:
-        """Runs a step of every run."""
+        """Plays on, and writes what is due."""
+        old = self.position
+        position, episodes = self._play()
+        position.phase[position.iteration >= self._runner.num_iterations] = Phase.FINISHED
+        self.position = position
+        for step, run in np.argwhere(episodes.ended):
+            self._episodes[run].add(*(part[step, run] for part in episodes[1:]))
+        trained = (old.phase != Phase.EVALUATION) & (position.phase != Phase.TRAINING)
+        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
+        for run in np.flatnonzero(position.iteration > old.iteration).tolist():
+            self._end_iteration(run)
+        self._summarize(old.training_steps, position.training_steps)
+        before = np.where(position.phase == Phase.EVALUATION, self._runner.training_steps, 0)
+        running = position.phase != Phase.FINISHED
+        done = before + position.phase_steps
+        self._progress.report(position.iteration, done, running, self._shown_as)
+
+    def _play(self) -> tuple[Position, Episode]:
+        """Plays a step or some; returns where the runs are then, and episodes by step and run."""
         raise NotImplementedError
 
-    def _show_progress(self) -> None:
-        """Shows how far the runs are."""
-        place = self.schedule.place
-        before = np.where(place.phase == Phase.EVALUATION, self._runner.training_steps, 0)
-        running = place.phase != Phase.FINISHED
-        self._progress.report(place.iteration, before + place.phase_steps, running, self._shown_as)
-
-    def _environment_seeds(self, starts: np.ndarray) -> np.ndarray:
-        """Returns the seeds of the environments of runs whose iteration starts; 0 for others."""
-        seeds = np.zeros(len(starts), np.int64)
-        for index in np.flatnonzero(starts).tolist():
-            iteration = int(self.schedule.place.iteration[index])
+    def _begin_iterations(self, starting: np.ndarray) -> np.ndarray:
+        """Begins the iterations of some runs; returns the seeds of their environments."""
+        self._training_began[starting] = time.monotonic()
+        seeds = np.zeros(len(starting), np.int64)
+        for index in np.flatnonzero(starting).tolist():
+            self._episodes[index] = Iteration()
+            iteration = int(self.position.iteration[index])
             seeds[index] = environment_seed(self._runs[index].seed, iteration)
         return seeds
 
     def _end_iteration(self, index: int) -> None:
         """Saves a run after an iteration."""
-        run, schedule, log = self._runs[index], self.schedule, self._logs[index]
-        episodes = schedule.iterations[index]
+        run, log, episodes = self._runs[index], self._logs[index], self._episodes[index]
         steps = sum(episodes.lengths[Phase.TRAINING])
         entry = run_files.statistics(episodes, steps / self._training_seconds[index])
         iteration = len(log)
         log[f"iteration_{iteration}"] = entry
         counters = Counters(
-            **{name: int(getattr(schedule.place, name)[index]) for name in Counters._fields}
+            **{name: int(getattr(self.position, name)[index]) for name in Counters._fields}
         )
         try:
             run_files.save(run, self.learner, index, counters, log, self._checkpoint_replay)
@@ -187,16 +195,13 @@ class Trainer:
         title, num_iterations = self._runs[index].title, self._runner.num_iterations
         self._progress.print_line(f"{title}: iteration {iteration + 1}/{num_iterations}: {results}")
 
-    def _summarize(self, updates: Sequence[_Update], number: np.ndarray) -> None:
-        """Writes the events that are due, and stops runs that have diverged."""
-        due = (number % SUMMARY_PERIOD == 0) & (number > 0)
-        for update in updates:
-            chosen = np.flatnonzero(update.learns & due)
-            if chosen.size:
-                statistics = {tag: np.atleast_1d(v) for tag, v in update.statistics.items()}
-                for run in chosen.tolist():
-                    values = {tag: float(of_runs[run]) for tag, of_runs in statistics.items()}
-                    self._write_summary(run, int(number[run]), values)
+    def _summarize(self, first: np.ndarray, end: np.ndarray) -> None:
+        """Writes the events of the updates from a training step on, and before another."""
+        if ((end - 1) // SUMMARY_PERIOD > (first - 1) // SUMMARY_PERIOD).any():
+            number, statistics = jax.device_get(self.learner.summary)
+            for run in np.flatnonzero((number >= first) & (number < end)).tolist():
+                values = {tag: float(of_runs[run]) for tag, of_runs in statistics.items()}
+                self._write_summary(run, int(number[run]), values)
 
     def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
@@ -209,9 +214,9 @@ class Trainer:
                 break
 
     def _fail(self, index: int, message: str) -> None:
-        self.schedule.stop(index)
+        self.position.phase[index] = Phase.FINISHED
         self.failures[index] = message
-        others = "" if self.schedule.finished else "; the other runs go on"
+        others = "" if self.finished else "; the other runs go on"
         program = shell.started_as("train-vectorized")
         title = self._runs[index].title
         self._progress.print_line(f"{program}: {title}: {message}{others}", sys.stderr)
@@ -242,65 +247,46 @@ class HostTrainer(Trainer):
         """
         super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
-        self._frame_shape, self._frame_dtype = problem.frame_shape, problem.frame_dtype
+        num_runs = len(self._runs)
+        self._nothing = Outcome(
+            np.zeros((num_runs, *problem.frame_shape), problem.frame_dtype),
+            np.zeros(num_runs, np.float32),
+            np.zeros(num_runs, bool),
+        )
         self._step = 0
 
-    def step(self) -> None:
+    def _play(self) -> tuple[Position, Episode]:
         """Runs a step of every run."""
-        schedule = self.schedule
-        number = schedule.place.training_steps.copy()
-        certain = schedule.certain_updates()
-        # Updates run on the device while the environments step.
-        updates = self._learn(certain, number)
-        results = self._environments.receive() if self._step else self._before_the_first_step()
-        over = self._record(results)
-        frames = self._start_iterations(results.frames)
-        learns, syncs = schedule.train()
-        updates += self._learn(learns & ~certain, number)
-        if syncs.any():
-            self.learner.sync(syncs)
-        actions = self._act(frames, np.clip(results.rewards, -1, 1).astype(np.float32))
-        if not schedule.finished:
+        rules, learner, old = self.learner.rules, self.learner, self.position
+        may_learn = timeline.may_learn(rules, old)
+        expected = timeline.expect(rules, old) if may_learn.any() else None
+        if expected and not (expected.learns == may_learn).all():
+            expected = None  # One call updates all.
+        if expected:  # Updates run on the device while the environments step.
+            learner.learn(expected)
+        outcome = self._environments.receive() if self._step else self._nothing
+        starting = timeline.starts(rules, old, self._step)
+        frames = (
+            self._start_iterations(starting, outcome.frame) if starting.any() else outcome.frame
+        )
+        answer = timeline.pack((old, outcome.reward, outcome.ended, starting))
+        if may_learn.any() and not expected:
+            draws = learner.draws(answer)
+            if draws.learns.any():
+                learner.learn(draws)
+        position, plan, actions = learner.act(frames, answer)
+        left = (position.phase != Phase.FINISHED) & (
+            position.iteration < self._runner.num_iterations
+        )
+        if left.any():
             self._environments.send(actions)
         self._step += 1
-        for index in np.flatnonzero(over).tolist():
-            self._end_iteration(index)
-        # The actions have been waited for, and so the updates are done.
-        self._summarize(updates, number)
-        self._show_progress()
+        return position, Episode(*(part[None] for part in plan.episode))
 
-    def _before_the_first_step(self) -> Results:
-        num_runs = len(self._runs)
-        frames = np.zeros((num_runs, *self._frame_shape), self._frame_dtype)
-        return Results(frames, np.zeros(num_runs), np.zeros(num_runs, bool))
-
-    def _learn(self, learns: np.ndarray, number: np.ndarray) -> list[_Update]:
-        if not learns.any():
-            return []
-        return [_Update(learns, self.learner.learn(self.schedule.draws(learns, number)))]
-
-    def _act(self, frames: np.ndarray, rewards: np.ndarray) -> np.ndarray:
-        """Chooses each run's action; of runs that are over, only the last result is stored."""
-        schedule = self.schedule
-        chosen = self.learner.act(frames, rewards, schedule.epsilons(), schedule.steps())
-        return np.asarray(chosen).reshape(len(self._runs))
-
-    def _record(self, results: Results) -> np.ndarray:
-        schedule = self.schedule
-        trained = schedule.place.phase == Phase.TRAINING
-        over = schedule.record(results.rewards, results.ended)
-        trained &= schedule.place.phase != Phase.TRAINING
-        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
-        return over
-
-    def _start_iterations(self, frames: np.ndarray) -> np.ndarray:
-        """Starts the iterations that are due; returns the observations, with the new ones."""
-        starts = self.schedule.start(self._step)
-        if not starts.any():
-            return frames
-        self._training_began[starts] = time.monotonic()
-        first = self._environments.reset(starts, self._environment_seeds(starts))
-        return np.where(starts.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
+    def _start_iterations(self, starting: np.ndarray, frames: np.ndarray) -> np.ndarray:
+        """Resets environments; returns the observations, with the new ones."""
+        first = self._environments.reset(starting, self._begin_iterations(starting))
+        return np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
 
 
 def stopped_by(signal_number: int) -> RunStopped:

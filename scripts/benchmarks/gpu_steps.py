@@ -282,7 +282,7 @@ def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, floa
             name: stack.enter_context(
                 mock.patch.object(programs, name, wraps=getattr(programs, name))
             )
-            for name in ("act", "learn", "sync_and_learn", "sync", "draw")
+            for name in (f"compiled_{part}" for part in ("act", "learn", "sync", "draw", "plan"))
         }
         for _ in range(num_steps):
             trainer.step()

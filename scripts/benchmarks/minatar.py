@@ -55,7 +55,6 @@ class Player:
         for name, value in settings.items():
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
         runner = schedule.RunnerSettings(training_steps=10**9)
-        self._everyone = np.ones(len(seeds), bool)
         run_agents = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_games.create(game)
         problem = learner.Problem(
@@ -63,19 +62,19 @@ class Player:
             runner.stack_size, runner.batch_size, runner.replay_capacity,
         )  # fmt: skip
         num_actions = [jax_game.num_actions] * len(seeds)
-        self.learner = learner.Learner(run_agents, problem, num_actions, seeds)
-        self._schedule = schedule.Schedule(run_agents, runner, self.learner.slots)
-        self._loop = device_loop.DeviceLoop(self.learner, jax_game, self._schedule.rules)
-        self._loop.reset(self._everyone, np.array(seeds))
+        self.learner = learner.Learner(run_agents, problem, runner, num_actions, seeds)
+        self._position = timeline.begin(len(seeds))
+        self._loop = device_loop.DeviceLoop(self.learner, jax_game)
+        self._loop.reset(np.ones(len(seeds), bool), np.array(seeds))
         self.returns: list[float] = []
         self.play(steps)
 
     def play(self, steps: int = STEPS) -> None:
         """Plays some agent steps of each run."""
         for _ in range(steps // device_loop.CHUNK_STEPS):
-            chunk = self._loop.advance(self._schedule.place, self._everyone)
-            self._schedule.place = chunk.place
-            self.returns += chunk.episodes.value[chunk.episodes.ended].tolist()
+            ready = self._position.iteration
+            self._position, episodes = self._loop.advance(self._position, ready)
+            self.returns += episodes.value[episodes.ended].tolist()
 
     def update(self) -> None:
         """Runs as many updates as `play` does."""
@@ -88,10 +87,9 @@ class Player:
 
         From 0.7 on those by the zeros of the kernels of 3 x 4 are among them.
         """
-        constants, num_actions, _, keys = self.learner.numbers
-        draws = jax.tree.map(lambda value: value[0], _DRAWS)
-        inputs = self.learner.weights, constants, num_actions, self.learner.memory, keys, draws
-        update: Any = jax.jit(self.learner.programs.learn_from_memory).lower(*inputs)
+        of_runs = self.learner
+        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.numbers, _DRAWS
+        update: Any = jax.jit(of_runs.programs.learn).lower(*inputs)
         return update.cost_analysis()["flops"]
 
 

@@ -35,6 +35,7 @@ from log_dqn.vectorized import (
     placement,
     runs,
     schedule,
+    timeline,
     training,
 )
 
@@ -95,7 +96,7 @@ def seconds(function: Callable[[], Any], at_least: float) -> float:
 
 def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[str, float]]:
     """Returns the mean time of a step, and the shares that its parts have of it."""
-    spent = dict.fromkeys(("receive", "_act", "_learn"), 0.0)
+    spent = dict.fromkeys(("receive", "act", "learn"), 0.0)
 
     def timed(owner: Any, name: str) -> None:
         function = getattr(owner, name)
@@ -108,7 +109,8 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
 
         setattr(owner, name, call)
 
-    parts = ((trainer._environments, "receive"), (trainer, "_act"), (trainer, "_learn"))
+    of_runs = trainer.learner
+    parts = ((trainer._environments, "receive"), (of_runs, "act"), (of_runs, "learn"))
     for owner, name in parts:
         timed(owner, name)
     try:
@@ -131,26 +133,29 @@ def _split(
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 
+def _draws(num_runs: int) -> timeline.Draws:
+    """Returns an update of all runs, from what `create_trainer` has played."""
+    ones = np.ones(num_runs, np.int32)
+    return timeline.Draws(4 * ones, 0 * ones, _WARM_UP * ones, ones > 0)
+
+
 def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]:
     """Returns the time of a step of the environments, of acting and of updates, each alone."""
     num_runs = len(trainer._runs)
     rng = np.random.default_rng(0)
-    everyone = np.ones(num_runs, bool)
     # The trainer has sent actions already.
-    results = trainer._environments.receive()
+    outcome = trainer._environments.receive()
+    answer = timeline.pack((timeline.begin(num_runs), *outcome[1:], outcome.ended & False))
 
     def step_environments() -> None:
         trainer._environments.send(rng.integers(0, 4, num_runs))
         trainer._environments.receive()
 
     def act() -> None:
-        trainer._act(results.frames, np.zeros(num_runs, np.float32))
-
-    number = np.full(num_runs, 4)
-    trainer.schedule.certain_updates()
+        trainer.learner.act(outcome.frame, answer)
 
     def learn() -> None:
-        trainer._learn(everyone, number)
+        trainer.learner.learn(_draws(num_runs))
         jax.block_until_ready(trainer.learner.weights)
 
     period = trainer._runs[0].agent.update_period
@@ -183,9 +188,8 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
     updates = 10
 
     def learn(trainer: training.HostTrainer) -> None:
-        draws = trainer.schedule.draws(np.ones(1, bool), np.full(1, 4))
         for _ in range(updates):
-            trainer.learner.learn(draws)
+            trainer.learner.learn(_draws(1))
         jax.block_until_ready(trainer.learner.weights)
 
     times = measuring.interleave(

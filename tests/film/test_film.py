@@ -24,9 +24,10 @@ from log_dqn.film.episode import Step, Values, play, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
 from log_dqn.single import request, runner, start
-from log_dqn.vectorized import learner, networks, timeline
+from log_dqn.vectorized import learner, networks, schedule, timeline
 from tests.programs import NEEDS_MINATAR, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
+from tests.vectorized import toys
 
 ROOT = pathlib.Path(__file__).parents[2]
 SIZE = painter.WIDTH, painter.HEIGHT
@@ -334,16 +335,18 @@ def test_a_vectorized_agent_plays_as_in_training(a_run, kind):
     observations, keys = wander(player, 6)
     dtype = np.asarray(observations[0]).dtype
     problem = learner.Problem(network, shape[:-1], dtype, shape[-1], 8, 50)
-    training = learner.Learner([of_player._agent], problem, [keys.shape[1]], [1])
+    training = learner.Learner(
+        [of_player._agent], problem, schedule.RunnerSettings(), [keys.shape[1]], [1]
+    )
     folder, _ = layout.newest_checkpoint(a_run(kind), print, "")
     training.set_run_weights(0, data.load(folder / "weights"))
-    none, nothing = np.zeros(1, np.float32), training.slots
+    nothing = training.slots
     own = []
     for number, observation in enumerate(observations):
-        numbers = (number, number == 0, nothing, 0, nothing, False)
-        steps = timeline.Steps(*(np.array([value]) for value in numbers))
+        numbers = (number, number == 0, -1.0, nothing, 0, nothing, False)
+        choice = timeline.Choice(*(np.array([value]) for value in numbers))
         frames = np.reshape(observation, (1, *shape[:-1]))
-        own.append(int(training.act(frames, none, none - 1, steps)))
+        own += toys.act(training, frames, np.zeros(1, np.float32), choice).tolist()
     assert own == keys.argmax(axis=1).tolist()
 
 

@@ -23,7 +23,7 @@ from log_dqn.vectorized import (
     schedule,
     training,
 )
-from log_dqn.vectorized.environments import Results
+from log_dqn.vectorized.timeline import Outcome
 
 from . import toys
 
@@ -62,7 +62,8 @@ class HostGames:
                 continue
             self._states[run], outcome = self._step(self._states[run], int(action))
             outcomes.append(tuple(map(np.asarray, outcome)))
-        return Results(*map(np.array, zip(*outcomes, strict=True)))
+        frames, rewards, ended = map(np.array, zip(*outcomes, strict=True))
+        return Outcome(frames, rewards.astype(np.float32), ended)
 
 
 def problem(game):
@@ -114,9 +115,9 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])
     for trainer in (on_device, on_host):
         trainer.train()
-    place, expected = on_device.schedule.place, on_host.schedule.place
+    position, expected = on_device.position, on_host.position
     for field in ("iteration", "training_steps", "chosen", "stored"):
-        assert getattr(place, field) == getattr(expected, field), field
+        assert getattr(position, field) == getattr(expected, field), field
     for iteration in range(2):
         log, wanted = (
             trainer._logs[0][f"iteration_{iteration}"] for trainer in (on_device, on_host)
@@ -126,7 +127,7 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
             assert log[f"{phase}_episode_lengths"] == wanted[f"{phase}_episode_lengths"]
     for field in learner.replay.Memory._fields:
         np.testing.assert_array_equal(
-            *(getattr(trainer.learner.memory, field)[:400] for trainer in (on_device, on_host))
+            *(getattr(trainer.learner.memory, field)[:, :400] for trainer in (on_device, on_host))
         )
     for mine, theirs in zip(toys.weights(on_device)[0], toys.weights(on_host)[0], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
@@ -179,7 +180,7 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
     whole = device_trainer_of(tmp_path / "whole", game, [agent()], [1])
     whole.train()
     stopped = device_trainer_of(tmp_path / "stopped", game, [agent()], [1])
-    while stopped.schedule.place.iteration[0] < 1:
+    while stopped.position.iteration[0] < 1:
         stopped.step()
     stopped.step()  # Into the second iteration, which is lost.
     stopped.stop(15)
@@ -272,7 +273,7 @@ def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
     trainer.train()
     assert list(trainer.failures) == [1]
     assert "stopped" in trainer.failures[1]
-    assert trainer.schedule.place.iteration[0] == 2
+    assert trainer.position.iteration[0] == 2
 
 
 def test_freeway_ends_after_2501_steps_and_only_then():

@@ -1,6 +1,7 @@
 """One run's update and actions are those of Dopamine's JAX agents."""
 
 import functools
+from unittest import mock
 
 import gin
 import jax
@@ -10,12 +11,13 @@ import pytest
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import log_dqn_agent, optimizers
-from log_dqn.vectorized import agents, learner, networks, placement, replay, timeline
+from log_dqn.vectorized import agents, learner, networks, placement, replay, schedule, timeline
 
 from . import toys
 
 NUM_ACTIONS, BATCH_SIZE, SLOTS = 6, 8, 60
 PROBLEM = learner.Problem(networks.nature, (84, 84), "uint8", 4, BATCH_SIZE, SLOTS - 4)
+RUNNER = schedule.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
 ONE = np.ones(1, np.int32)
 
 
@@ -23,7 +25,7 @@ def filled(run_agents, **settings):
     """A learner whose memory holds random steps."""
     rng = np.random.default_rng(0)
     of_runs = learner.Learner(
-        run_agents, PROBLEM, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
+        run_agents, PROBLEM, RUNNER, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
         **settings,
     )  # fmt: skip
     for run in range(len(run_agents)):
@@ -36,6 +38,26 @@ def filled(run_agents, **settings):
         ):
             of_runs.write_memory(run, name, 0, values)
     return of_runs
+
+
+def learn(of_runs, drawn):
+    """Runs an update; returns its statistics."""
+    with mock.patch.object(learner, "SUMMARY_PERIOD", 1):
+        of_runs.learn(drawn)
+    np.testing.assert_array_equal(of_runs.summary.number, drawn.number)
+    return of_runs.summary.statistics
+
+
+def sync_position(of_runs, syncs):
+    """Frames, and an answer with which some runs sync their target networks."""
+    num_runs = of_runs.num_runs
+    position = timeline.begin(num_runs)._replace(
+        phase=np.where(syncs, timeline.Phase.TRAINING, timeline.Phase.EVALUATION).astype(np.int32),
+        stored=np.full(num_runs, 10**6, np.int32),
+    )
+    none = np.zeros(num_runs, bool)
+    answer = timeline.pack((position, np.zeros(num_runs, np.float32), none, none))
+    return np.zeros((num_runs, 84, 84), np.uint8), answer
 
 
 def draws(num_runs=1, number=4):
@@ -101,15 +123,13 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
     of_runs.weights = of_runs.weights._replace(
         target_params=jax.tree.map(lambda leaf: 1.5 * leaf, of_runs.weights.params)
     )
-    steps_of_run = replay.Memory(
-        *(np.asarray(f if num_runs == 1 else f[run]) for f in of_runs.memory)
-    )
-    key = of_runs._draw_keys if num_runs == 1 else of_runs._draw_keys[run]
+    steps_of_run = replay.Memory(*(np.asarray(f[run]) for f in of_runs.memory))
+    key = of_runs.numbers.draw_key[run]
     for number in (4, 8, 12):
         drawn = draws(num_runs, number)
         slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, n)
         batch = replay.transitions(replay.read(steps_of_run, np.asarray(slots)), 4, 0.9)
-        statistics = of_runs.learn(drawn)
+        statistics = learn(of_runs, drawn)
         if isinstance(agent, agents.VectorizedLogDQNAgent):
             other.online_params, other.optimizer_state, theirs = other._train(
                 other.online_params, target, other.optimizer_state, batch
@@ -122,7 +142,7 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
             )  # fmt: skip
             theirs = {"Losses/Loss": loss}
         for tag, value in theirs.items():
-            ours = np.atleast_1d(statistics[tag])[run]
+            ours = statistics[tag][run]
             assert ours == pytest.approx(float(value), rel=1e-6, abs=1e-7), tag
     ours = in_flax(
         jax.tree.map(lambda leaf: leaf if num_runs == 1 else leaf[run], of_runs.weights.params)
@@ -148,16 +168,19 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
         for of_runs in (device, host):
             of_runs.learn(draws(2, number))
         frames = rng.integers(0, 256, (2, 84, 84)).astype(np.uint8)
-        steps = timeline.Steps(
-            number=np.full(2, number), begins=np.array([number == 0, False]),
-            slot=np.array([number, of_runs.slots]), age=np.array([number, 0]),
-            result_slot=np.array([of_runs.slots, number]), terminal=np.array([False, True]),
+        # The first run starts and stores its step; the second stores its training's last result.
+        position = timeline.begin(2)._replace(
+            phase=np.array([timeline.Phase.WAITING, timeline.Phase.TRAINING], np.int32),
+            stored=np.full(2, number, np.int32), chosen=np.full(2, number, np.int32),
+            phase_steps=np.array([0, 99], np.int32), episode_steps=np.array([number, 5], np.int32),
         )  # fmt: skip
-        chosen = [
-            np.asarray(of_runs.act(frames, np.ones(2, np.float32), np.zeros(2, np.float32), steps))
-            for of_runs in (device, host)
-        ]
-        np.testing.assert_array_equal(*chosen)
+        last = np.array([False, True])
+        answer = timeline.pack((position, np.full(2, 3, np.float32), last, ~last))
+        acted = [of_runs.act(frames, answer) for of_runs in (device, host)]
+        jax.tree.map(np.testing.assert_array_equal, *acted)
+        assert acted[0][0].phase.tolist() == [timeline.Phase.TRAINING, timeline.Phase.EVALUATION]
+        assert host.memory.terminals[1, number] and host.memory.rewards[1, number] == 1
+        np.testing.assert_array_equal(host.memory.frames[0, number], frames[0])
     for ours, theirs in zip(
         (*jax.tree.leaves(device.weights), *device.memory),
         (*jax.tree.leaves(host.weights), *host.memory),
@@ -170,7 +193,7 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
 def test_actions_are_the_agents(create, create_other):
     # Greedy for epsilon 0, in a stack that forgets at the beginning of an episode.
     agent, other = twins(create, create_other)
-    of_runs = learner.Learner([agent], PROBLEM, [NUM_ACTIONS], [1])
+    of_runs = learner.Learner([agent], PROBLEM, RUNNER, [NUM_ACTIONS], [1])
     rng = np.random.default_rng(0)
     # A network that tells states apart.
     kernel = of_runs.weights.params["Output"]["kernel"]
@@ -183,11 +206,12 @@ def test_actions_are_the_agents(create, create_other):
     for number in range(40):
         frame = np.kron(rng.random((6, 6)) < 0.5, np.full((14, 14), 255)).astype(np.uint8)
         begins = number in (0, 25)
-        steps = timeline.Steps(
-            number=number * ONE, begins=ONE * begins > 0, slot=ONE * of_runs.slots, age=0 * ONE,
-            result_slot=ONE * of_runs.slots, terminal=ONE < 0,
+        choice = timeline.Choice(
+            number=number * ONE, begins=ONE * begins > 0, epsilon=np.zeros(1, np.float32),
+            slot=ONE * of_runs.slots, age=0 * ONE, result_slot=ONE * of_runs.slots,
+            terminal=ONE < 0,
         )  # fmt: skip
-        our = of_runs.act(frame[None], np.zeros(1, np.float32), np.zeros(1, np.float32), steps)
+        (our,) = toys.act(of_runs, frame[None], np.zeros(1, np.float32), choice)
         their = other.begin_episode(frame) if begins else other.step(0.0, frame)
         assert int(our) == int(their)
         actions.append(int(our))
@@ -197,16 +221,16 @@ def test_actions_are_the_agents(create, create_other):
 def test_exploration_has_the_rate_asked_for():
     agent = AGENTS[0][0]()
     problem = learner.Problem(toys.small_network, (3,), "uint8", 1, 8, 10)
-    of_runs = learner.Learner([agent] * 3, problem, [2, 4, 4], [1, 2, 2])
+    of_runs = learner.Learner([agent] * 3, problem, RUNNER, [2, 4, 4], [1, 2, 2])
     frames = np.zeros((3, 3), np.uint8)
     out = np.full(3, of_runs.slots)
     chosen = []
     for number in range(3000):
-        steps = timeline.Steps(
-            np.full(3, number), np.ones(3, bool), out, 0 * out, out, np.zeros(3, bool)
-        )
         epsilons = np.array([1.0, 0.4, 0.4], np.float32)
-        chosen.append(of_runs.act(frames, np.zeros(3, np.float32), epsilons, steps))
+        choice = timeline.Choice(
+            np.full(3, number), np.ones(3, bool), epsilons, out, 0 * out, out, np.zeros(3, bool)
+        )
+        chosen.append(toys.act(of_runs, frames, np.zeros(3, np.float32), choice))
     first, second, third = np.transpose(chosen)
     # A game's own actions alone, although the other games have more of them.
     np.testing.assert_allclose(np.bincount(first) / 3000, [0.5, 0.5], atol=0.04)
@@ -219,20 +243,16 @@ def test_exploration_has_the_rate_asked_for():
 
 def test_runs_and_purposes_have_random_numbers_of_their_own():
     of_runs = filled([agents.VectorizedLogDQNAgent()] * 3)
-    keys = jnp.concatenate([of_runs._act_keys, of_runs._draw_keys])
+    keys = jnp.concatenate([of_runs.numbers.act_key, of_runs.numbers.draw_key])
     assert len(np.unique(jax.random.key_data(keys), axis=0)) == 6
 
 
-@pytest.mark.parametrize("by", ["saving", "learning"])
-def test_syncs_only_the_target_networks_that_are_due(by):
+def test_syncs_only_the_target_networks_that_are_due():
     of_runs = filled([AGENTS[0][0]()] * 2)
     of_runs.learn(draws(2))
     start = jax.tree.map(np.asarray, of_runs.weights)
-    of_runs.sync(np.array([False, True]))
-    if by == "saving":
-        of_runs.run_weights(0)
-    else:
-        of_runs.learn(draws(2)._replace(learns=np.zeros(2, bool)))
+    frames, position = sync_position(of_runs, [False, True])
+    of_runs.act(frames, position)
     for old, new, online in zip(
         *map(jax.tree.leaves, (start.target_params, of_runs.weights.target_params, start.params)),
         strict=True,
@@ -240,18 +260,6 @@ def test_syncs_only_the_target_networks_that_are_due(by):
         np.testing.assert_array_equal(new[0], old[0])
         np.testing.assert_array_equal(new[1], online[1])
         assert (online[1] != old[1]).any()
-
-
-def test_an_update_after_a_sync_uses_the_new_target_network():
-    together, apart = (filled([AGENTS[0][0]()]) for _ in range(2))
-    for of_run in (together, apart):
-        of_run.learn(draws(1))
-        of_run.sync(np.ones(1, bool))
-    apart.run_weights(0)  # Syncs at once.
-    for of_run in (together, apart):
-        of_run.learn(draws(1))
-    for ours, theirs in zip(together.run_weights(0), apart.run_weights(0), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_run_without_an_update_keeps_its_weights():
@@ -268,7 +276,7 @@ def test_a_run_without_an_update_keeps_its_weights():
 def test_a_runs_weights_do_not_depend_on_the_others_games():
     def of_games(*num_actions):
         return learner.Learner(
-            [agents.VectorizedLogDQNAgent()] * len(num_actions), PROBLEM, num_actions,
+            [agents.VectorizedLogDQNAgent()] * len(num_actions), PROBLEM, RUNNER, num_actions,
             range(1, 1 + len(num_actions)),
         )  # fmt: skip
 
@@ -354,7 +362,7 @@ def test_a_memory_of_a_million_frames():
     if placement.free().host < 10 * 10**9:
         pytest.skip("needs 10 GB of free memory")
     problem = PROBLEM._replace(network=toys.small_network, capacity=10**6)
-    of_runs = learner.Learner([toys.log_dqn()], problem, [NUM_ACTIONS], [1])
+    of_runs = learner.Learner([toys.log_dqn()], problem, RUNNER, [NUM_ACTIONS], [1])
     assert of_runs.memory.frames.nbytes == (10**6 + 4) * 84 * 84
     # Frames that tell their slot, on both sides of the end of the ring.
     slots = np.arange(of_runs.slots - 600, of_runs.slots + 600) % of_runs.slots
@@ -364,10 +372,9 @@ def test_a_memory_of_a_million_frames():
         start = int(slots[part][0])
         of_runs.write_memory(0, "frames", start, frames[part])
         of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
-    one = np.int32(1)
-    drawn = timeline.Draws(one, np.int32(slots[10]), np.int32(1000), one > 0)
-    where = of_runs.programs.draw(of_runs._draw_keys, drawn)
-    steps = replay.read(of_runs.memory, where)
+    drawn = timeline.Draws(ONE, np.int32(slots[10]) * ONE, 1000 * ONE, ONE > 0)
+    where = of_runs.programs.compiled_draw(of_runs.numbers, timeline.pack(drawn))[0]
+    steps = replay.read(of_runs.memory, (0, where))
     told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
     np.testing.assert_array_equal(told, where)
     assert {int(slot > 10**5) for slot in np.asarray(where).ravel()} == {0, 1}
@@ -375,9 +382,10 @@ def test_a_memory_of_a_million_frames():
     last = np.full(1, of_runs.slots - 1)
     frame = np.full((1, 84, 84), 77, np.uint8)
     zero = np.zeros(1, np.float32)
-    of_runs.act(
-        frame, zero, zero, timeline.Steps(0 * last, last > 0, last, 0 * last, last, last < 0)
-    )
+    choice = timeline.Choice(0 * last, last > 0, zero, last, 0 * last, last, last < 0)
+    before = of_runs.memory.frames.unsafe_buffer_pointer()
+    toys.act(of_runs, frame, zero, choice)
+    assert of_runs.memory.frames.unsafe_buffer_pointer() == before  # It was not copied.
     np.testing.assert_array_equal(of_runs.read_memory(0, "frames", last[0], last[0] + 1), frame)
 
 
@@ -385,12 +393,12 @@ def test_without_the_minus_head_only_positive_rewards_are_learned():
     agent = agents.VectorizedLogDQNAgent(minus_head=False, head_init="symmetric")
     of_runs = filled([agent])
     start = jax.tree.map(np.asarray, of_runs.weights.params)
-    rewards = of_runs.memory.rewards
+    rewards = of_runs.memory.rewards[0]
     unseen = filled([agent])
     unseen.write_memory(0, "rewards", 0, np.maximum(rewards, 0))
     assert (rewards < 0).any()
     for number in (4, 8):
-        statistics = of_runs.learn(draws(number=number))
+        statistics = learn(of_runs, draws(number=number))
         unseen.learn(draws(number=number))
     jax.tree.map(np.testing.assert_array_equal, of_runs.weights.params, unseen.weights.params)
     before, after = (
@@ -400,6 +408,6 @@ def test_without_the_minus_head_only_positive_rewards_are_learned():
     np.testing.assert_array_equal(before[:, NUM_ACTIONS:], after[:, NUM_ACTIONS:])
     assert np.abs(before - after)[:, :NUM_ACTIONS].max() > 1e-5
     # q_init_minus is 0, of which the mapping makes its floor.
-    assert statistics["Values/QMinus"] == pytest.approx(0.96**100, rel=1e-5)
+    assert statistics["Values/QMinus"][0] == pytest.approx(0.96**100, rel=1e-5)
     outputs = agent.outputs(networks.nature, of_runs.weights.params, np.full((1, 84, 84, 4), 99), 6)
     assert agent.action_keys(agent.constants, outputs).argmax() == outputs[0].argmax()

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from log_dqn.vectorized import learner, replay, schedule
+from log_dqn.vectorized import learner, replay, schedule, timeline
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -57,35 +57,36 @@ class PlainMemory:
 def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
     # Two runs with thousands of episodes of 1 to 8 steps, with times of evaluation between,
     # whose steps are not remembered; the ring wraps around many times.
-    agent = toys.log_dqn(update_horizon=n, min_replay_history=20, gamma=0.9)
+    agent = toys.log_dqn(
+        update_horizon=n, min_replay_history=20, gamma=0.9, epsilon_train=1.0, epsilon_eval=1.0
+    )
     problem = learner.Problem(toys.small_network, (3,), "uint8", STACK, 8, capacity)
-    of_runs = learner.Learner([agent] * 2, problem, [4, 4], [1, 2], on_host)
     runner = schedule.RunnerSettings(
-        num_iterations=8, training_steps=900, evaluation_steps=100, replay_capacity=capacity,
-        stack_size=STACK,
-    )  # fmt: skip
-    plan = schedule.Schedule([agent] * 2, runner, of_runs.slots)
+        training_steps=900, evaluation_steps=100, replay_capacity=capacity, stack_size=STACK
+    )
+    of_runs = learner.Learner([agent] * 2, problem, runner, [4, 4], [1, 2], on_host)
+    position = timeline.begin(2)
     environments = toys.Toys(lambda seed: toys.Noise(seed, lengths=(1, 8)), 2)
     plain = [PlainMemory(n, 0.9, capacity) for _ in range(2)]
     before, compared, episodes = None, 0, 0
 
     for step in range(15000):
-        plan.certain_updates()
-        available = plan.draws(np.ones(2, bool), plan.place.training_steps).available
+        draws = timeline.expect(of_runs.rules, position)
+        available = draws.available
         for memory in plain:
             memory.drawable = list(memory.transitions)
-        results = environments.receive() if step else None
-        if results is None:
-            results = toys.Results(np.zeros((2, 3), np.uint8), np.zeros(2), np.zeros(2, bool))
+        outcome = environments.receive() if step else None
+        if outcome is None:
+            zeros = np.zeros(2, np.float32)
+            outcome = timeline.Outcome(np.zeros((2, 3), np.uint8), zeros, zeros > 0)
         else:
             for run in np.flatnonzero(before["phase"] == Phase.TRAINING):
-                ended = results.ended[run]
+                ended = outcome.ended[run]
                 plain[run].add(
-                    before["frames"][run], before["actions"][run], results.rewards[run], ended
+                    before["frames"][run], before["actions"][run], outcome.reward[run], ended
                 )
                 episodes += ended
         if step % 50 == 49:
-            draws = plan.draws(np.ones(2, bool), plan.place.training_steps)
             for run in np.flatnonzero([len(memory.drawable) > 0 for memory in plain]):
                 assert available[run] == len(plain[run].drawable)
                 slots = draws.oldest[run] + np.arange(available[run])[:, None]
@@ -94,19 +95,17 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
                 batch = replay.transitions(replay.read(memory, slots), STACK, 0.9)
                 compare(batch, plain[run].drawable)
                 compared += available[run]
-        plan.record(results.rewards, results.ended)
-        if plan.finished:
-            break
-        starts = plan.start(step)
+        starts = timeline.starts(of_runs.rules, position, step) & (position.iteration < 8)
         frames = np.where(
-            starts[:, None], environments.reset(starts, np.array([step, step + 1])), results.frames
+            starts[:, None], environments.reset(starts, np.array([step, step + 1])), outcome.frame
         )
-        plan.train()
-        rewards = np.clip(results.rewards, -1, 1).astype(np.float32)
-        actions = np.asarray(of_runs.act(frames, rewards, np.ones(2, np.float32), plan.steps()))
+        answer = timeline.pack((position, outcome.reward, outcome.ended, starts))
+        position, _, actions = of_runs.act(frames, answer)
+        if (position.iteration == 8).all():
+            break
         environments.send(actions)
-        before = {"frames": frames, "actions": actions, "phase": plan.place.phase.copy()}
-    assert plan.finished
+        before = {"frames": frames, "actions": actions, "phase": position.phase}
+    assert (position.iteration == 8).all()
     assert episodes > 2500
     assert compared > 10000
 

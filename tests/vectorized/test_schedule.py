@@ -1,14 +1,14 @@
 """When a run acts, stores, learns and syncs: as Dopamine's agent does."""
 
 import gin
+import jax
 import numpy as np
 import pytest
 from dopamine.discrete_domains import iteration_statistics, run_experiment
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import compat  # noqa: F401  (mends Dopamine's replay memory)
-from log_dqn.vectorized import agents, replay, schedule
-from log_dqn.vectorized.timeline import Phase
+from log_dqn.vectorized import agents, runs, schedule, timeline
 
 from . import toys
 
@@ -21,6 +21,31 @@ PERIODS = {
 }
 TRAINING, EVALUATION = 10000, 3000
 CAPACITY = 5000
+ADVANCE = jax.jit(timeline.advance)
+
+
+class Runs:
+    """Runs without arithmetic."""
+
+    def __init__(self, run_agents, runner):
+        self.rules = timeline.create_rules(run_agents, runner)
+        self.position = timeline.begin(len(run_agents))
+        self._step = 0
+
+    def advance(self, rewards, ended):
+        """Advances a step; returns the runs that were sure to learn, and the plan."""
+        old = self.position
+        may_learn, expected = (f(self.rules, old) for f in (timeline.may_learn, timeline.expect))
+        starting = timeline.starts(self.rules, old, self._step)
+        rewards, ended = np.array(rewards, np.float32), np.array(ended)
+        found = ADVANCE(self.rules, old, rewards, ended, starting)
+        self.position, plan = jax.device_get(found)
+        self._step += 1
+        # What is certain before the environment has answered comes true.
+        for ahead, then in zip(expected, plan.draws, strict=True):
+            np.testing.assert_array_equal(ahead[expected.learns], then[expected.learns])
+        assert not (plan.draws.learns & ~may_learn).any()
+        return expected.learns, plan
 
 
 class Environment:
@@ -104,37 +129,32 @@ def our_steps(update_horizon, iterations, min_replay_history):
         replay_capacity=CAPACITY,
         stack_size=1,
     )
-    plan = schedule.Schedule([agent], runner, replay.num_slots(CAPACITY, 1, update_horizon))
+    ours = Runs([agent], runner)
     toy = new_toy()
     toy.reset()
     steps, returns, early, late = [], [], 0, 0
-    one = np.ones(1, bool)
-    step, active = 0, False
-    while not plan.finished:
+    iteration, active = runs.Iteration(), False
+    while ours.position.iteration[0] < iterations:
         event = {}
-        number = plan.place.training_steps.copy()
-        certain = plan.certain_updates()
         _, reward, ended = toy.step(0) if active else (None, 0.0, False)
         if ended:
             toy.reset()
-        if plan.record(np.array([reward]), np.array([ended])):
-            returns.append(plan.iterations[0])
-        plan.start(step)
-        learns, syncs = plan.train()
-        # What is certain before the environment has answered comes true.
-        assert not (certain & ~learns).any()
-        if learns[0]:
-            event["learns"] = (int(number[0]), int(plan.draws(one, number).available[0]))
-            early += certain[0]
-            late += not certain[0]
-        if syncs[0]:
-            event["syncs"] = int(number[0])
-        active = plan.place.phase[0] in (Phase.TRAINING, Phase.EVALUATION)
-        event["epsilon"] = float(plan.epsilons()[0])
-        plan.steps()
+        (certain,), plan = ours.advance([reward], [ended])
+        if plan.episode.ended[0]:
+            iteration.add(*(part[0] for part in plan.episode[1:]))
+        if ours.position.iteration[0] > len(returns):
+            returns.append(iteration)
+            iteration = runs.Iteration()
+        if plan.draws.learns[0]:
+            event["learns"] = (int(plan.draws.number[0]), int(plan.draws.available[0]))
+            early += certain
+            late += not certain
+        if plan.syncs[0]:
+            event["syncs"] = int(plan.draws.number[0])
+        active = timeline.plays(ours.position)[0]
+        event["epsilon"] = float(plan.choice.epsilon[0])
         if active:
             steps.append(event)
-        step += 1
     return steps, returns, early, late
 
 
@@ -148,7 +168,7 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
     ours, our_returns, early, late = our_steps(*settings)
     assert len(ours) == len(theirs) > 13000 * iterations
     for our, their in zip(ours, theirs, strict=True):
-        assert our["epsilon"] == pytest.approx(their["epsilon"], rel=1e-6)
+        assert our["epsilon"] == pytest.approx(their["epsilon"], rel=1e-5)
         assert our.get("syncs") == their.get("syncs")
         assert ("learns" in our) == ("learns" in their)
         if "learns" in our:
@@ -158,7 +178,10 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
             assert 0 <= available - min(our["learns"][1], CAPACITY) <= update_horizon
     assert sum("syncs" in their for their in theirs) > 20 * iterations
     for our, their in zip(our_returns, their_returns, strict=True):
-        for name, phase in (("train", Phase.TRAINING), ("eval", Phase.EVALUATION)):
+        for name, phase in (
+            ("train", timeline.Phase.TRAINING),
+            ("eval", timeline.Phase.EVALUATION),
+        ):
             assert our.returns[phase] == their[f"{name}_episode_returns"]
             assert our.lengths[phase] == their[f"{name}_episode_lengths"]
     # Nearly all updates may run while the environment steps.
@@ -172,35 +195,37 @@ def test_runs_learn_at_the_same_steps():
     runner = schedule.RunnerSettings(
         num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100, stack_size=1
     )
-    plan = schedule.Schedule(run_agents, runner, replay.num_slots(100, 1, 1))
+    three = Runs(run_agents, runner)
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
-        certain = plan.certain_updates()
-        plan.record(np.zeros(3), rng.random(3) < 0.2)
-        plan.start(step)
-        training = plan.place.phase == Phase.TRAINING
-        learns, _ = plan.train()
-        assert not (certain & ~learns).any()
-        plan.steps()
+        _, plan = three.advance(np.zeros(3), rng.random(3) < 0.2)
+        training, learns = three.position.phase == timeline.Phase.TRAINING, plan.draws.learns
         if step > 20 and learns.any():
             np.testing.assert_array_equal(learns, training)
             alone += training.sum() < 3
     assert alone > 20
-    assert (plan.place.iteration > 10).all()
+    assert (three.position.iteration > 10).all()
 
 
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
-    plan = schedule.Schedule([agent], schedule.RunnerSettings(stack_size=1), 20)
+    one = Runs([agent], schedule.RunnerSettings(stack_size=1, replay_capacity=18))
     learned = []
     # The first episode is a single step; its transition can be drawn a step later.
-    for step, ended in enumerate((False, True, False, False)):
-        certain = plan.certain_updates()
-        plan.record(np.zeros(1), np.array([ended]))
-        plan.start(step)
-        learns, _ = plan.train()
-        available = int(plan.draws(learns, plan.place.training_steps).available[0])
-        plan.steps()
-        learned.append((bool(certain[0]), bool(learns[0]), available if learns[0] else None))
+    for ended in (False, True, False, False):
+        (certain,), plan = one.advance([0.0], [ended])
+        (learns,), (available,) = plan.draws.learns, plan.draws.available
+        learned.append((bool(certain), bool(learns), int(available) if learns else None))
     assert learned == [(False, False, None), (False, False, None), (True, True, 1), (True, True, 2)]
+
+
+def test_what_is_unpacked_was_packed_bit_for_bit():
+    floats = np.array([np.nan, -0.0, 1e-45, -3e38], np.float32)
+    tree = (floats, np.array([-(2**31), 2**31 - 1, 0, 1], np.int32), floats > 0)
+    for packed in (timeline.pack(tree), jax.jit(lambda t: timeline.pack(t, jax.numpy))(tree)):
+        assert packed.shape == (3, 4) and packed.dtype == np.int32
+        for unpack in (timeline.unpack, jax.jit(lambda rows, like: timeline.unpack(rows, like))):
+            for ours, theirs in zip(unpack(np.asarray(packed), tree), tree, strict=True):
+                assert ours.dtype == theirs.dtype
+                assert np.asarray(ours).tobytes() == theirs.tobytes()

@@ -15,7 +15,7 @@ import pytest
 
 from log_dqn.program import stopping
 from log_dqn.run_folder import checkpoints, configuration
-from log_dqn.vectorized import agents, learner, runs, training
+from log_dqn.vectorized import agents, learner, runs, timeline, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -59,14 +59,17 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
     for name in ("ahead", "after"):
         trainer = toys.make_trainer(tmp_path / name, toys.Catch, RUNS[:2]).trainer
         trainers.append(trainer)
-    certain = trainers[1].schedule.certain_updates
+    with mock.patch.object(trainers[0].learner, "draws") as late:
+        steps_of(trainers[0], 400)
+    assert late.call_count == 0
+    expect = timeline.expect
 
-    def none():
-        return certain() & False
+    def none(rules, position):
+        draws = expect(rules, position)
+        return draws._replace(learns=draws.learns & False)
 
-    monkeypatch.setattr(trainers[1].schedule, "certain_updates", none)
-    for trainer in trainers:
-        steps_of(trainer, 400)
+    monkeypatch.setattr(timeline, "expect", none)
+    steps_of(trainers[1], 400)
     for ours, theirs in zip(*map(toys.weights, trainers), strict=True):
         assert equal(ours, theirs)
 
@@ -81,7 +84,7 @@ class Read:
         if self._name is not None:  # JAX keeps what it has read.
             self._reads[-1].append(self._name)
             self._name = None
-        return np.asarray(self._array)
+        return np.array(self._array)
 
 
 @pytest.mark.parametrize("on_host", [False, True])
@@ -91,41 +94,39 @@ def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     programs, calls, reads = trainer.learner.programs, [], []
 
     def called(name, program, *args):
-        leaves = jax.tree.leaves(args)
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
-            return program(*args)  # A part of another program, which is being compiled.
         calls[-1].append(name)
-        # What comes from the host travels as one array, but for four numbers of a draw.
-        from_host = [leaf for leaf in leaves if isinstance(leaf, np.ndarray)]
-        assert len(from_host) == (4 if name == "draw" else 1)
+        # What comes from the host travels as one array, and the frames, and runs that sync.
+        from_host = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, np.ndarray)]
+        assert len(from_host) == 1 + (name == "act") + 5 * (name == "learn" and on_host)
+        args = jax.tree.map(lambda x: x._array if isinstance(x, Read) else x, args)
         found = program(*args)
-        if name == "draw":
-            return Read("slots", found, reads)
+        if name in ("draw", "plan"):
+            return Read(name, found, reads)
         if name == "sync":
             return found
         *kept, read = found
         return *kept, jax.tree.map(lambda array: Read(name, array, reads), read)
 
     with contextlib.ExitStack() as stack:
-        for name in ("act", "draw", "learn", "sync_and_learn", "sync"):
-            wrapped = functools.partial(called, name, getattr(programs, name))
-            stack.enter_context(mock.patch.object(programs, name, wrapped))
+        for name in ("act", "draw", "learn", "plan", "sync"):
+            wrapped = functools.partial(called, name, getattr(programs, f"compiled_{name}"))
+            stack.enter_context(mock.patch.object(programs, f"compiled_{name}", wrapped))
         for _ in range(1000):
             calls.append([])
             reads.append([])
             trainer.step()
-    updates = [sum(name in ("learn", "sync_and_learn") for name in step) for step in calls]
+    updates = [step.count("learn") for step in calls]
     assert all(step.count("act") == 1 for step in calls)
     assert max(updates) == 1 and sum(updates) > 200
     # The host waits for actions, for what memories of its own are to give, and for statistics.
     assert all(step.count("act") == 1 for step in reads)
-    drawn = [step.count("slots") for step in reads]
+    drawn = [step.count("draw") for step in reads]
     assert drawn == (updates if on_host else [0] * 1000)
     assert drawn == [step.count("draw") for step in calls]
-    assert sum(map(len, reads)) - 1000 - sum(drawn) <= len(RUNS) * 10
-    assert sum(step.count("sync_and_learn") for step in calls) > 5
-    # Only where a run is saved between its sync and its next update.
-    assert sum(step.count("sync") for step in calls) <= 9 * len(RUNS)
+    planned = [step.count("plan") for step in reads]
+    assert planned == [step.count("plan") for step in calls] and max(planned) == 1
+    assert sum(map(len, reads)) - 1000 - sum(drawn) - sum(planned) <= len(RUNS) * 10 * 6
+    assert sum(step.count("sync") for step in calls) > 5
 
 
 def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
@@ -172,7 +173,7 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, mo
 
     stopped = toys.make_trainer(tmp_path / "stopped", toys.Catch, run_agents, **settings).trainer
     with pytest.raises(stopping.RunStopped, match="stopped by SIGTERM") as stop:
-        while stopped.schedule.place.iteration.min() < 2:
+        while stopped.position.iteration.min() < 2:
             stopped.step()
         steps_of(stopped, 33)  # in the third iteration
         stopped.stop(15)
@@ -181,7 +182,7 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, mo
     rest = toys.make_trainer(
         tmp_path / "stopped", toys.Catch, run_agents, found=True, **settings
     ).trainer
-    np.testing.assert_array_equal(rest.schedule.place.iteration, [2] * num_runs)
+    np.testing.assert_array_equal(rest.position.iteration, [2] * num_runs)
     rest.train()
     for ours, theirs in zip(toys.weights(rest), toys.weights(whole), strict=True):
         assert equal(ours, theirs)
@@ -214,7 +215,7 @@ def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
         tmp_path / "stopped", toys.Catch, [toys.log_dqn()], found=True, runner=more, **settings
     ).trainer
     rest.train()
-    assert rest.schedule.place.stored[0] == trainers[0].schedule.place.stored[0] == 243
+    assert rest.position.stored[0] == trainers[0].position.stored[0] == 243
     assert equal(toys.weights(rest)[0], toys.weights(trainers[0])[0])
     assert not equal(toys.weights(rest)[0], toys.weights(trainers[1])[0])
 
@@ -222,11 +223,11 @@ def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
 def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
     agent = toys.log_dqn()
     first = toys.make_trainer(tmp_path, toys.Catch, [agent], runner=RUNNER).trainer
-    while first.schedule.place.iteration[0] < 1:
+    while first.position.iteration[0] < 1:
         first.step()
     rest = toys.make_trainer(tmp_path, toys.Catch, [agent], found=True, runner=RUNNER).trainer
-    assert rest.schedule.place.stored[0] == 0
-    assert rest.schedule.place.training_steps[0] == first.schedule.place.training_steps[0] > 100
+    assert rest.position.stored[0] == 0
+    assert rest.position.training_steps[0] == first.position.training_steps[0] > 100
     before = toys.weights(rest)[0]
     steps_of(rest, 45)
     assert equal(toys.weights(rest)[0], before)
@@ -239,9 +240,9 @@ def test_finished_runs_leave_the_others_room(tmp_path):
     one = toys.make_trainer(tmp_path, toys.Catch, run_agents[:1], runner=RUNNER).trainer
     one.train()
     both = toys.make_trainer(tmp_path, toys.Catch, run_agents, found=True, runner=RUNNER).trainer
-    assert list(both.schedule.place.phase) == [Phase.FINISHED, Phase.WAITING]
+    assert list(both.position.phase) == [Phase.FINISHED, Phase.WAITING]
     both.train()
-    assert both.schedule.finished
+    assert both.finished
     assert sorted(path.name for path in (tmp_path / "2" / "logs").iterdir()) == [
         "log_0",
         "log_1",
@@ -278,8 +279,8 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert list(trainer.failures) == [0]
     error = capsys.readouterr().err
     assert re.search(r"log_dqn Catch 1: stopped at training step 500: Losses/\w+ is nan; ", error)
-    assert trainer.schedule.place.training_steps[0] == 501
-    assert trainer.schedule.place.training_steps[1] >= 700
+    assert trainer.position.training_steps[0] == 501
+    assert trainer.position.training_steps[1] >= 700
 
 
 def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path, capsys):
@@ -349,7 +350,7 @@ def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
     runner = dataclasses.replace(toys.RUNNER, training_steps=120)
     trainer = toys.make_trainer(tmp_path, toys.Noise, [toys.log_dqn()], runner=runner).trainer
     trainer.train()
-    steps = trainer.schedule.place.stored[0]
+    steps = trainer.position.stored[0]
     rewards = trainer.learner.read_memory(0, "rewards", 0, steps)
     counts = dict(zip(*np.unique(rewards, return_counts=True), strict=True))
     assert list(counts) == [-1, 0, 1]
@@ -390,7 +391,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
     path = tmp_path / "1" / "checkpoints" / "2" / name
     path.write_bytes(path.read_bytes()[:-1])
     rest = toys.make_trainer(tmp_path, toys.Catch, [toys.log_dqn()], found=True, **settings).trainer
-    assert rest.schedule.place.iteration[0] == 2
+    assert rest.position.iteration[0] == 2
     assert "checkpoint 2" in capsys.readouterr().out
 
 
@@ -434,7 +435,7 @@ def test_every_iteration_begins_with_its_own_seed(tmp_path, monkeypatch):
 
 def test_reference_to_learner_state_is_checked(tmp_path):
     of_runs = learner.Learner(
-        [toys.log_dqn()], toys.problem(toys.Catch), [toys.Catch.num_actions], [1]
+        [toys.log_dqn()], toys.problem(toys.Catch), toys.RUNNER, [toys.Catch.num_actions], [1]
     )
     leaves = of_runs.run_weights(0)
     with pytest.raises(ValueError, match="another network"):

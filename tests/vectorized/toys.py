@@ -1,6 +1,7 @@
 """Small environments and networks for the tests of vectorized training."""
 
 import dataclasses
+import functools
 import pathlib
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ import numpy as np
 from log_dqn import scan
 from log_dqn.program import progress
 from log_dqn.run_folder import configuration
-from log_dqn.vectorized import agents, learner, networks, runs, schedule, training
-from log_dqn.vectorized.environments import Results
+from log_dqn.vectorized import agents, learner, networks, runs, schedule, timeline, training
+from log_dqn.vectorized.timeline import Outcome
 
 
 class Catch:
@@ -91,7 +92,8 @@ class Toys:
         for toy, action in zip(self._toys, self.sent[-1], strict=True):
             frame, reward, ended = toy.step(int(action))
             steps.append((toy.reset() if ended else frame, reward, ended))
-        return Results(*map(np.array, zip(*steps, strict=True)))
+        frames, rewards, ended = map(np.array, zip(*steps, strict=True))
+        return Outcome(frames, rewards.astype(np.float32), ended)
 
 
 def _init(key, state_shape):
@@ -174,3 +176,18 @@ def log_dqn(**settings):
 def weights(trainer):
     """The weights of each run, as lists of arrays."""
     return [trainer.learner.run_weights(index) for index in range(len(trainer._runs))]
+
+
+def act(of_runs, frames, rewards, choice):
+    """Has a learner's programs choose and store, as `Learner.act` does from a position."""
+    outcome = Outcome(frames, rewards, None)
+    plan = timeline.Plan(None, None, choice, None)
+    of_runs.stacks, of_runs.memory, actions = _compiled(of_runs.programs)(
+        of_runs.stacks, of_runs.memory, of_runs.weights, outcome, of_runs.numbers, plan
+    )
+    return np.asarray(actions)
+
+
+@functools.lru_cache
+def _compiled(programs):
+    return jax.jit(programs.act, donate_argnums=(0, 1))
