@@ -28,10 +28,12 @@ TINY = [
 
 def tiny(agent_class="LogDQNAgent"):
     memory = f"Wrapped{'Prioritized' * (agent_class == 'RainbowAgent')}ReplayBuffer"
+    sizes = {f"{memory}.replay_capacity": 200, f"{memory}.batch_size": 8}
+    if agent_class.startswith("Jax"):
+        sizes = {"ReplayBuffer.max_capacity": 100, "ReplayBuffer.batch_size": 8}
     return [
         *TINY,
-        f"--gin_bindings={memory}.replay_capacity=200",
-        f"--gin_bindings={memory}.batch_size=8",
+        *(f"--gin_bindings={name}={size}" for name, size in sizes.items()),
         f"--gin_bindings={agent_class}.min_replay_history=20",
         f"--gin_bindings={agent_class}.target_update_period=40",
         f"--gin_bindings={agent_class}.epsilon_decay_period=40",
