@@ -268,10 +268,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         references = _best_means(_scored(chosen, by_game, {}))
     scored = _scored(chosen, by_game, references)
     if not scored:
-        raise ValueError(
-            f"--iteration={request.iteration}: nothing to compare; none of the "
-            f"{counted(len(chosen), 'run')} has scores there"
-        )
+        raise _nothing_scored(request, chosen)
     kept = [run for run, _ in scored]
     agents = [agent for agent in agents if any(run.agent == agent for run in kept)]
     if by_best:
@@ -345,6 +342,13 @@ def _strictly(
 
 def _nothing_own(request: Request) -> ValueError:
     return ValueError(f"--results_dir={request.results_dir}: no run of it can be compared")
+
+
+def _nothing_scored(request: Request, chosen: list[LearningCurve]) -> ValueError:
+    return ValueError(
+        f"--iteration={request.iteration}: nothing to compare; none of the "
+        f"{counted(len(chosen), 'run')} has scores there"
+    )
 
 
 def _read(
