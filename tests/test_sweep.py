@@ -349,8 +349,11 @@ BAD = [
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
     (["--agents=,"], "agents is []; it must be one agent or more"),
-    (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51"),
-    (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, dqn"),
+    (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51"),
+    (
+        ["--agents=c51", "--vectorized"],
+        "agent is 'c51'; it must be one of log_dqn, loglin_dqn, dqn",
+    ),
     (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
     (["--gin_files=none.gin"], "gin_files is 'none.gin'; it must be the path of a gin file"),
     (["--results_dir="], "results_dir is ''; it must be the name of a folder"),

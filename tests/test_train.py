@@ -173,7 +173,7 @@ BAD_INPUT = [
     ),
     (
         ["--agent=rainbow", MINATAR],
-        "agent is 'rainbow'; it must be one of log_dqn, dqn, jax_log_dqn, jax_dqn on MinAtar/Break",
+        "jax_loglin_dqn, jax_dqn on MinAtar/Breakout, or have gin files of its own",
     ),
     (
         [binding("create_environment.game_name='MinAtar/Breakout'")],
@@ -206,7 +206,7 @@ BAD_INPUT = [
     ),
     (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
     (["--game="], "game is ''; it must be one of Dopamine's 60 Atari games"),
-    (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, dqn, c51, rainbow,"),
+    (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51, rainbow,"),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
     *[
         (

@@ -191,7 +191,7 @@ WRONG = [
         ([f"--threads={number}"], f"threads is {shown}; it must be a whole number from 1 to ")
         for number, shown in (("0", "0"), ("1000", "1000"), ("x", "'x'"))
     ],
-    (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, dqn"),
+    (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, loglin_dqn, dqn"),
     (
         ["--capacity=1000000000"],
         "capacity is 1000000000; it must be smaller, or the runs fewer: 1 run",

@@ -73,7 +73,7 @@ def test_lengths_of_runs():
 @pytest.mark.parametrize(
     ("agent", "scans", "message"),
     [
-        ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, dqn"),
+        ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, loglin_dqn, dqn"),
         ("log_dqn", ["LogDQNAgent.gama=0.9"], "gama .*nearest: gamma"),
         (
             "log_dqn",
