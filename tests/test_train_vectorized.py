@@ -194,7 +194,7 @@ WRONG = [
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, loglin_dqn, dqn"),
     (
         ["--capacity=1000000000"],
-        "capacity is 1000000000; it must be smaller, or the runs fewer: 1 run",
+        "capacity is 1000000000; it must be smaller, or the runs fewer: with 1 run",
     ),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     (

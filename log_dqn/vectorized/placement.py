@@ -151,8 +151,8 @@ def place(
         device = "" if room.device is None else f"{room.device / 1e9:.2f} GB of the device and "
         raise ValueError(
             f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
-            f"{words.counted(num_runs, 'run')} at a time want {needed[0] / 1e9:.2f} GB for replay "
-            f"memories and {needed[1] / 1e9:.2f} GB beside them, and {device}"
+            f"with {words.counted(num_runs, 'run')} at a time they take {needed[0] / 1e9:.2f} GB "
+            f"for replay memories and {needed[1] / 1e9:.2f} GB beside them, and {device}"
             f"{room.host / 1e9:.2f} GB of the host are free"
         )
     return found

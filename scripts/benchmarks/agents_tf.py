@@ -43,5 +43,6 @@ def set_up() -> str:
     """Puts TensorFlow into the state that Dopamine's agents want; says what they run on."""
     tf.get_logger().setLevel("ERROR")
     tf.compat.v1.disable_v2_behavior()
-    device = "a GPU" if tf.config.list_physical_devices("GPU") else "CPU"
+    with compat.quiet():  # It complains of a GPU that isn't there.
+        device = "a GPU" if tf.config.list_physical_devices("GPU") else "CPU"
     return f"TensorFlow {tf.__version__} on {device}"
