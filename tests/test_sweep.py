@@ -446,7 +446,7 @@ def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(
     out, err = capsys.readouterr()
     # The first line is the board's.
     board, line = err.splitlines()
-    assert "1 runs: 0 complete" in board
+    assert "1 run: 0 complete" in board
     assert line.startswith(
         f"log-dqn sweep: stopped in {results}: [Errno 28] No space left on device"
     )

@@ -87,7 +87,7 @@ def test_a_scan_on_two_games(tmp_path, capsys, monkeypatch):
         for game in ("Centipede", "Pong")
     ]
     assert [run.gamma for run in found] == [0.9, 0.9, 0.96, 0.96]
-    assert {run.agent_class for run in found} == {"VectorizedLogDQNAgent"}
+    assert {run.agent_class for run in found} == {"log_dqn"}
     for one in found:
         entry = log(tmp_path / one.agent / one.game / one.seed)["iteration_1"]
         assert sum(entry["train_episode_lengths"]) >= 40

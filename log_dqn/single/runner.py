@@ -135,13 +135,19 @@ class ResumableRunner(run_experiment.Runner):
         ) as self._progress:
             if self._start_iteration:
                 # The run may have died between its checkpoint and what follows that.
-                self._follow(self._start_iteration - 1)
+                last = self._start_iteration - 1
+                if not layout.log_path(self._folder, last).exists():
+                    self._report(last)
+                with self._stopping_cleanly(last):
+                    self._write_results(last)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._iteration, self._iteration_steps = iteration, 0
                 with self._stopping_cleanly(iteration):
                     self._logger[f"iteration_{iteration}"] = self._run_one_iteration(iteration)
                     self._checkpoint_experiment(iteration)
-                self._follow(iteration)
+                self._report(iteration)
+                with self._stopping_cleanly(iteration):
+                    self._write_results(iteration)
                 runaway = self._watch.end_iteration()
                 if runaway is not None:
                     self._progress.print_line(runaway, sys.stderr)
@@ -179,16 +185,11 @@ class ResumableRunner(run_experiment.Runner):
             last = f"the last good checkpoint is {root / str(finished[-1])}"
         return RunStopped(f"stopped {why}; {last}", status)
 
-    def _follow(self, iteration: int) -> None:
-        """Does what follows a checkpoint. An iteration is reported unless it has its log."""
-        self._progress.report(iteration + 1, 0)
-        if not layout.log_path(self._folder, iteration).exists():
-            self._report(iteration, self._logger.data[f"iteration_{iteration}"])
-        with self._stopping_cleanly(iteration):
-            self._write_results(iteration)
-
     def _write_results(self, iteration: int) -> None:
-        """Writes what others read of a run: logs, metrics and events."""
+        """Writes what others read of a run: logs, metrics and events.
+
+        After the iteration's report, so that without its log the report is due.
+        """
         layout.write_log(self._folder, self._logger.data, iteration, self._logger._logs_duration)
         self._collector_dispatcher.flush()
         if self._summary_writer is not None:
@@ -239,8 +240,10 @@ class ResumableRunner(run_experiment.Runner):
             raise self._stopped(f"{where}: the environment's reward is {reward}")
         return observation, reward, is_terminal
 
-    def _report(self, iteration: int, statistics: dict[str, list[Any]]) -> None:
+    def _report(self, iteration: int) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""
+        self._progress.report(iteration + 1, 0)
+        statistics = self._logger.data[f"iteration_{iteration}"]
         results = layout.results(statistics)
         self._progress.result = results[0]
         title = f"iteration {iteration + 1}/{self._num_iterations}"

@@ -268,7 +268,11 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     ),
 )
 def test_the_shipped_settings_are_the_baselines_protocol(name):
-    text = (ROOT / "configs" / f"{name}.gin").read_text("utf-8")
+    def read(file):
+        text = (ROOT / "configs" / file).read_text("utf-8")
+        return re.sub(r"include '(.+)'", lambda included: read(included[1]), text)
+
+    text = read(f"{name}.gin")
     # What a run records beside what the file binds.
     defaults = {
         "AtariPreprocessing.frame_skip": 4,

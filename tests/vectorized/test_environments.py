@@ -37,11 +37,11 @@ def test_frames_are_dopamines(game, monkeypatch):
         ours.send(np.array([action]))
         results = ours.receive()
         expected, reward, ended, _ = theirs.step(action)
-        assert (results.rewards[0], results.ended[0]) == (reward, ended)
+        assert (results.reward[0], results.ended[0]) == (reward, ended)
         if ended:
             expected = theirs.reset()
             episodes += 1
-        np.testing.assert_array_equal(results.frames[0], expected[..., 0])
+        np.testing.assert_array_equal(results.frame[0], expected[..., 0])
     assert episodes > 0 or game == "Pong"
 
 
@@ -52,7 +52,7 @@ def test_actions_stick():
     same = [True, True]
     for step in range(60):
         games.send(np.full(3, step % 6))
-        frames = games.receive().frames
+        frames = games.receive().frame
         same[0] &= bool((frames[0] == frames[1]).all())
         same[1] &= bool((frames[0] == frames[2]).all())
     assert same == [False, True]
@@ -75,14 +75,14 @@ def test_a_game_is_the_same_beside_others_and_after_a_reset():
             seeds = np.array([0, 0, 9])
             frames = together.reset(np.array([False, False, True]), seeds)
             np.testing.assert_array_equal(frames[2], expected[0])
-            assert (beside.frames[0] != expected[0]).any()
+            assert (beside.frame[0] != expected[0]).any()
         elif step > 99:
             alone.send(actions[2:])
             results = alone.receive()
             for ours, theirs in zip(beside, results, strict=True):
                 np.testing.assert_array_equal(ours[2], theirs[0])
             ended.append(beside.ended)
-            rewards.append(beside.rewards)
+            rewards.append(beside.reward)
     # The games differ, so that a mix-up would have been seen.
     for of_games in (np.array(ended), np.array(rewards)):
         assert (of_games[:, 0] != of_games[:, 2]).any()
