@@ -15,6 +15,7 @@ from log_dqn import checks, games, scan
 from log_dqn.program import shell
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
+from log_dqn.single import request as single_request
 from log_dqn.sweeps import check, plan
 
 
@@ -38,11 +39,14 @@ def create_parser() -> shell.Parser:
         type=_names,
         help="agents (see log_dqn.train), with commas; a scan is for those that use it",
     )
-    add(
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
         "--games",
-        required=True,
         type=_names,
         help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
+    )
+    where.add_argument(
+        "--env", type=_names, help="environments of gymnasium with commas; see log_dqn.train"
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     parser.add_scan_option("LogDQNAgent")
@@ -132,7 +136,15 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     shell.check_writable("results_dir", args.results_dir)
     checks.check_extra("sweep", ("ray", "rich"))
     checks.check("agents", args.agents, bool(args.agents), "one agent or more")
-    chosen = games.select_to_train(args.games, catch=args.vectorized)
+    if args.env is None:
+        chosen = games.select_to_train(args.games, catch=args.vectorized)
+    else:
+        checks.check("env", args.env, bool(args.env), "an environment or more")
+        allowed = "left out with --vectorized, which trains on games"
+        checks.check("env", args.env, not args.vectorized, allowed)
+        chosen = args.env
+        for env in chosen:
+            single_request.check_environment(env)
     seeds = shell.seeds(args.seeds)
     for game in chosen:
         if game in games.SMALL_GAMES:

@@ -17,7 +17,7 @@ from log_dqn.program import gin_files, threads
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 from log_dqn.single import request as single_request
-from log_dqn.sweeps.plan import AgentPlan
+from log_dqn.sweeps import plan
 from log_dqn.vectorized import request as vectorized_request
 
 # Files in /dev where there are GPUs, or what Ray takes for such; it counts them once it is started.
@@ -25,7 +25,7 @@ _GPUS = ("nvidia[0-9]*", "kfd", "dri", "accel*", "vfio")
 
 
 class SweepOptions(NamedTuple):
-    """Options of the sweep, one of its games, and whether `log_dqn.train_vectorized` trains it."""
+    """Options of the sweep, one of its games or environments, and whether it is vectorized."""
 
     agents: list[str]
     scans: list[str]
@@ -46,7 +46,8 @@ def check_requests(options: SweepOptions) -> None:
             small = games.are_small([options.game])
             vectorized_request.check(options.gin_files, options.gin_bindings, agent, small)
         else:
-            single_request.check(options.gin_files, options.gin_bindings, options.game, agent)
+            where = plan.game_or_env(options.game)
+            single_request.check(options.gin_files, options.gin_bindings, agent=agent, **where)
     gin_files.check(options.gin_files, options.gin_bindings, options.scans)
 
 
@@ -95,7 +96,8 @@ class _Single:
     def ask(self, agent: str, bindings: Sequence[str]) -> single_request.Request:
         """Returns the request of an agent's runs."""
         options = self._options
-        return single_request.check(options.gin_files, bindings, options.game, agent)
+        where = plan.game_or_env(options.game)
+        return single_request.check(options.gin_files, bindings, agent=agent, **where)
 
     def read(self, agent: str, bindings: Sequence[str]) -> configuration.Configuration:
         """Returns what an agent's runs read of gin; lines of files that they don't are refused."""
@@ -164,7 +166,7 @@ def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
     return used | {text for text in texts if not macros.isdisjoint(names[text])}
 
 
-def check(options: SweepOptions) -> list[AgentPlan]:
+def check(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent.
 
     Raises:
@@ -186,7 +188,9 @@ def check(options: SweepOptions) -> list[AgentPlan]:
             all_read |= read
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
-        plans.append(AgentPlan(agent, scans, bindings, program.lengths(agent, bindings, scans)))
+        plans.append(
+            plan.AgentPlan(agent, scans, bindings, program.lengths(agent, bindings, scans))
+        )
         unused = {text: line for text, line in unused.items() if text not in used}
     for line in gin_files.parse([], list(unused.values())).lines:
         raise gin_files.unread(line, all_read)

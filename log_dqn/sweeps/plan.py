@@ -7,8 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import scan
-from log_dqn.games import folder_name
+from log_dqn.games import KNOWN, folder_name
 from log_dqn.run_folder import layout
+
+
+def game_or_env(name: str) -> dict[str, Any]:
+    """Returns the option of `log_dqn.train` for a game, or else for an environment of gymnasium."""
+    return {"game" if name in KNOWN else "env": name}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Plan:
     Attributes:
         results_dir: folder of all results.
         agents: agents and their settings.
-        games: games in Dopamine's spelling.
+        games: games in Dopamine's spelling, or ids of environments of gymnasium.
         seeds: the seeds, one after the other.
         gin_files: gin files of all runs; none for the agents' own.
     """
@@ -118,7 +123,9 @@ class Plan:
             for run, setting in self._runs(agent, [game], [seed]):
                 arguments = (
                     *("-m", "log_dqn.train", f"--base_dir={run.folder}"),
-                    *(f"--agent={agent.agent}", f"--game={game}", f"--seed={seed}"),
+                    f"--agent={agent.agent}",
+                    *(f"--{option}={name}" for option, name in game_or_env(game).items()),
+                    f"--seed={seed}",
                     *self._gin(agent),
                     *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
                 )

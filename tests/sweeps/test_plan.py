@@ -48,6 +48,17 @@ def test_a_run_is_the_training_program():
     assert train.create_parser().parse_args(jobs[1].arguments[2:]).seed == 1
 
 
+def test_environments_of_gymnasium_are_no_games():
+    planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], ["my:Own/X-v0"], range(3, 4), [])
+    (job,) = planned.single_jobs()
+    assert job.arguments[2:6] == (
+        "--base_dir=/r/dqn/my:Own-X-v0/3",
+        "--agent=dqn",
+        "--env=my:Own/X-v0",
+        "--seed=3",
+    )
+
+
 def test_progress_is_the_newest_readable_log_s(tmp_path):
     assert plan.progress(tmp_path / "none") == plan.RunProgress()
     synthetic.write_log(tmp_path, [1.0, 2.5])
