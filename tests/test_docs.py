@@ -144,6 +144,7 @@ def test_python_examples_run_as_printed(name, tmp_path):
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
     if name == "README.md, 1":
         lines = process.stdout.splitlines()
         assert [line.split(" chose action ")[0] for line in lines] == [

@@ -90,16 +90,13 @@ class Comparison:
     def standard(self) -> str:
         """Whose protocol the others' are compared with, where something differs."""
         differing = {run[1] for run in self.runs if self.reasons.get(run[:3])}
-        return self._standard_on(differing or self.games)
+        return _standard(self.standards, differing or self.games)
 
     def standard_of(self, agent: str, games: Collection[str] | None = None) -> str:
         """The same for one agent, on all its games or on some."""
         own = self._own(agent, games)
-        return self._standard_on({run.game for run in own if self.reasons.get(run[:3])})
-
-    def _standard_on(self, games: Iterable[str]) -> str:
-        whose = (self.standards.get(game, protocol.BASELINES) for game in sorted(games))
-        return " or ".join(dict.fromkeys(whose))
+        differing = {run.game for run in own if self.reasons.get(run[:3])}
+        return _standard(self.standards, differing, agent)
 
     def _own(self, agent: str, games: Collection[str] | None) -> list[LearningCurve]:
         return [
@@ -297,6 +294,12 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
     return compared
 
 
+def _standard(standards: dict[str, str], games: Iterable[str], agent: str | None = None) -> str:
+    """Returns, in words, whose protocol an agent's, or all agents', is compared with on games."""
+    whose = dict.fromkeys(standards.get(game, protocol.BASELINES) for game in sorted(games))
+    return " or ".join("its first run" if name == agent else name for name in whose)
+
+
 def _protocols(
     chosen: list[LearningCurve], agents: Sequence[str]
 ) -> tuple[dict[str, str], dict[RunKey, tuple[Difference, ...]]]:
@@ -332,7 +335,7 @@ def _strictly(
         own = [run[:3] for run in chosen if run.agent == agent and reasons.get(run[:3])]
         if own:
             different = dict.fromkeys(reason for key in own for reason in reasons[key])
-            standard = " or ".join(dict.fromkeys(standards[game] for _, game, _ in own))
+            standard = _standard(standards, {game for _, game, _ in own}, agent)
             note(
                 f"{agent}: {counted(len(own), 'run')} left out by --strict, not comparable with "
                 f"{standard}: {'; '.join(map(str, different))}"

@@ -15,6 +15,7 @@ from tqdm import tqdm
 GAME = "Pong"
 
 _PROGRAM = pathlib.Path(__file__).parents[1] / "benchmark.py"
+_bar = functools.partial(tqdm, leave=False, disable=None)
 _FIGURES = {"train": "training step", "act": "acting", "loop": "whole loop"}
 
 
@@ -92,7 +93,7 @@ def interleave(
         Seconds of each block, shape [rounds], by name.
     """
     seconds: dict[str, list[float]] = {name: [] for name in blocks}
-    for round_ in tqdm(range(warm_up + rounds), description, leave=False, disable=None):
+    for round_ in _bar(range(warm_up + rounds), description):
         for name in sorted(blocks, reverse=bool(round_ % 2)):
             start = time.perf_counter()
             blocks[name]()
@@ -126,8 +127,8 @@ def compare_agents(framework: str, agents: Any, rounds: int) -> None:
     """
     print(f"{GAME}, batch size 32, {agents.set_up()}")
     # First: a process's peak begins at the size of the process that starts it.
-    memory = {name: _peak_memory(framework, name) for name in agents.AGENTS}
-    players = {name: agents.Player(name) for name in agents.AGENTS}
+    memory = {name: _peak_memory(framework, name) for name in _bar(agents.AGENTS, "peak memory")}
+    players = {name: agents.Player(name) for name in _bar(agents.AGENTS, "playing at random")}
     steps = agents.Player.steps
     seconds = {
         method: interleave(

@@ -235,13 +235,13 @@ def test_an_unknown_agent_is_named(published):
     assert lines == ["Rainbow2: no runs, own or published, on the games compared; left out"]
 
 
-def write_small_runs(results_dir, agent, iterations, **changed):
+def write_small_runs(results_dir, agent, iterations, seeds=(0, 1), **changed):
     """Runs of a game without human scores and baselines, of 200 steps an iteration."""
     config = {
         "VectorizedRunner.training_steps": 200, "VectorizedRunner.batch_size": 32,
         "VectorizedDQNAgent.min_replay_history": 100, "VectorizedDQNAgent.gamma": 0.9,
     }  # fmt: skip
-    for seed in range(2):
+    for seed in seeds:
         synthetic.write_log(
             results_dir / agent / games.folder_name("MinAtar/Breakout") / str(seed),
             [1.0] * iterations, config=config | changed,
@@ -295,3 +295,12 @@ def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path
     assert compared.name("log_dqn", ["Pong"]) == "log_dqn, 5 seeds"
     assert compared.protocol_of("log_dqn", ["Pong"]) == "same"
     assert tables.marked(compared, ["Pong"]) == []
+
+
+def test_runs_of_an_agent_that_differ_are_held_against_its_first(published, tmp_path):
+    write_small_runs(tmp_path, "a", 3)
+    write_small_runs(tmp_path, "a", 3, seeds=[2], **{"VectorizedRunner.batch_size": 64})
+    write_small_runs(tmp_path, "b", 3, **{"VectorizedRunner.batch_size": 64})
+    _, lines = compare(published, tmp_path)
+    assert "a: not comparable with its first run: batch size 64 (a: 32) in 1 of 3 runs" in lines
+    assert "b: not comparable with a: batch size 64 (a: 32)" in lines
