@@ -48,6 +48,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     add("--pythons", nargs="+", choices=PYTHONS, default=PYTHONS, metavar="X.Y")
     add("--tests", nargs="+", default=["tests"], help="for pytest (default: all quick tests)")
     flags = parser.parse_args(arguments)
+    if flags.what == "gpu" and (flags.pythons, flags.tests) != (PYTHONS, ["tests"]):
+        parser.error("--pythons and --tests must be left out with gpu")
     if shutil.which("uv") is None:
         parser.error("uv must be installed: pip install uv")
     return flags

@@ -40,6 +40,11 @@ def create_parser() -> shell.Parser:
 
 
 def _make(flags: argparse.Namespace) -> None:
+    if not {"chain_regular", "chain_log"} & set(flags.only):
+        allowed = "left out without chain_regular or chain_log, which alone use it"
+        checks.check("gammas", flags.gammas, flags.gammas is None, allowed)
+        constant = flags.constant_step_sizes
+        checks.check("constant_step_sizes", constant, not constant, allowed)
     for gamma in flags.gammas or ():
         checks.check_gamma(gamma)
     shell.check_writable("out", flags.out)

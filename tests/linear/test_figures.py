@@ -144,6 +144,14 @@ def test_program(tmp_path):
             ["--gammas", "0.01", "--only", "metric_gap", "kappa_regular", "chain_log"],
             "k is 200; at gamma 0.01 it must be above 0 and at most 150",
         ),
+        (
+            ["--gammas", "0.5", "--only", "hypotheses"],
+            "gammas is [0.5]; it must be left out without chain_regular or chain_log",
+        ),
+        (
+            ["--constant_step_sizes", "--only", "hypotheses", "rms_error"],
+            "constant_step_sizes is True; it must be left out without chain_regular or chain_log",
+        ),
         (["--runs", "two"], "argument --runs: 'two' is not a whole number, at least 1"),
     ],
 )
@@ -162,9 +170,10 @@ def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
         seen.append(settings.gammas)
         return experiments.kappa_regular(settings)
 
-    monkeypatch.setitem(experiments.EXPERIMENTS, "kappa_regular", experiment)
+    monkeypatch.setitem(experiments.EXPERIMENTS, "chain_regular", experiment)
+    monkeypatch.setattr(figures, "write", lambda *_: None)
     gammas = ["--gammas", "0.9", "0.5", "0.9"]
-    linear_figures.main(["--out", str(tmp_path), "--only", "kappa_regular", *gammas])
+    linear_figures.main(["--out", str(tmp_path), "--only", "chain_regular", *gammas])
     assert seen == [(0.5, 0.9)]
 
 
