@@ -386,18 +386,24 @@ EXPECTED |= {
     "jax_dqn_gym.gin": gym("jax_dqn", "JaxDQNAgent", {"gamma": 0.99, "loss_type": "huber"}),
 }
 
-# LogLinDQN: LogDQN's files, with a line above 1 and, on MinAtar, what tuning chose.
-for name, agent, learning_rate in (
-    ("log_dqn", "LogDQNAgent", "tf.train.AdamOptimizer.learning_rate"),
-    ("jax_log_dqn", "JaxLogDQNAgent", "adam.learning_rate"),
+# LogLinDQN: LogDQN's files, with a line above 0.1 of slope 1, and averaging in the log space alone.
+for name, agent, rmsprop, adam in (
+    ("log_dqn", "LogDQNAgent", "tf.train.RMSPropOptimizer", "tf.train.AdamOptimizer"),
+    ("jax_log_dqn", "JaxLogDQNAgent", "rmsprop_tf", "adam"),
 ):
     loglin = name.replace("log", "loglin")
-    line = {"create_agent.agent_name": loglin, f"{agent}.linear_above": 1.0}
-    tuned = {f"{agent}.loss_type": "mse", learning_rate: 0.0005}
+    line = {
+        "create_agent.agent_name": loglin,
+        f"{agent}.linear_above": 0.1,
+        f"{agent}.c": 0.1,
+        f"{agent}.beta_reg": 1.0,
+    }
     EXPECTED |= {
-        f"{loglin}.gin": EXPECTED[f"{name}.gin"] | line,
+        f"{loglin}.gin": EXPECTED[f"{name}.gin"] | line | {f"{rmsprop}.learning_rate": 0.00025},
         f"{loglin}_gym.gin": EXPECTED[f"{name}_gym.gin"] | line,
-        f"{loglin}_minatar.gin": EXPECTED[f"{name}_minatar.gin"] | line | tuned,
+        f"{loglin}_minatar.gin": EXPECTED[f"{name}_minatar.gin"]
+        | line
+        | {f"{adam}.learning_rate": 0.0005},
     }
 
 # Bindings to other configurables, by their gin names.

@@ -58,6 +58,7 @@ MINATAR_SCHEDULE = {
     "min_replay_history": 1000,
     "target_update_period": 1000,
 }
+LOGLIN = {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0}
 ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125}
 
 
@@ -98,20 +99,12 @@ EXPECTED = {
         MINATAR_RUNNER,
     ),
     "vectorized_loglin_dqn.gin": config(
-        "loglin_dqn", "VectorizedLogDQNAgent", {**LOG_DQN, "linear_above": 1.0}, {}
+        "loglin_dqn", "VectorizedLogDQNAgent", {**LOG_DQN, **LOGLIN, "beta_log": 0.00025}, {}
     ),
     "vectorized_loglin_dqn_minatar.gin": config(
         "loglin_dqn",
         "VectorizedLogDQNAgent",
-        {
-            **LOG_DQN,
-            **MINATAR_SCHEDULE,
-            "beta_log": 0.0005,
-            "beta_reg": 0.3,
-            "c": 1.0,
-            "linear_above": 1.0,
-            "loss_type": "mse",
-        },
+        {**LOG_DQN, **MINATAR_SCHEDULE, **LOGLIN, "beta_log": 0.0005},
         MINATAR_RUNNER,
     ),
     "vectorized_dqn_minatar.gin": config(
