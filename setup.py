@@ -11,8 +11,8 @@ VERSION = re.findall(r'^__version__ = "(.+)"$', PACKAGE, re.MULTILINE)[0]
 
 # pillow 11 and pygame 2.6.1 are the oldest with wheels for Python 3.13.
 PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=11,<14", "pygame>=2.6.1,<3"]
-# MinAtar is under GPL-3, and imported only. Its games as JAX programs are gymnax's.
-MINATAR = ["minatar>=1.0.15,<1.1", "gymnax>=1.0.1,<1.1"]
+# Under GPL-3, and imported only.
+MINATAR = ["minatar>=1.0.15,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
 WANDB = ["wandb>=0.19,<1"]
 TEST = [
@@ -81,6 +81,7 @@ setuptools.setup(
     package_data={
         "log_dqn": ["py.typed"],
         "log_dqn.configs": ["*.gin"],
+        "log_dqn.commands": ["templates/*.html"],
         "log_dqn.results": ["data/*.csv", "templates/*.html"],
     },
     # A lower bound is the oldest release that scripts/check_versions.py tests, an upper bound the
@@ -105,9 +106,10 @@ setuptools.setup(
         "ale-py>=0.12,<0.13",
         # Dopamine imports it; 0.26 has another interface.
         "gym>=0.25.2,<0.26",
-        # check_versions.py has gymnax beside it, which takes none from 1.4 on; the tests of
-        # environments pass with 1.4.0.
-        "gymnasium>=1.2,<1.5",
+        # MinAtar's games, and Catch, as JAX programs.
+        "gymnax>=1.0.1,<1.1",
+        # gymnax takes none from 1.4 on.
+        "gymnasium>=1.2,<1.4",
         # 2.1 is the oldest for Python 3.13; numba 0.68 takes none from 2.5 on.
         "numpy>=2.1,<2.5",
         "tqdm>=4.66,<5",

@@ -98,17 +98,11 @@ def are_small(chosen: Sequence[str]) -> bool:
     return bool(small)
 
 
-def check_installed(game: str, package: str) -> None:
-    """Checks that the package that a small game comes with is installed.
-
-    Raises:
-        ValueError: if it isn't.
-    """
-    if importlib.util.find_spec(package) is None:
-        raise ValueError(
-            f"game is {game!r}; it must be left out where the package {package} isn't installed: "
-            f"{how_to_install('minatar')}"
-        )
+def check_installed(game: str) -> None:
+    """Checks that the package of MinAtar's games is installed; raises ValueError if it isn't."""
+    is_installed = importlib.util.find_spec("minatar") is not None
+    why = f"left out where the package minatar isn't installed: {how_to_install('minatar')}"
+    check("game", game, is_installed, why)
 
 
 def rom_name(game: str) -> str:

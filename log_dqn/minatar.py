@@ -82,7 +82,7 @@ def create_environment(
         ValueError: if the game is unknown, or MinAtar isn't installed.
     """
     games.check_game(game_name, atari=False)
-    games.check_installed(str(game_name), "minatar")
+    games.check_installed(str(game_name))
     environment = Game(str(game_name))
     if seed is not None:
         environment.reset(seed=seed)

@@ -147,8 +147,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             single_request.check_environment(env)
     seeds = shell.seeds(args.seeds)
     for game in chosen:
-        if game in games.SMALL_GAMES:
-            games.check_installed(game, "gymnax" if args.vectorized else "minatar")
+        if game in games.MINATAR5 and not args.vectorized:
+            games.check_installed(game)
     scan.parse(args.scan)
     check.check_machines(args.ray_address, args.cpus_per_run, args.gpus_per_run)
     # For the working directories of other processes.

@@ -72,8 +72,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     )  # fmt: skip
     chosen = games.select_to_train(args.games.split(","))
     small = games.are_small(chosen)
-    if small:
-        games.check_installed(chosen[0], "gymnax")
     written = request.check(args.gin_files, args.gin_bindings, args.agent, small, args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT

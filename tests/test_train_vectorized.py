@@ -1,6 +1,5 @@
 """The program `python -m log_dqn.train_vectorized`, on real games."""
 
-import importlib.util
 import os
 import pathlib
 import pickle
@@ -22,7 +21,7 @@ from log_dqn.jax import devices
 from log_dqn.program import progress, shell, threads
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints
-from log_dqn.vectorized import jax_games, placement, pool, training
+from log_dqn.vectorized import placement, pool, training
 from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
 
@@ -271,22 +270,6 @@ def test_seeds():
     assert list(shell.seeds("3-5")) == [3, 4, 5]
     assert list(shell.seeds("7-7")) == [7]
     assert len(shell.seeds("1000")) == 1000
-
-
-def test_gymnax_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "gymnax" else find(name)
-    )
-    jax_games.create.cache_clear()
-    assert run(*arguments(tmp_path / "new", games="MinAtar/Breakout")) == 2
-    assert capsys.readouterr() == (
-        "",
-        "log-dqn train-vectorized: error: game is 'MinAtar/Breakout'; it must be left out where "
-        "the package gymnax isn't installed: pip install 'log_dqn[minatar]', or pip install "
-        "'.[minatar]' in the source\n",
-    )
-    assert not (tmp_path / "new").exists()
 
 
 def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, monkeypatch):

@@ -85,7 +85,7 @@ def check(
         game = games.canonical(game) or game
         games.check_game(game)
         if game in games.MINATAR5:
-            games.check_installed(game, "minatar")
+            games.check_installed(game)
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
         check_environment(env)

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from log_dqn import games
 from log_dqn.vectorized.timeline import Outcome
 
 STICKY_PROBABILITY = 0.1
@@ -86,11 +85,7 @@ def environment(name: str) -> tuple[Any, Any]:
 
     Args:
         name: its name, as in `GAMES`.
-
-    Raises:
-        ValueError: if gymnax is not installed.
     """
-    games.check_installed(name, "gymnax")
     import gymnax
     from gymnax.environments.minatar import asterix, seaquest
     from gymnax.environments.minatar import seaquest_helpers as helpers
@@ -129,9 +124,6 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
 
     Returns:
         The game. MinAtar's have sticky actions and all six actions.
-
-    Raises:
-        ValueError: if gymnax is not installed.
     """
     made, params = environment(name)
     if name == "MinAtar/Freeway":

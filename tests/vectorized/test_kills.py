@@ -55,7 +55,6 @@ def outcome(results_dir):
 
 @pytest.mark.slow
 def test_a_study_that_is_killed_ends_like_one_that_is_not(tmp_path):
-    pytest.importorskip("gymnax")
     whole = start(tmp_path / "whole")
     assert whole.wait() == 0, whole.communicate()
     rng = random.Random(1)
