@@ -27,6 +27,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "demo": Command(
+        "log_dqn.commands.demo",
+        "train LogDQN and DQN in two minutes, and show what they have learned",
+        "--out=demo",
+    ),
     "train": Command(
         "log_dqn.train",
         "train one agent on one game",

@@ -1,0 +1,201 @@
+"""Trains LogDQN and DQN at a low discount factor, and shows both on a page: `log-dqn demo`."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, NamedTuple
+
+from log_dqn import checks, games
+from log_dqn.program import progress, shell, threads
+from log_dqn.program.stopping import RunStopped
+from log_dqn.run_folder import layout
+
+# DQN's step-size is the one that docs/minatar.md found best for it.
+_AGENTS = {
+    "log_dqn": ["VectorizedLogDQNAgent.gamma={gamma}"],
+    "dqn": ["VectorizedDQNAgent.gamma={gamma}", "VectorizedDQNAgent.learning_rate=0.0005"],
+}
+
+_ITERATIONS, _STEPS = 6, 50_000  # Agent steps of an iteration on MinAtar.
+_WARM_UP = 1_000
+_FILM_STEPS = 300
+_FILMED = "--run", "--compare"
+
+_PAGE = "demo.html"
+
+
+class Commands(NamedTuple):
+    """The command lines of the demo, without `log-dqn`; training's by agent."""
+
+    train: dict[str, list[str]]
+    compare: list[str]
+    play: list[str]
+
+
+def create_parser() -> shell.Parser:
+    """Returns the parser of the command line."""
+    parser = shell.Parser(
+        prog=shell.started_as("demo"),
+        description="Trains LogDQN and DQN at a low discount factor, in two minutes on two cores, "
+        "and writes a page with what they have learned. Stopped and started again, it resumes.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")
+    add("--gamma", type=float, default=0.5, help="discount factor (default: %(default)s)")
+    add("--seed", type=shell.at_least(1), default=1, help="seed of both (default: %(default)s)")
+    add("--out", default="demo", help="folder of the runs and the page (default: %(default)s)")
+    return parser
+
+
+def _results(flags: argparse.Namespace) -> pathlib.Path:
+    return pathlib.Path(flags.out) / f"gamma={flags.gamma:g}"
+
+
+def _run(flags: argparse.Namespace, agent: str) -> pathlib.Path:
+    return layout.run_dir(_results(flags), agent, "", flags.game, flags.seed)
+
+
+def plan(flags: argparse.Namespace) -> Commands:
+    """Returns what a user would type to do the same."""
+    out, results = pathlib.Path(flags.out), f"--results_dir={_results(flags)}"
+    train = {}
+    for agent, settings in _AGENTS.items():
+        bindings = [f"VectorizedRunner.num_iterations={_ITERATIONS}"]
+        bindings += [line.format(gamma=f"{flags.gamma:g}") for line in settings]
+        train[agent] = [
+            *("train-vectorized", f"--agent={agent}", f"--games={flags.game}"),
+            *(f"--seeds={flags.seed}-{flags.seed}", results, "--threads=1"),
+            *(f"--gin_bindings={line}" for line in bindings),
+        ]
+    shown = f"--agents={','.join(_AGENTS)}", f"--games={flags.game}"
+    runs = [
+        f"{option}={_run(flags, agent)}" for option, agent in zip(_FILMED, _AGENTS, strict=True)
+    ]
+    film = f"--out={out / 'film.gif'}", f"--max_steps={_FILM_STEPS}", f"--seed={flags.seed}"
+    return Commands(
+        train,
+        ["compare", results, *shown, f"--out={out / 'report'}"],
+        ["play", *runs, *film],
+    )
+
+
+@contextlib.contextmanager
+def _started(
+    arguments: Sequence[str], output: IO[bytes], **settings: Any
+) -> Iterator[subprocess.Popen]:
+    """Starts a command of `log-dqn`, and stops it at the end if it is still running."""
+    command = [sys.executable, "-m", "log_dqn.commands.main", *arguments]
+    process = subprocess.Popen(command, stdout=output, stderr=output, **settings)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _check_ended(name: str, process: subprocess.Popen, output: IO[bytes]) -> None:
+    if process.wait():
+        output.seek(0)
+        lines = output.read().decode(errors="replace").strip().splitlines()
+        raise RunStopped(f"{name} ended: {lines[-1] if lines else process.returncode}")
+
+
+def _train(commands: dict[str, list[str]], at_once: int) -> None:
+    """Trains the agents, some at once, and shows how far they are."""
+    waiting = list(commands)
+    shown = progress.Progress([0] * len(waiting), _ITERATIONS, _STEPS, _WARM_UP)
+    with shown, contextlib.ExitStack() as stack:
+        running: dict[str, tuple[subprocess.Popen, IO[bytes], int]] = {}
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                agent = waiting.pop(0)
+                output, numbers = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+                file = numbers.fileno()
+                environment = {**os.environ, progress.FILE_VARIABLE: str(file)}
+                started = _started(commands[agent], output, env=environment, pass_fds=[file])
+                running[agent] = stack.enter_context(started), output, file
+            time.sleep(0.5)
+            for index, agent in enumerate(commands):
+                if agent not in running:
+                    continue
+                process, said, file = running[agent]
+                done = progress.read(file).fraction
+                if process.poll() is not None:
+                    del running[agent]
+                    _check_ended(f"the training of {agent}", process, said)
+                    done = 1.0
+                iterations, steps = divmod(done * _ITERATIONS * _STEPS, _STEPS)
+                shown.report(iterations, steps, runs=index)
+
+
+def _do(title: str, arguments: Sequence[str]) -> None:
+    print(title, flush=True)
+    with tempfile.TemporaryFile() as output, _started(arguments, output) as process:
+        _check_ended(title, process, output)
+
+
+def _last_return(folder: pathlib.Path) -> float:
+    """Returns the mean return of a run's last iteration."""
+    from log_dqn.run_folder import safe_pickle
+
+    with layout.logs(folder)[0].open("rb") as file:
+        log = safe_pickle.load(file)
+    return log[f"iteration_{len(log) - 1}"]["train_average_return"][0]
+
+
+def _prepare(flags: argparse.Namespace) -> shell.Training:
+    flags.game = games.canonical(flags.game) or flags.game
+    checks.check_one_of("game", flags.game, games.MINATAR5)
+    checks.check_gamma(flags.gamma)
+    shell.check_writable("out", flags.out)
+    each = f"{_ITERATIONS * _STEPS:,} agent steps each"
+    shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma:g}, {each}")
+
+    def show() -> int:
+        commands, page = plan(flags), pathlib.Path(flags.out) / _PAGE
+        _train(commands.train, min(threads.cores(), len(_AGENTS)))
+        _do("Drawing the learning curves", commands.compare)
+        _do("Filming both", commands.play)
+        returns = {agent: _last_return(_run(flags, agent)) for agent in _AGENTS}
+        page.write_text(_render(flags, returns, commands), encoding="utf-8")
+        print(f"LogDQN's mean return is {returns['log_dqn']:.1f}, DQN's {returns['dqn']:.1f}")
+        print(page)
+        return 0
+
+    return shell.Training(show, lambda number: sys.exit(128 + number))
+
+
+def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Commands) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("log_dqn.commands"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    typed = [*commands.train.values(), commands.compare, commands.play]
+    return environment.get_template(_PAGE).render(
+        game=flags.game,
+        gamma=flags.gamma,
+        returns=returns,
+        commands=[shlex.join(["log-dqn", *arguments]) for arguments in typed],
+        steps=_ITERATIONS * _STEPS,
+        last=_STEPS,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Trains, and writes the page; returns the exit status."""
+    parser = create_parser()
+    flags = parser.parse_args(arguments)
+    return shell.run(parser.prog, lambda stack: _prepare(flags))

@@ -1,0 +1,72 @@
+import importlib
+import re
+
+import pytest
+
+from log_dqn.commands import demo, main
+from log_dqn.run_folder import layout, safe_pickle
+
+SMALL = ["VectorizedRunner.training_steps=400"]
+
+
+def test_its_commands_are_those_of_log_dqn():
+    flags = demo.create_parser().parse_args(["--gamma=0.8", "--seed=3", "--out=here"])
+    commands = demo.plan(flags)
+    typed = [*commands.train.values(), commands.compare, commands.play]
+    for name, *arguments in typed:
+        program = importlib.import_module(main.COMMANDS[name].module)
+        program.create_parser().parse_args(arguments)
+    assert "--gin_bindings=VectorizedLogDQNAgent.gamma=0.8" in commands.train["log_dqn"]
+    assert "--gin_bindings=VectorizedDQNAgent.gamma=0.8" in commands.train["dqn"]
+    assert commands.play[1:3] == [
+        "--run=here/gamma=0.8/log_dqn/MinAtar-Freeway/3",
+        "--compare=here/gamma=0.8/dqn/MinAtar-Freeway/3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("argument", "named"),
+    [
+        ("--game=Freeway", "game is 'Freeway'; it must be one of MinAtar/Asterix"),
+        ("--gamma=1", "gamma is 1.0; it must be a number between 0 and 1"),
+        ("--seed=0", "argument --seed: '0' is not a whole number, at least 1"),
+        ("--out= ", "out is ' '; it must be the name of a folder"),
+    ],
+)
+def test_wrong_input_is_one_line(capsys, argument, named):
+    try:
+        status = demo.main([argument])
+    except SystemExit as stop:
+        status = stop.code
+    err = capsys.readouterr().err
+    assert (status, err.count("\n")) == (2, 1)
+    assert named in err
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
+    """Three short runs: stopped by a command that fails, resumed, and looked at again."""
+    agents = {agent: [*lines, *SMALL] for agent, lines in demo._AGENTS.items()}
+    monkeypatch.setattr(demo, "_AGENTS", agents)
+    monkeypatch.setattr(demo, "_ITERATIONS", 2)
+    monkeypatch.setattr(demo, "_STEPS", 400)
+    monkeypatch.setattr(demo, "_FILM_STEPS", 3)
+    wrong = {**agents, "dqn": ["VectorizedDQNAgent.gamma=2"]}
+    out = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        patch.setattr(demo, "_AGENTS", wrong)
+        assert demo.main([f"--out={out}"]) == 1
+    assert "the training of dqn ended: log-dqn train-vectorized: error: gamma is 2" in (
+        capsys.readouterr().err
+    )
+    assert demo.main([f"--out={out}"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(out / "demo.html")
+    page = (out / "demo.html").read_text(encoding="utf-8")
+    for agent, name in (("log_dqn", "LogDQN"), ("dqn", "DQN")):
+        folder = out / "gamma=0.5" / agent / "MinAtar-Freeway" / "1"
+        with layout.log_path(folder, 1).open("rb") as file:
+            log = safe_pickle.load(file)
+        shown = re.search(rf"<td>{name}</td><td>(.*)</td>", page)[1]
+        assert shown == f"{log['iteration_1']['train_average_return'][0]:.1f}"
+    for file in re.findall(r'(?:src|href)="([^":]+)"', page):
+        assert (out / file).stat().st_size > 1000
