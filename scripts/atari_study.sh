@@ -1,0 +1,13 @@
+#!/bin/sh
+# DQN, LogDQN and LogLinDQN in their first 500,000 agent steps, under the protocol of Dopamine's
+# baselines but for shorter iterations and no evaluation; the memory holds all steps, as theirs does
+# by then. One to two hours of a core and 4 GB a run. First a policy at random, 150,000 steps.
+set -e
+study() {
+  log-dqn sweep --results_dir=results/atari --cpus_per_run=1 --gin_bindings=Runner.training_steps=50000 \
+    --gin_bindings="create_runner.schedule='continuous_train'" "$@"
+}
+study --agents=dqn --seeds=1 --scan=DQNAgent.min_replay_history=1000000 \
+  --gin_bindings=Runner.num_iterations=3 --gin_bindings=WrappedReplayBuffer.replay_capacity=1000 "$@"
+study --agents=dqn,log_dqn,loglin_dqn --seeds=2 --gin_bindings=Runner.num_iterations=10 \
+  --gin_bindings=WrappedReplayBuffer.replay_capacity=500000 "$@"

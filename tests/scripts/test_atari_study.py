@@ -1,0 +1,94 @@
+import pathlib
+
+import atari_study
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.results import synthetic
+
+REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
+CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Two agents on Pong, of which one is unfinished, collected; and made published runs."""
+    monkeypatch.setattr(atari_study, "DATA", tmp_path / "atari.csv")
+    results = tmp_path / "results"
+    for seed, offset in ((1, 0.0), (2, 4.0)):
+        folder = results / "log_dqn" / "Pong" / str(seed)
+        synthetic.write_log(folder, [1 + offset, 2, 3], episodes=2, config=CONFIG)
+    folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
+    synthetic.write_log(folder, [-20, -21, -21], episodes=2, config=CONFIG)
+    synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
+    return synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5}), results
+
+
+def test_collects_what_is_finished_once(study, capsys):
+    _, results = study
+    for _ in range(2):
+        assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
+    assert "dqn Pong 1: not finished; left out" in capsys.readouterr().err
+    curves = pd.read_csv(atari_study.DATA, keep_default_na=False)
+    assert list(curves) == atari_study.COLUMNS
+    assert len(curves) == 9
+    own = curves[(curves["agent"] == "log_dqn") & (curves["seed"] == 2)]
+    assert own["steps"].tolist() == [125_000, 250_000, 375_000]
+    assert own["mean_return"].tolist() == [5, 2, 3]
+
+
+def test_a_half_is_the_mean_of_its_episodes():
+    run = dict.fromkeys(atari_study.RUN, "x")
+    rows = [(100_000, 1.0, 30), (200_000, 4.0, 10), (250_000, 2.0, 10), (300_000, 7.0, 1)]
+    curves = pd.DataFrame(
+        [{**run, "steps": s, "mean_return": r, "episodes": n} for s, r, n in rows]
+    )
+    found = atari_study.halves(curves)
+    # (30 + 40 + 20) / 50, and what ends behind 250,000.
+    assert found["mean_return"].tolist() == [1.8, 7.0]
+
+
+def test_the_smallest_difference_is_half_a_t_interval():
+    points = np.array([9.0, 10.0, 11.0, 10.0, 10.0])
+    # Their deviation is sqrt(1/2), t(0.975, 4) 2.776445; two seeds beside five.
+    expected = 2.776445 * np.sqrt(0.5) * np.sqrt(1 / 2 + 1 / 5) / 10
+    assert atari_study.smallest_difference(points, 2) == pytest.approx(expected, 1e-6)
+
+
+def test_the_table_and_the_figure(study, tmp_path, capsys):
+    published, results = study
+    atari_study.main(["collect", f"--results_dir={results}"])
+    assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
+    out = capsys.readouterr().out
+    assert "| game | published DQN, least to greatest of 5 | log_dqn | random | shown from |" in out
+    assert "| 3, 3 | -21 |" in out
+    assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["report"], "atari.csv: not a file; collect runs first"),
+        (["collect", "--results_dir=nowhere"], "--results_dir=nowhere: not a folder"),
+        (["collect"], "--results_dir"),
+        (["report", "--out= "], "out is ' '; it must be the name of a folder"),
+    ],
+)
+def test_wrong_input_is_one_line(study, capsys, arguments, named):
+    try:
+        status = atari_study.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    err = capsys.readouterr().err
+    assert (status, err.count("\n")) == (2, 1)
+    assert named in err
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
+def test_the_published_seeds():
+    """The second 250,000 agent steps, as docs/atari.md has them."""
+    points = atari_study.published(str(REAL), ["Asterix", "RoadRunner"])
+    assert points["Asterix"].shape[1] == 2
+    assert points["Asterix"][:, 1].mean() == pytest.approx(407.7, abs=0.1)
+    assert points["RoadRunner"][:, 1].min() == pytest.approx(298.3, abs=0.1)
