@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from log_dqn import compat
+from log_dqn import compat, trained
 from log_dqn.checks import check, check_extra
 from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
@@ -30,7 +30,15 @@ def create_parser() -> shell.Parser:
         "action.",
         allow_abbrev=False,
     )
-    parser.add_argument("--run", type=pathlib.Path, required=True, help="folder of the run")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--run", type=pathlib.Path, help="folder of the run")
+    which.add_argument(
+        "--trained", metavar="GAME", help="a game of MinAtar, on which a network comes with log_dqn"
+    )
+    parser.add_argument("--agent", help="with --trained: loglin_dqn (default), log_dqn or dqn")
+    parser.add_argument(
+        "--gamma", type=float, help="with --trained: 0.5, or the one that suits it best (default)"
+    )
     parser.add_argument(
         "--compare", metavar="RUN", type=pathlib.Path,
         help="folder of another run of this game, filmed beside it on the same seed",
@@ -131,6 +139,12 @@ def _mp4(path: pathlib.Path) -> Any:
 
 
 def _play(flags: argparse.Namespace) -> None:
+    if flags.trained is not None:
+        flags.run = trained.find(flags.trained, flags.agent or "loglin_dqn", flags.gamma)
+    else:
+        for option in ("agent", "gamma"):
+            value = getattr(flags, option)
+            check(option, value, value is None, "left out without --trained")
     options = {"run": flags.run, "compare": flags.compare}
     runs = {option: folder for option, folder in options.items() if folder is not None}
     for option, folder in runs.items():

@@ -1,0 +1,57 @@
+"""Trained networks that come with the package: runs of the study on MinAtar, weights alone.
+
+A network lies where a run would, `{agent}/gamma={gamma}/{game}/{seed}/`, and is loaded as one
+(`log_dqn.film.loading.load`). The manifest of its checkpoint says by which command and which
+version it was trained, and its score in training.
+"""
+
+import pathlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from log_dqn import games
+from log_dqn.checks import check, check_one_of, nearest
+
+ROOT = pathlib.Path(__file__).parent
+"""The folder of the networks."""
+
+
+class Network(NamedTuple):
+    """A trained network."""
+
+    game: str
+    agent: str
+    gamma: float
+    folder: pathlib.Path
+
+
+def networks() -> Iterator[Network]:
+    """Lists the networks, by agent, discount factor and game."""
+    for folder in sorted(ROOT.glob("*/gamma=*/*/*")):
+        agent, setting, game, _ = folder.relative_to(ROOT).parts
+        name = games.canonical(game) or game
+        yield Network(name, agent, float(setting.removeprefix("gamma=")), folder)
+
+
+def find(game: str, agent: str, gamma: float | None = None) -> pathlib.Path:
+    """Returns the folder of a network.
+
+    Args:
+        game: game of MinAtar.
+        agent: its agent.
+        gamma: its discount factor; by default the largest, which suits the agent best.
+
+    Raises:
+        ValueError: if there is no such network.
+    """
+    game = games.canonical(game) or game
+    of_game = [network for network in networks() if network.game == game]
+    known = list(dict.fromkeys(network.game for network in networks()))
+    allowed = f"one of {', '.join(known)}{nearest(game, known)}"
+    check("trained", game, bool(of_game), allowed)
+    check_one_of("agent", agent, dict.fromkeys(network.agent for network in of_game))
+    found = {network.gamma: network.folder for network in of_game if network.agent == agent}
+    chosen = max(found) if gamma is None else gamma
+    allowed = f"{' or '.join(f'{value:g}' for value in sorted(found))} for {agent} on {game}"
+    check("gamma", chosen, chosen in found, allowed)
+    return found[chosen]

@@ -1,0 +1,71 @@
+"""The networks that come with the package play as well as they did in training."""
+
+import json
+
+import numpy as np
+import pytest
+
+from log_dqn import trained
+from log_dqn.film import episode, loading
+from log_dqn.run_folder import layout
+
+NETWORKS = list(trained.networks())
+
+
+def card(folder):
+    (path,) = layout.checkpoints_dir(folder).glob("*/manifest.json")
+    return json.loads(path.read_text())
+
+
+def returns(folder, episodes):
+    """Returns of episodes of at most 5,000 agent steps."""
+    player = loading.load(folder, seed=1)
+    found = []
+    for seed in range(episodes):
+        *_, last = episode.play(player.agent, player.game, 5000, seed)
+        found.append(last.score)
+    return np.array(found)
+
+
+def names(network):
+    return f"{network.agent} {network.gamma} {network.game}"
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=names)
+def test_a_network_says_where_it_comes_from_and_loads(network):
+    said = card(network.folder)
+    assert said["game"] == network.game
+    assert said["score"] > 0 and said["command"].endswith("main.sh")
+    player = loading.load(network.folder, seed=1)
+    assert player.agent.gamma == network.gamma
+    assert len(returns(network.folder, 1)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", NETWORKS, ids=names)
+def test_it_plays_as_it_did_in_training(network):
+    """Its mean over 40 episodes is its score, within three standard errors and a third.
+
+    Training explores ten times as much, and its score is a mean over 100,000 steps of learning.
+    """
+    found = returns(network.folder, 40)
+    error = 3 * found.std(ddof=1) / np.sqrt(len(found))
+    assert found.mean() == pytest.approx(card(network.folder)["score"], rel=1 / 3, abs=error)
+
+
+def test_all_together_are_small():
+    files = [path for path in trained.ROOT.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 3e6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("MinAtar/Asteri", "loglin_dqn"), r"^trained is 'MinAtar/Asteri'; .*MinAtar/Asterix"),
+        (("MinAtar/Asterix", "c51"), r"^agent is 'c51'; it must be one of "),
+        (("MinAtar/Asterix", "loglin_dqn", 0.7), r"^gamma is 0.7; it must be 0.5"),
+    ],
+)
+def test_what_there_is_not(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        trained.find(*arguments)
