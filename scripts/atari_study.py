@@ -169,8 +169,10 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
     rows = _named(curves)
     found = looks({name: name for name in dict.fromkeys(rows["name"])})
     figure = Figure(figsize=(11, 6.5), layout="constrained")
-    grid = figure.subplots(-(-len(beside) // 3), 3, squeeze=False, sharex=True).flat
-    for axes, (game, points) in zip(grid, beside.items(), strict=False):
+    columns = min(3, len(beside))
+    rows_of_panels = -(-len(beside) // columns)
+    for number, (game, points) in enumerate(beside.items(), 1):
+        axes = figure.add_subplot(rows_of_panels, columns, number)
         edges = np.arange(points.shape[1] + 1) * PUBLISHED_STEPS / 1000
         low, high = ((*of, of[-1]) for of in (points.min(axis=0), points.max(axis=0)))
         axes.fill_between(
@@ -178,11 +180,11 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
         )
         for name, of_name in rows[rows["game"] == game].groupby("name", sort=False):
             look = found[name]
-            for number, (_, run) in enumerate(of_name.groupby("seed")):
+            for again, (_, run) in enumerate(of_name.groupby("seed")):
                 axes.plot(
                     run["steps"] / 1000, run["mean_return"], color=look.colour, marker=look.marker,
                     markersize=3, linestyle=look.line, linewidth=1.2,
-                    label=None if number else look.name,
+                    label=None if again else look.name,
                 )  # fmt: skip
         axes.set_title(game)
         axes.grid(True, color="0.92")
