@@ -166,7 +166,7 @@ def silence_sampler() -> None:
 
 
 def register_optimizers() -> None:
-    """Registers TensorFlow 1's optimizers with gin as `tf.train.*`. Imports TensorFlow.
+    """Registers RMSProp and Adam of TensorFlow 1 with gin as `tf.train.*`. Imports TensorFlow.
 
     Reason: `gin.tf.external_configurables`, which Dopamine's own gin files import for this, needs
     `tf.estimator`, gone since TensorFlow 2.16. An empty module takes its place, so that such

@@ -15,7 +15,6 @@ from log_dqn import checks, games, scan
 from log_dqn.program import shell
 from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
-from log_dqn.single import request as single_request
 from log_dqn.sweeps import check, plan
 
 
@@ -119,16 +118,19 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
     Folders of sweeps that were killed are removed as well.
     """
-    results_dir.mkdir(parents=True, exist_ok=True)
-    for left in results_dir.glob(".sweep-*"):
-        with contextlib.suppress(ValueError, OSError), lock.hold(left):
-            shutil.rmtree(left)
-    with (
-        tempfile.TemporaryDirectory(
-            prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True
-        ) as folder,
-        lock.hold(pathlib.Path(folder)),
-    ):
+    with contextlib.ExitStack() as stack:
+        with lock.writing("results_dir", str(results_dir)), contextlib.ExitStack() as undo:
+            lock.make(results_dir, undo)
+            for left in results_dir.glob(".sweep-*"):
+                with contextlib.suppress(ValueError, OSError), lock.hold(left):
+                    shutil.rmtree(left)
+            folder = undo.enter_context(
+                tempfile.TemporaryDirectory(
+                    prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True
+                )
+            )
+            undo.enter_context(lock.hold(pathlib.Path(folder)))
+            stack.enter_context(undo.pop_all())
         yield folder
 
 
@@ -143,8 +145,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         allowed = "left out with --vectorized, which trains on games"
         checks.check("env", args.env, not args.vectorized, allowed)
         chosen = args.env
-        for env in chosen:
-            single_request.check_environment(env)
     seeds = shell.seeds(args.seeds)
     for game in chosen:
         if game in games.MINATAR5 and not args.vectorized:
@@ -156,7 +156,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
     asked = check.SweepOptions(*options, chosen[0], args.vectorized)
-    check.check_requests(asked)
+    for name in args.env or chosen[:1]:
+        check.check_requests(asked._replace(game=name))
     shell.print_start(
         f"a sweep of {games.listing(args.agents)} on {games.listing(chosen)} in {results_dir}"
     )

@@ -18,6 +18,7 @@ ROOMS = {
     "scan": set(),
     "mapping": {"checks"},
     "log_space": {"checks", "mapping"},
+    "trained": {"checks", "games"},
     "atari": {"games"},
     "minatar": {"games"},
     "run_folder": BOTTOM,
@@ -42,7 +43,7 @@ ROOMS = {
     "results": BOTTOM | {"run_folder", "program"},
     "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
     "commands": BOTTOM
-    | {"run_folder", "program", "single", "vectorized", "film", "linear", "results"},
+    | {"trained", "run_folder", "program", "single", "vectorized", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "jax", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},

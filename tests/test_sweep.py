@@ -452,6 +452,20 @@ def test_a_disk_that_fills_up_ends_a_sweep_with_one_line(
     assert list(results.iterdir()) == []
 
 
+def test_a_full_disk_is_named_before_a_sweep_begins(tmp_path, capsys, monkeypatch, without_ray):
+    def hold(folder):
+        raise OSError(errno.ENOSPC, "No space left on device")  # As where a file is closed.
+
+    monkeypatch.setattr(sweep.lock, "hold", hold)
+    results = tmp_path / "results"
+    assert sweep.main([f"--results_dir={results}", "--agents=log_dqn", "--games=Pong"]) == 2
+    assert capsys.readouterr().err == (
+        f"log-dqn sweep: error: results_dir is {str(results)!r}; it must be a folder that can be "
+        "written (No space left on device)\n"
+    )
+    assert not results.exists()
+
+
 def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypatch, without_ray):
     def init(**settings):
         raise Exception("The current node timed out during startup.\nThis could happen.")

@@ -269,7 +269,10 @@ BAD_INPUT = [
         [binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")],
         "gamma is 0.5, a macro that nothing reads",
     ),
-    ([binding("LogDQNAgent.gamma=%macro")], "macro is 'macro'; it must be one that a line of gin"),
+    (
+        [binding("LogDQNAgent.gamma=%macro")],
+        "LogDQNAgent.gamma is '%macro'; it must be a macro that a line of gin",
+    ),
     ([binding("DQNAgent.gamma=0.5")], "DQNAgent.gamma is 0.5, which nothing reads; .* LogDQNAgent"),
     ([binding("train/LogDQNAgent.gamma=0.5")], "train/LogDQNAgent.gamma is 0.5, which nothing"),
     ([binding("create_agent.debug_mode=True")], "create_agent.debug_mode is True, which nothing"),

@@ -177,7 +177,7 @@ def _in_words(message: str) -> str:
     """Returns gin's message on a name that doesn't exist with the nearest ones, else as it is."""
     # gin has no public list of them.
     registered = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
-    if match := re.match(r"No configurable matching '(.+?)'", message):
+    if match := re.match(r"No configurable matching (?:reference )?'@?(.+?)(?:\(\))?'", message):
         return _no_such_name(match[1].rpartition(".")[2], None, registered)
     if match := re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message):
         allowed = set(inspect.signature(gin.get_configurable(match[1])).parameters) - {"self"}
@@ -363,7 +363,9 @@ def read(written: Written) -> None:
             gin.parse_config(binding)
     for name in written.macros - {line.name for line in written.lines}:
         is_macro = gin.config.parse_value(f"%{name}").selector == "gin.macro"
-        checks.check("macro", name, not is_macro, "one that a line of gin defines: NAME = VALUE")
+        user = next((line.name for line in written.lines if f"%{name}" in str(line.value)), "macro")
+        allowed = f"a macro that a line of gin defines: {name} = VALUE"
+        checks.check(user, f"%{name}", not is_macro, allowed)
 
 
 def bound(name: str, default: Any = None) -> Any:

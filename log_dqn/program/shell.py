@@ -77,8 +77,18 @@ class Parser(argparse.ArgumentParser):
             "all",
         )
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Does what ArgumentParser does."""
+        self._given = sys.argv[1:] if args is None else list(args)
+        return super().parse_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message, and the flags like one that there isn't."""
+        if message.endswith(" required") or "are required: " in message:
+            # A required one may be there, but misspelt.
+            flags = (text.partition("=")[0] for text in self._given if text.startswith("--"))
+            unknown = [flag for flag in flags if flag not in self._option_string_actions]
+            message = f"unrecognized arguments: {unknown[0]}" if unknown else message
         if match := re.match("unrecognized arguments: (--[^ =]+)", message):
             message += nearest(match[1], self._option_string_actions)
         self.exit(2, f"{self.prog}: error: {message}\n")
@@ -193,6 +203,8 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
     Returns:
         The exit status: 2 for what the user can mend, 130 when interrupted.
     """
+    # Without a handler, what is half-written would stay.
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         return work() or 0
     except KeyboardInterrupt:
@@ -200,6 +212,8 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
     except (CheckpointError, OSError, ValueError) as error:
         print_error(program, error)
         return 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:

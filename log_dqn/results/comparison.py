@@ -248,8 +248,8 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
     notices: list[str] = []
 
     def note(line: str) -> None:
-        notices.append(line)
-        notify(line)
+        notices.append(words.printable(line))
+        notify(notices[-1])
 
     own, chosen, agents = _choose(request, note, progress)
     standards, reasons = _protocols(chosen, [request.reference, *agents])

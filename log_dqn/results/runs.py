@@ -176,7 +176,8 @@ _UNREADABLE = (ArithmeticError, ValueError, TypeError, MemoryError, RecursionErr
 
 def _line(error: BaseException) -> str:
     """An error in one line; some have no words of their own."""
-    return " ".join(str(error).split()) or type(error).__name__
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
 
 
 def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:

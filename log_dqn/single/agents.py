@@ -176,6 +176,7 @@ def create_agent(
         except MemoryError as error:
             kind = "Prioritized" * issubclass(AGENTS[name], RainbowAgent)
             memory = f"Wrapped{kind}ReplayBuffer.replay_capacity"
-            raise ValueError(f"{memory} is {bound(memory)}; it must be less: {error}") from error
+            allowed = "less: there is not enough memory for it"
+            raise ValueError(f"{memory} is {bound(memory)}; it must be {allowed}") from error
     graph_hooks.install_loss_check(agent, *losses)
     return agent

@@ -32,7 +32,7 @@ class GymnasiumGame(gym_lib.GymPreprocessing):
         super().__init__(environment)
         self.bootstraps = bootstraps
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[np.ndarray, Any, bool, dict[str, Any]]:
         """Takes a step.
 
         Returns:
@@ -41,7 +41,7 @@ class GymnasiumGame(gym_lib.GymPreprocessing):
         """
         observation, reward, terminated, truncated, info = self.environment.step(action)
         self.game_over = terminated or truncated
-        return observation, float(reward), terminated or (truncated and not self.bootstraps), info
+        return observation, reward, terminated or (truncated and not self.bootstraps), info
 
 
 def is_picture(space: spaces.Space) -> bool:

@@ -235,10 +235,14 @@ class ResumableRunner(run_experiment.Runner):
         self._iteration_steps += 1
         self._progress.report(self._iteration, self._iteration_steps)
         observation, reward, is_terminal = super()._run_one_step(action)
-        if not math.isfinite(reward):
+        try:
+            number = float(reward)
+        except (TypeError, ValueError):  # An environment of gymnasium may return anything.
+            number = math.nan
+        if not math.isfinite(number):
             where = f"at step {self._iteration_steps} of iteration {self._iteration + 1}"
             raise self._stopped(f"{where}: the environment's reward is {reward}")
-        return observation, reward, is_terminal
+        return observation, number, is_terminal
 
     def _report(self, iteration: int) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""

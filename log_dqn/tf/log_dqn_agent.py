@@ -58,7 +58,12 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         check_one_of("precision", precision, log_space.PRECISIONS)
         check("network", dopamine["network"], callable(dopamine["network"]), "a network class")
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)
-        check("optimizer", optimizer, is_optimizer, "an optimizer of tf.compat.v1.train")
+        check(
+            "optimizer",
+            optimizer,
+            is_optimizer,
+            "one of tf.compat.v1.train, in gin @tf.train.AdamOptimizer()",
+        )
         self._head_init = head_init
         self._loss_type = loss_type
         self._dtype = dtype

@@ -69,6 +69,36 @@ def test_a_small_program_ends_in_one_line(capsys, error, status, said):
     assert capsys.readouterr().err == said
 
 
+def test_a_small_program_that_is_terminated_leaves_nothing_half_written():
+    done = []
+
+    def work():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            done.append("undone")
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as exit_:
+        shell.run_once("log-dqn play", work)
+    assert (exit_.value.code, done) == (128 + signal.SIGTERM, ["undone"])
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize("arguments", [["--base_dri=x", "--json"], ["--json", "--base_dri", "x"]])
+def test_a_required_flag_that_is_misspelt_is_named(capsys, arguments):
+    parser = shell.Parser(prog="log-dqn train", allow_abbrev=False)
+    parser.add_argument("--base_dir", required=True)
+    parser.add_argument("--json", action="store_true")
+    with pytest.raises(SystemExit):
+        parser.parse_args(arguments)
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "log-dqn train: error: unrecognized arguments: --base_dri (nearest: --base_dir"
+    )
+    assert said.count("\n") == 1
+
+
 def test_the_status_of_the_work_is_the_programs():
     assert shell.run_once("log-dqn play", lambda: 1) == 1
 

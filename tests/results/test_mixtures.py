@@ -21,10 +21,11 @@ from tests.results import synthetic
 # More of them: LOG_DQN_EXAMPLES=500 python -m pytest tests/results/test_mixtures.py
 EXAMPLES = int(os.environ.get("LOG_DQN_EXAMPLES", "15"))
 
-AGENTS = ("log_dqn", "DQN", "log_dqn/gamma=0.9", "log_dqn/gamma=0.99,c=2")
+AGENTS = ("log_dqn", "DQN", "log_dqn/gamma=0.9", "log_dqn/gamma=0.99,c=2", "a\nb")
 GAMES = ("Pong", "Zaxxon", "pong", "MinAtar-Breakout", "CartPole", "Carnival")
 STEPS = (1, 1000, 5000, 250_000, 10**9)
 LOGS = {
+    "a folder": None,
     "empty": b"",
     "truncated": pickle.dumps({"iteration_0": {"train_average_return": [1.0]}})[:-9],
     "a list": pickle.dumps([1, 2]),
@@ -92,7 +93,9 @@ def write(run, log, config):
         synthetic.write_log(run, log, episodes=2, eval_offset=1, config=settings)
     else:
         (run / "logs").mkdir(parents=True)
-        if log is not None:
+        if log == "a folder":
+            (run / "logs/log_0").mkdir()
+        elif log is not None:
             (run / "logs/log_0").write_bytes(LOGS[log])
     if isinstance(config, str):
         (run / "config.json").write_text(config)
@@ -148,7 +151,7 @@ def test_a_report_or_one_line(published, errors, runs, flags, strict):
         assert (out / "report.html").exists() == (status == 0)
     event(f"status {status}")
     assert len(lines) == len(set(lines))
-    assert all(line.isprintable() and not re.search(r"\bnan\b", line) for line in lines)
+    assert all(line.isprintable() and not re.search(r"\bnan\b|Errno", line) for line in lines)
     if status:
         (error,) = errors
         # It is ours, not that of a library that met what nobody had looked at.

@@ -196,13 +196,15 @@ def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, lengt
     assert "Agent.stack_size = 1\n" in recorded
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-def test_a_reward_that_is_no_number_stops_every_agent(tmp_path, capsys, agent):
-    gymnasium.register("Broken-v0", lambda: own_environment.Own("Vector", reward=np.nan))
+@pytest.mark.parametrize(
+    ("agent", "reward"), [*((agent, np.nan) for agent in AGENTS), ("dqn", None)]
+)
+def test_a_reward_that_is_no_number_stops_every_agent(tmp_path, capsys, agent, reward):
+    gymnasium.register("Broken-v0", lambda: own_environment.Own("Vector", reward=reward))
     assert run(tmp_path, f"--agent={agent}", "--env=Broken-v0", *tiny(agent)) == 1
-    assert capsys.readouterr().err == (
-        "log-dqn train: stopped at step 1 of iteration 1: the environment's reward is nan; there "
-        "is no checkpoint yet\n"
+    assert capsys.readouterr().err.endswith(
+        f"log-dqn train: stopped at step 1 of iteration 1: the environment's reward is {reward}; "
+        "there is no checkpoint yet\n"
     )
 
 
