@@ -324,7 +324,7 @@ EXPECTED |= {
     "jax_dqn_minatar.gin": minatar("jax_dqn.gin", "JaxDQNAgent", JAX_ADAM, 0.00025, JAX_REPLAY),
 }
 for name, agent in (("log_dqn", "LogDQNAgent"), ("jax_log_dqn", "JaxLogDQNAgent")):
-    # As tuned on MinAtar: docs/minatar.md.
+    # As tuned on MinAtar: docs/minatar_tuning.md.
     EXPECTED[f"{name}_minatar.gin"] |= {f"{agent}.beta_reg": 0.3, f"{agent}.c": 1.0}
 del EXPECTED["dqn_minatar.gin"]["DQNAgent.loss_type"]  # It has no other.
 del EXPECTED["jax_dqn_minatar.gin"]["JaxDQNAgent.optimizer"]  # A reference: see below.

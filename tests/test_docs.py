@@ -115,7 +115,7 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         ("docs/vectorized.md", "log-dqn train-vectorized"),
         ("docs/sweeps.md", "log-dqn sweep"),
         ("docs/results.md", "log-dqn compare"),
-        ("docs/results.md", "log-dqn play"),
+        ("docs/films.md", "log-dqn play"),
     ],
 )
 def test_a_page_describes_every_flag_of_its_program(page, program, capsys):

@@ -162,7 +162,9 @@ def test_nothing_is_written_beside_a_table_that_cannot_be_read(
 
 @pytest.fixture
 def page(study):
-    return (study.DATA.parent / "minatar.md").read_text(encoding="utf-8")
+    """The pages of the study, one after the other."""
+    pages = sorted(study.DATA.parent.glob("minatar*.md"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in pages)
 
 
 def test_the_page_has_the_tables_of_the_committed_scores(study, page):
