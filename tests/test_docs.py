@@ -84,6 +84,17 @@ def test_every_page_and_picture_is_reached_from_the_readme():
     assert {*PAGES, *ROOT.glob("docs/figures/*.png")} <= reached
 
 
+@pytest.mark.parametrize("name", [name for name in TEXTS if name.startswith("docs/")])
+def test_a_page_is_short_and_begins_with_what_it_is_for(name):
+    lines = TEXTS[name].splitlines()
+    assert len(lines) <= 150
+    assert lines[0].startswith("# ") and lines[1] == ""
+    # A sentence or two, then the shortest command, or the table that the page is for.
+    first, *_ = "\n".join(lines[2:]).split("\n\n")
+    assert re.match(r"[A-Z`].*[.:)]$", first, re.DOTALL) and "\n|" not in first
+    assert [line for line in lines[3:15] if line.startswith(("```", "| "))]
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_files_that_a_page_names_exist(name):
     parts = "\n".join(code(TEXTS[name]))
