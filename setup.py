@@ -15,6 +15,14 @@ PLAY = ["imageio>=2.34,<3", "imageio-ffmpeg>=0.5,<1", "pillow>=11,<14", "pygame>
 MINATAR = ["minatar>=1.0.15,<1.1"]
 SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
 WANDB = ["wandb>=0.19,<1"]
+# mkdocs 2 has no plugins. mkdocstrings[python] has bounds of its own on griffe.
+DOCS = [
+    "mkdocs>=1.6,<2",
+    "mkdocs-material>=9.6,<10",
+    "mkdocstrings[python]>=0.30,<2",
+    # Breaks the lines of signatures.
+    "ruff>=0.17,<0.18",
+]
 TEST = [
     *MINATAR,
     *PLAY,
@@ -140,6 +148,7 @@ setuptools.setup(
         "play": PLAY,
         "sweep": SWEEP,
         "test": TEST,
-        "dev": [*TEST, "ruff>=0.17,<0.18", "mypy>=2.4,<3", "pre-commit>=4,<5"],
+        "docs": DOCS,
+        "dev": [*TEST, *DOCS, "mypy>=2.4,<3", "pre-commit>=4,<5"],
     },
 )
