@@ -67,7 +67,8 @@ STYLE = """
 .md-typeset table:not([class]) :is(th, td):last-child { min-width: 4.5rem; }
 .md-typeset table:not([class]) td:has(> code) { min-width: 9rem; }
 .md-typeset table:not([class]) :is(th, td):has(img) { min-width: 9rem; }
-.md-typeset :is(th, td) img { height: auto; }
+.md-typeset table:not([class]) td:first-child > code { white-space: nowrap; }
+.md-typeset :is(th, td) img { height: auto; max-height: 330px; width: auto; }
 """
 
 
