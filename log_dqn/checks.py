@@ -66,9 +66,6 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
         value: its value.
         least: the smallest number allowed.
         most: the largest number allowed; None for any.
-
-    Raises:
-        ValueError: if it isn't one, or outside its range.
     """
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     is_allowed = is_whole and least <= value and (most is None or value <= most)
@@ -83,9 +80,6 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
         name: its name.
         value: its value.
         known: the words.
-
-    Raises:
-        ValueError: if it isn't one of them.
     """
     words = tuple(known)
     check(name, value, value in words, f"one of {', '.join(words)}")
@@ -98,11 +92,7 @@ def how_to_install(extra: str | None) -> str:
 
 
 def check_extra(extra: str | None, packages: Iterable[str]) -> None:
-    """Checks, without importing them, that packages of an extra, or of no extra, are installed.
-
-    Raises:
-        ValueError: if one isn't; the message says how to install them.
-    """
+    """Checks, without importing them, that packages of an extra, or of no extra, are installed."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"{' and '.join(missing)} must be installed: {how_to_install(extra)}")

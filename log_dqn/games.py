@@ -58,11 +58,7 @@ _TO_READ = {**_ATARI, **_SMALL, **_SETS, " and ".join(WITHOUT_BASELINES): WITHOU
 
 
 def _check_is_of(option: str, name: str | None, allowed: Mapping[str, Sequence[str]]) -> None:
-    """Checks that a name is of some kinds, which are given in words.
-
-    Raises:
-        ValueError: if it isn't; the message gives the nearest names.
-    """
+    """Checks that a name is of some kinds, which are given in words."""
     known = [game for of_kind in allowed.values() for game in of_kind]
     check(option, name, name in known, f"one of {', or of '.join(allowed)}{nearest(name, known)}")
 
@@ -74,9 +70,6 @@ def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = Tru
         game_name: name of a game, as in `GAMES` and `MINATAR5`.
         atari: whether it may be one of Atari.
         minatar: whether it may be one of MinAtar.
-
-    Raises:
-        ValueError: if it isn't one; the message gives the nearest names.
     """
     allowed = {**(_ATARI if atari else {}), **(_MINATAR if minatar else {})}
     _check_is_of("game", game_name, allowed)
@@ -140,11 +133,7 @@ def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Returns the games that names of games, and of `SETS`, stand for, each once.
-
-    Raises:
-        ValueError: a name is neither; the message gives the nearest ones.
-    """
+    """Returns the games that names of games, and of `SETS`, stand for, each once."""
     return _select(names, _TO_READ)
 
 
@@ -154,10 +143,6 @@ def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:
     Args:
         names: names of games and sets.
         catch: whether bsuite/Catch may be among them.
-
-    Raises:
-        ValueError: also for the games without baselines, if no name is given, and if some games
-            are small (see `are_small`) and others aren't.
     """
     allowed = {**_ATARI, **(_SMALL if catch else _MINATAR), **_SETS}
     chosen = _select(list(names) or [""], allowed)

@@ -53,9 +53,6 @@ def read(text: str) -> Scan:
 
     Returns:
         The scan.
-
-    Raises:
-        ValueError: if it is not of this form, or has a value twice.
     """
     parameter, _, values = (part.strip() for part in text.partition("="))
 
@@ -97,10 +94,6 @@ def parse(texts: Sequence[str]) -> list[Setting]:
     Returns:
         The settings. Their names have the parameters in the order of the scans, each by its
         short name (`gamma`), or in full where two share it.
-
-    Raises:
-        ValueError: if a scan can't be read, a parameter is scanned twice, or a name is too long
-            for a folder.
     """
     scans = [read(text) for text in texts]
     parameters = [scan.parameter for scan in scans]

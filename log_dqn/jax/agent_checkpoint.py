@@ -32,7 +32,6 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
-        OSError: if a file can't be written.
     """
     weights = {
         name: [np.asarray(leaf) for leaf in jax.tree.leaves(getattr(agent, name))]
@@ -72,7 +71,6 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
 
     Raises:
         ValueError: if a file is damaged or doesn't fit the agent.
-        OSError: if a file can't be read.
     """
     for name in _TREES:
         setattr(agent, name, trees.with_leaves(getattr(agent, name), state[name]))
@@ -111,11 +109,7 @@ def load(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path, state: dict[str, An
 
 
 def load_weights(agent: dqn_agent.JaxDQNAgent, state: dict[str, Any]) -> None:
-    """Takes what an agent needs to act, and nothing else, out of what `save` has returned.
-
-    Raises:
-        ValueError: if it doesn't fit the agent.
-    """
+    """Takes what an agent needs to act, and nothing else, out of what `save` has returned."""
     agent.online_params = trees.with_leaves(agent.online_params, state["online_params"])
 
 

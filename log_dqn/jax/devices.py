@@ -8,11 +8,7 @@ from jaxlib import xla_client
 
 
 def backend() -> str:
-    """Starts JAX's devices where they aren't yet, and returns their platform.
-
-    Raises:
-        ValueError: if the platforms that the user wants aren't here, or a device doesn't start.
-    """
+    """Starts JAX's devices where they aren't yet, and returns their platform."""
     try:
         return jax.default_backend()
     # JAX has no other way to say it, nor any words where there is no plugin.

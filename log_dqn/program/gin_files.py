@@ -44,9 +44,6 @@ def find_gin_file(name: str) -> str:
     Args:
         name: a path, or the name of a file that comes with the package, with or without a
             folder `configs/` before it.
-
-    Raises:
-        ValueError: if there is no such file.
     """
     if os.path.isfile(name):
         return name
@@ -122,9 +119,6 @@ def parse(
     """Returns what gin files, bindings and scans say, of these the first value.
 
     What they name is not imported.
-
-    Raises:
-        ValueError: if a file doesn't exist, a file or binding isn't gin, or a binding is empty.
     """
     written = Written(gin_files, gin_bindings, [], set(), set())
     texts, around = _Texts(), list[str]()
@@ -269,9 +263,6 @@ def check(
 
     Returns:
         What they say.
-
-    Raises:
-        ValueError: if it is not so, or nothing refers to a macro.
     """
     written = parse(gin_files, gin_bindings, scans)
     parameters = [line.name for line in written.lines if "." in line.name]
@@ -300,9 +291,6 @@ def check_is_read(lines: Iterable[Line], config: configuration.Configuration) ->
     Args:
         lines: the lines.
         config: the configuration, after all that it configures was created.
-
-    Raises:
-        ValueError: if a line isn't read, with the nearest parameter that is.
     """
     read = {short_name(name): None for name in config.parameters}
     for line in lines:
@@ -330,9 +318,6 @@ def complete(
         parameter: the parameter that names it.
         agents: the class of each agent.
         default: returns the name of an agent's own file, or of the default agent's for None.
-
-    Raises:
-        ValueError: if nothing names an agent beside the user's files.
     """
     written = parse(gin_files, [])
     if written.values(parameter):
@@ -349,11 +334,7 @@ def complete(
 
 
 def read(written: Written) -> None:
-    """Makes gin read files and bindings.
-
-    Raises:
-        ValueError: if a gin name doesn't exist, or a module can't be imported.
-    """
+    """Makes gin read files and bindings."""
     for name in written.files:
         path = find_gin_file(name)
         with compat.quiet(), explained("gin_files", name):  # It may import TensorFlow.

@@ -171,9 +171,6 @@ def check_writable(option: str, folder: str) -> None:
     Args:
         option: the option that names the folder.
         folder: the folder; it and its parents need not exist.
-
-    Raises:
-        ValueError: if it has no name, can't be made, or not be written in.
     """
     check(option, folder, bool(folder.strip()), "the name of a folder")
     path = pathlib.Path(folder)

@@ -31,11 +31,7 @@ AGENTS: dict[str, Any] = {
 
 
 def agent_name() -> str:
-    """Returns the agent that the gin configuration names (`create_agent.agent_name`).
-
-    Raises:
-        ValueError: if it names none, or an unknown one.
-    """
+    """Returns the agent that the gin configuration names (`create_agent.agent_name`)."""
     name = bound("create_agent.agent_name")
     check_one_of("agent", name, AGENTS)
     return name
@@ -83,21 +79,13 @@ def _check_update(agent: str) -> None:
 
 
 def check_settings(agent: str) -> None:
-    """Checks the settings of an agent that depend on each other, or on its game.
-
-    Raises:
-        ValueError: if they don't fit.
-    """
+    """Checks the settings of an agent that depend on each other, or on its game."""
     _check_update(agent)
     _check_network_fits(agent)
 
 
 def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
-    """Binds network and stack size in gin to what suits a game of vectors, where nothing does yet.
-
-    Raises:
-        ValueError: if the agent can't learn from the game.
-    """
+    """Binds network and stack size in gin to what suits vectors, where nothing does yet."""
     on_jax = uses_jax()
     has_plain_memory = on_jax or not issubclass(AGENTS[agent], RainbowAgent)
     allowed = f"False for {agent}, whose replay memory takes every end of an episode for terminal"
@@ -150,9 +138,6 @@ def create_agent(
         environment: environment with a discrete action space.
         summary_writer: directory for the agent's TensorBoard summaries.
         seed: seed of a JAX agent. (TensorFlow's are seeded through its default graph.)
-
-    Raises:
-        ValueError: if the agent is unknown, or one of its parameters is outside its range.
     """
     name = agent_name()
     if isinstance(environment, gymnasium_game.GymnasiumGame):

@@ -45,10 +45,6 @@ class Tracker:
         Args:
             folder: folder of the run.
             parameters: its configuration.
-
-        Raises:
-            ValueError: if Weights & Biases refuses, such as where nobody is logged in, or a setting
-                of its own, such as WANDB_MODE.
         """
         import wandb
 

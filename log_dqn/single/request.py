@@ -73,11 +73,6 @@ def check(
         agent: likewise.
         seed: likewise.
         env: likewise.
-
-    Raises:
-        ValueError: if the agent, the game, the environment or a file doesn't exist, a file or
-            binding isn't gin, the game isn't installed, both a game and an environment are given,
-            or the seed is outside its range.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -100,11 +95,7 @@ def check(
 
 
 def check_environment(environment_id: str | None) -> None:
-    """Checks the id of an environment, as far as that needs no import of its module.
-
-    Raises:
-        ValueError: if gymnasium has no such environment, or there is no such module.
-    """
+    """Checks the id of an environment, as far as that needs no import of its module."""
     import gymnasium
 
     module, _, own_id = str(environment_id).rpartition(":")
@@ -143,11 +134,7 @@ def check_seed(seed: int) -> None:
 
 
 def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:
-    """Returns the name of an agent's gin file, for Atari, MinAtar or an environment of gymnasium.
-
-    Raises:
-        ValueError: if the agent has none for these.
-    """
+    """Returns the name of an agent's gin file, for Atari, MinAtar or environments of gymnasium."""
     agent = agent or files.DEFAULT_AGENT
     checks.check_one_of("agent", agent, AGENTS)
     suffix = "_minatar" if game in games.MINATAR5 else "_gym" * (env is not None)
@@ -163,10 +150,6 @@ def check_folder(base_dir: str, restart: bool) -> None:
     Args:
         base_dir: folder of the run.
         restart: whether to remove the run that is there.
-
-    Raises:
-        ValueError: if it can't be written or is in use, or restart is asked for in a folder that
-            holds no run.
     """
     shell.check_writable("base_dir", base_dir)
     folder = pathlib.Path(base_dir)

@@ -76,11 +76,6 @@ class ResumableRunner(run_experiment.Runner):
             base_dir: folder of the run.
             as_json: whether finished iterations are printed as JSON, and not in words.
             track: whether they are logged to Weights & Biases.
-
-        Raises:
-            ValueError: if a setting is outside its range.
-            checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
-                from.
         """
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
@@ -274,9 +269,6 @@ def create_runner(base_dir: str, as_json: bool = False, track: bool = False) -> 
     """Creates the runner of the configured schedule (`create_runner.schedule`).
 
     Takes what `ResumableRunner` takes.
-
-    Raises:
-        ValueError: if an agent's parameter is outside its range.
     """
     evaluates = schedule() == settings.SCHEDULES[0]
     runner = ResumableRunner if evaluates else ResumableTrainRunner

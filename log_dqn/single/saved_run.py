@@ -60,7 +60,6 @@ def find(run_dir: pathlib.Path) -> SavedRun | None:
 
     Raises:
         CheckpointError: if there are checkpoints or logs, but nothing to resume from.
-        OSError: if a checkpoint can't be read.
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
@@ -86,7 +85,6 @@ def save(
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
-        OSError: if it can't be written.
     """
 
     def write(folder: pathlib.Path) -> None:
@@ -110,7 +108,6 @@ def load(found: SavedRun, agent: Any, environment: Any, parameters: Mapping[str,
 
     Raises:
         CheckpointError: if the checkpoint doesn't load, or is of another configuration.
-        OSError: if a file can't be read.
     """
     folder, manifest = found.folder, found.manifest
     if folder is None:
@@ -131,7 +128,6 @@ def load_weights(folder: pathlib.Path, agent: Any) -> None:
 
     Raises:
         CheckpointError: if it can't be read, or doesn't fit the agent.
-        OSError: if a file can't be read.
     """
     try:
         if agents.uses_jax():

@@ -28,9 +28,6 @@ def seed_everything(seed: int | None = None) -> int:
 
     Returns:
         The seed used.
-
-    Raises:
-        ValueError: if the seed is outside its range.
     """
     if seed is None:
         seed = draw_seed()

@@ -149,11 +149,7 @@ def _check_memory() -> None:
 
 
 def check_bound() -> None:
-    """Checks all that gin binds of this package, Dopamine and the optimizers.
-
-    Raises:
-        ValueError: if a setting isn't what it must be.
-    """
+    """Checks all that gin binds of this package, Dopamine and the optimizers."""
     for full_name, value in configuration.parameters(gin.config_str()).items():
         name = short_name(full_name)
         selector, _, parameter = full_name.rpartition("/")[2].rpartition(".")

@@ -32,11 +32,7 @@ def _environment_factory() -> str:
 
 
 def _bind_game(game: str) -> None:
-    """Binds the game in gin, where the configured environment takes it from.
-
-    Raises:
-        ValueError: if the environment has no such games.
-    """
+    """Binds the game in gin, where the configured environment takes it from."""
     factory = _environment_factory()
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, known_kind in _GAME_PARAMETERS.items():
@@ -49,12 +45,7 @@ def _bind_game(game: str) -> None:
 
 
 def configure(asked: request.Request) -> None:
-    """Makes gin read files, then bindings, then the short forms.
-
-    Raises:
-        ValueError: if a gin name doesn't exist, game, environment or agent contradict the files, or
-            a setting isn't what it must be.
-    """
+    """Makes gin read files, then bindings, then the short forms."""
     _, game, agent, seed, env = asked
     files.read(asked.written)
     settings.check_bound()
@@ -75,11 +66,7 @@ def configure(asked: request.Request) -> None:
 
 
 def try_out(asked: request.Request) -> configuration.Configuration:
-    """Returns what a run reads of gin, whose configuration it replaces. The run is thrown away.
-
-    Raises:
-        ValueError: if it can't be made, or doesn't read a line of a gin file.
-    """
+    """Returns what a run reads of gin, whose configuration it replaces. The run is thrown away."""
     gin.clear_config()
     configure(asked)
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
@@ -113,10 +100,6 @@ def create_runner(
         stack: holds the lock.
         as_json: see `runner.ResumableRunner`.
         track: likewise.
-
-    Raises:
-        ValueError: if the folder can't be written or is in use, restart is asked for in a folder
-            that holds no run, or nothing reads one of the lines.
     """
     folder = pathlib.Path(base_dir)
     old = folder / f".restart-{os.getpid()}"

@@ -36,11 +36,7 @@ class SweepOptions(NamedTuple):
 
 
 def check_requests(options: SweepOptions) -> None:
-    """Checks what is asked of each agent's runs, as far as that needs no import of the agents.
-
-    Raises:
-        ValueError: if an agent, a file or a name in gin doesn't exist, or a line isn't gin.
-    """
+    """Checks what is asked of each agent's runs, as far as that needs no import of the agents."""
     for agent in options.agents:
         if options.vectorized:
             small = games.are_small([options.game])
@@ -60,10 +56,6 @@ def check_machines(
         ray_address: see `cluster.connect`.
         cpus_per_run: CPUs of a run, which this machine must have where it is used alone.
         gpus_per_run: GPUs of a run, likewise, or None.
-
-    Raises:
-        ValueError: if there is nothing at the address, this machine lets it use fewer CPUs, or has
-            no GPU.
     """
     if ray_address is None:
         most = threads.cores()
@@ -167,11 +159,7 @@ def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
 
 
 def check(options: SweepOptions) -> list[plan.AgentPlan]:
-    """Checks all configurations of a sweep; returns the plan of each agent.
-
-    Raises:
-        ValueError: if an agent, a gin name, a file or a value is not what it must be.
-    """
+    """Checks all configurations of a sweep; returns the plan of each agent."""
     program = _Vectorized(options) if options.vectorized else _Single(options)
     texts = {text: text for text in options.gin_bindings}
     for text in options.scans:

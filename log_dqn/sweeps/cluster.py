@@ -52,9 +52,6 @@ def connect(address: str | None) -> None:
     Args:
         address: `HOST:PORT` of the head node, `auto` for the cluster that this machine is a node
             of, or None to use this machine alone.
-
-    Raises:
-        ValueError: if there is no cluster, or Ray can't be started.
     """
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     if address is None:
@@ -98,9 +95,6 @@ def resources(cpus: float, gpus: float | None, default_gpus: float) -> dict[str,
         cpus: CPUs that it asks for.
         gpus: GPUs that it asks for; None for the default where there are any, and else 0.
         default_gpus: the default.
-
-    Raises:
-        ValueError: if no node of the cluster has as much.
     """
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if gpus is None:

@@ -27,7 +27,6 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
-        OSError: if a file can't be written.
     """
     weights = agent._sess.run(agent.online_convnet.trainable_variables)
     check_finite(weights)
@@ -66,7 +65,6 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
 
     Raises:
         ValueError: if the replay memory doesn't fit the agent.
-        OSError: if a file can't be read.
         tf.errors.OpError: if the variables can't be read or don't fit.
     """
     memory = agent._replay.memory
@@ -89,11 +87,7 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
 
 
 def load_weights(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> None:
-    """Reads the variables alone, which are all that an agent needs to act.
-
-    Raises:
-        tf.errors.OpError: if they can't be read or don't fit.
-    """
+    """Reads the variables alone, which are all that an agent needs to act."""
     agent._saver.restore(agent._sess, str(folder / WEIGHTS))
 
 
@@ -113,7 +107,6 @@ def load_dopamine(
 
     Raises:
         ValueError: if a file is damaged, names code, or doesn't fit the agent.
-        OSError: if a file is missing or can't be read.
         tf.errors.OpError: if the variables can't be read or don't fit.
     """
     with open(folder / f"ckpt.{iteration}", "rb") as file:

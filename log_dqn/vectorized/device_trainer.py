@@ -35,9 +35,6 @@ class DeviceTrainer(Trainer):
             game: the game of all of them.
             progress: progress of these runs and of others.
             shown_as: indices of the runs there.
-
-        Raises:
-            checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
         num_actions = [game.num_actions] * len(workload.runs)
         super().__init__(

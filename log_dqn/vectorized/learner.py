@@ -433,11 +433,7 @@ class Learner:
         ]
 
     def set_run_weights(self, run: int, leaves: Sequence[np.ndarray]) -> None:
-        """Sets a run's weights to what `run_weights` returned.
-
-        Raises:
-            ValueError: if they are of another network.
-        """
+        """Sets a run's weights to what `run_weights` returned."""
         leaves = trees.with_leaves(self.run_weights(run), leaves)
         columns = max(self._columns)
         values = [

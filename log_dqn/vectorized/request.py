@@ -28,9 +28,6 @@ def check(
 
     Returns:
         What they say.
-
-    Raises:
-        ValueError: if the agent or a file doesn't exist, or a file or binding isn't gin.
     """
     if agent is not None:
         check_one_of("agent", agent, AGENTS)

@@ -124,11 +124,7 @@ class Events:
         return True
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        """Writes scalars, by tag, at a step: an iteration, or a number of training steps.
-
-        Raises:
-            OSError: if they can't be written.
-        """
+        """Writes scalars, by tag, at a step: an iteration, or a number of training steps."""
         if not self.are_written():
             return
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -155,11 +151,7 @@ class Events:
 
 
 def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
-    """Writes what others read of a run, its log and its metrics, up to an iteration.
-
-    Raises:
-        OSError: if a file can't be written.
-    """
+    """Writes what others read of a run, its log and its metrics, up to an iteration."""
     metrics = {
         name: {tag: [value] for tag, value in scalars(entry).items()} for name, entry in log.items()
     }
@@ -182,7 +174,6 @@ def save(
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
-        OSError: if a file can't be written.
     """
     weights = learner.run_weights(index)
     data.check_finite(weights)

@@ -25,9 +25,6 @@ class RunnerSettings:
         stack_size: observations in a state.
         network: name of the network, as in `networks.NETWORKS`.
         precision: of the network's torso, one of `log_space.PRECISIONS`.
-
-    Raises:
-        ValueError: if an attribute is outside its range.
     """
 
     agent: str = "log_dqn"

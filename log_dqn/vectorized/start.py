@@ -51,11 +51,7 @@ class ReadSetting(NamedTuple):
 
 
 def configure(written: files.Written, capacity: int | None = None) -> None:
-    """Makes gin read files, bindings, and the transitions that a run remembers if they are given.
-
-    Raises:
-        ValueError: if a gin name doesn't exist.
-    """
+    """Makes gin read files, bindings, and, if given, the transitions that a run remembers."""
     files.read(written)
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
@@ -70,10 +66,6 @@ def read_settings(
         lines: lines of gin, all of which the settings must read.
         scans: the scans.
         agent: an agent, which must be the configured one, or None.
-
-    Raises:
-        ValueError: if a setting is outside its range, or differs where all runs must be alike, or
-            nothing reads a line.
     """
     settings = []
     for setting in scan.parse(scans):
@@ -132,12 +124,7 @@ def plan_runs(
 def unfinished(
     planned: Sequence[runs.Run], num_iterations: int
 ) -> tuple[list[runs.Run], list[runs.LatestCheckpoint | None]]:
-    """Returns the runs that have iterations left, each with its checkpoint if it has one.
-
-    Raises:
-        checkpoints.CheckpointError: if a run can't be resumed.
-        OSError: if a file can't be read.
-    """
+    """Returns the runs that have iterations left, each with its checkpoint if it has one."""
 
     def report(message: str) -> None:
         program = shell.started_as("train-vectorized")
@@ -151,11 +138,7 @@ def unfinished(
 
 
 def check_fits(runner: RunnerSettings, game: str) -> None:
-    """Checks that the network, and the states it is given, fit a game.
-
-    Raises:
-        ValueError: if they don't.
-    """
+    """Checks that the network, and the states it is given, fit a game."""
     if game not in jax_games.GAMES:
         check("network", runner.network, runner.network == "nature", "'nature' for Atari")
         return
@@ -189,12 +172,6 @@ def create_pool(
         num_threads: cores of a CPU that are used.
         threads_of_run: threads that each of a CPU's runs computes in.
         stack: holds the runs' folders.
-
-    Raises:
-        ValueError: if the replay memories fit nowhere, a folder can't be written or is in use, or
-            the games don't fit the settings.
-        checkpoints.CheckpointError: if a checkpoint doesn't fit.
-        OSError: if a file can't be read or written.
     """
     check_fits(runner, job_runs[0].game)
     workload = training.Workload(job_runs, runner, found, checkpoint_replay)
@@ -262,9 +239,6 @@ def _plan_kind(workload: training.Workload, indices: Sequence[int], at_a_time: i
         workload: all runs.
         indices: those of the trainer.
         at_a_time: how many of them learn side by side.
-
-    Raises:
-        ValueError: if the replay memories of so many runs fit nowhere.
     """
     runner, run = workload.runner, workload.runs[indices[0]]
     if run.game in jax_games.GAMES:

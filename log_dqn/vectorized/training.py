@@ -67,9 +67,6 @@ class Trainer:
             progress: progress of these runs and of others.
             shown_as: indices of the runs there.
             on_host: whether the replay memories are kept in the host's memory.
-
-        Raises:
-            checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
         self._runs, self._runner = workload.runs, workload.runner
         self._checkpoint_replay = workload.checkpoint_replay
@@ -241,9 +238,6 @@ class HostTrainer(Trainer):
             environments: one for each run.
             *args: `Trainer`'s further arguments.
             **kwargs: `Trainer`'s further arguments.
-
-        Raises:
-            checkpoints.CheckpointError: if a checkpoint doesn't fit.
         """
         super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
