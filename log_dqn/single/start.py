@@ -76,11 +76,6 @@ def try_out(asked: request.Request) -> configuration.Configuration:
     return runner.operative()
 
 
-def length() -> tuple[int, int]:
-    """Returns the iterations of a configured run, and the agent steps of one."""
-    return runner.length()
-
-
 def create_runner(
     base_dir: str,
     lines: Sequence[files.Line],
@@ -89,17 +84,10 @@ def create_runner(
     as_json: bool = False,
     track: bool = False,
 ) -> runner.ResumableRunner:
-    """Makes a run's folder, takes its lock, and creates the runner.
+    """Makes a run's folder, takes its lock, and creates the runner, which must read all lines.
 
-    If that fails, what was there before is there again, and nothing else.
-
-    Args:
-        base_dir: folder of the run.
-        lines: lines of gin, all of which the run must read.
-        restart: whether to remove the run that is there.
-        stack: holds the lock.
-        as_json: see `runner.ResumableRunner`.
-        track: likewise.
+    If that fails, what was there before is there again, and nothing else. `restart` removes the run
+    that is there; the stack holds the lock.
     """
     folder = pathlib.Path(base_dir)
     old = folder / f".restart-{os.getpid()}"

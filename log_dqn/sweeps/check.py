@@ -42,20 +42,16 @@ def check_requests(options: SweepOptions) -> None:
             small = games.are_small([options.game])
             vectorized_request.check(options.gin_files, options.gin_bindings, agent, small)
         else:
-            where = plan.game_or_env(options.game)
-            single_request.check(options.gin_files, options.gin_bindings, agent=agent, **where)
+            _request(options, agent, options.gin_bindings)
     gin_files.check(options.gin_files, options.gin_bindings, options.scans)
 
 
 def check_machines(
     ray_address: str | None, cpus_per_run: float, gpus_per_run: float | None = None
 ) -> None:
-    """Checks, without importing Ray, what runs are to be trained on.
+    """Checks, without importing Ray, what runs are to be trained on; see `cluster.connect`.
 
-    Args:
-        ray_address: see `cluster.connect`.
-        cpus_per_run: CPUs of a run, which this machine must have where it is used alone.
-        gpus_per_run: GPUs of a run, likewise, or None.
+    A machine that is used alone must have the CPUs and GPUs of a run.
     """
     if ray_address is None:
         most = threads.cores()
@@ -77,79 +73,72 @@ def check_machines(
             checks.check("ray_address", ray_address, False, allowed)
 
 
-class _Single:
-    """Asks `log_dqn.train`."""
-
-    def __init__(self, options: SweepOptions) -> None:
-        with compat.quiet():
-            from log_dqn.single import start
-        self._options, self._start = options, start
-
-    def ask(self, agent: str, bindings: Sequence[str]) -> single_request.Request:
-        """Returns the request of an agent's runs."""
-        options = self._options
-        where = plan.game_or_env(options.game)
-        return single_request.check(options.gin_files, bindings, agent=agent, **where)
-
-    def read(self, agent: str, bindings: Sequence[str]) -> configuration.Configuration:
-        """Returns what an agent's runs read of gin; lines of files that they don't are refused."""
-        return self._start.try_out(self.ask(agent, bindings))
-
-    def lengths(
-        self, agent: str, bindings: Sequence[str], scans: Sequence[str]
-    ) -> list[tuple[int, int]]:
-        """Checks an agent's settings in the grid of some scans; returns each one's lengths."""
-        found = []
-        for setting in scan.parse(scans):
-            gin.clear_config()
-            asked = self.ask(agent, [*bindings, *setting.gin_bindings()])
-            try:
-                self._start.configure(asked)
-                found.append(self._start.length())
-            except (ValueError, TypeError) as error:
-                where = "/".join(filter(None, (agent, setting.name)))
-                raise ValueError(f"{error} ({where})") from error
-        return found
+def _request(options: SweepOptions, agent: str, bindings: Sequence[str]) -> single_request.Request:
+    """Returns what is asked of an agent's runs, each in a process of its own."""
+    where = plan.game_or_env(options.game)
+    return single_request.check(options.gin_files, bindings, agent=agent, **where)
 
 
-class _Vectorized:
-    """Asks `log_dqn.train_vectorized`."""
+def _settings(
+    options: SweepOptions,
+    agent: str,
+    bindings: Sequence[str],
+    scans: Sequence[str],
+    to_read: Collection[str],
+) -> list[Any]:
+    """Returns the settings of an agent's vectorized runs, which must read the lines of options."""
+    from log_dqn.vectorized import start
 
-    def __init__(self, options: SweepOptions) -> None:
-        from log_dqn.vectorized import start
+    small = games.are_small([options.game])
+    written = vectorized_request.check(options.gin_files, bindings, agent, small, scans)
+    gin.clear_config()
+    start.configure(written)
+    lines = [line for line in written.lines if line.option in to_read]
+    return start.read_settings(lines, scans, agent)
 
-        self._options, self._start = options, start
 
-    def _settings(
-        self, agent: str, bindings: Sequence[str], scans: Sequence[str], options: Collection[str]
-    ) -> list[Any]:
-        small = games.are_small([self._options.game])
-        written = vectorized_request.check(self._options.gin_files, bindings, agent, small, scans)
-        gin.clear_config()
-        self._start.configure(written)
-        lines = [line for line in written.lines if line.option in options]
-        return self._start.read_settings(lines, scans, agent)
+def _read(
+    options: SweepOptions, agent: str, bindings: Sequence[str]
+) -> configuration.Configuration:
+    """Returns what an agent's runs read of gin; lines of files that they don't are refused."""
+    if options.vectorized:
+        return _settings(options, agent, bindings, [], ["gin_files"])[0].config
+    with compat.quiet():
+        from log_dqn.single import start
+    return start.try_out(_request(options, agent, bindings))
 
-    def read(self, agent: str, bindings: Sequence[str]) -> configuration.Configuration:
-        """See `_Single`."""
-        return self._settings(agent, bindings, [], ["gin_files"])[0].config
 
-    def lengths(
-        self, agent: str, bindings: Sequence[str], scans: Sequence[str]
-    ) -> list[tuple[int, int]]:
-        """See `_Single`."""
-        settings = self._settings(agent, bindings, scans, ["gin_files", "gin_bindings", "scan"])
+def _lengths(
+    options: SweepOptions, agent: str, bindings: Sequence[str], scans: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Checks an agent's settings in the grid of some scans; returns each one's lengths."""
+    if options.vectorized:
+        from log_dqn.vectorized.start import check_fits
+
+        all_options = ["gin_files", "gin_bindings", "scan"]
+        settings = _settings(options, agent, bindings, scans, all_options)
         runners = [setting.runner for setting in settings]
-        self._start.check_fits(runners[0], self._options.game)  # They are alike.
+        check_fits(runners[0], options.game)  # They are alike.
         return [(runner.num_iterations, runner.steps_per_iteration) for runner in runners]
+    with compat.quiet():
+        from log_dqn.single import runner, start
+    found = []
+    for setting in scan.parse(scans):
+        gin.clear_config()
+        asked = _request(options, agent, [*bindings, *setting.gin_bindings()])
+        try:
+            start.configure(asked)
+            found.append(runner.length())
+        except (ValueError, TypeError) as error:
+            where = "/".join(filter(None, (agent, setting.name)))
+            raise ValueError(f"{error} ({where})") from error
+    return found
 
 
 def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
     """Returns which texts bind what is read, define what those refer to, or bind nothing.
 
-    Args:
-        texts: lines of gin, by the texts that they are of.
-        read: names of what is read.
+    The lines of gin are by the texts that they are of.
     """
     written = {text: gin_files.parse([], [line]) for text, line in texts.items()}
     names = {text: [line.name for line in said.lines] for text, said in written.items()}
@@ -160,7 +149,6 @@ def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
 
 def check(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent."""
-    program = _Vectorized(options) if options.vectorized else _Single(options)
     texts = {text: text for text in options.gin_bindings}
     for text in options.scans:
         parameter, values = scan.read(text)
@@ -170,14 +158,14 @@ def check(options: SweepOptions) -> list[plan.AgentPlan]:
     for agent in options.agents:
         used = set[str]()
         if texts or options.gin_files:
-            config = program.read(agent, list(texts.values()))
+            config = _read(options, agent, list(texts.values()))
             read = dict.fromkeys(map(gin_files.short_name, config.parameters))
             used = _used(texts, read)
             all_read |= read
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
         plans.append(
-            plan.AgentPlan(agent, scans, bindings, program.lengths(agent, bindings, scans))
+            plan.AgentPlan(agent, scans, bindings, _lengths(options, agent, bindings, scans))
         )
         unused = {text: line for text, line in unused.items() if text not in used}
     for line in gin_files.parse([], list(unused.values())).lines:

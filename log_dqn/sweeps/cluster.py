@@ -44,14 +44,10 @@ def _refused(address: str, allowed: str) -> str:
 
 
 def connect(address: str | None) -> None:
-    """Connects to a cluster.
+    """Connects to the cluster with a head node at `HOST:PORT`, to which this machine belongs.
 
-    What does not answer in 30 s ends the process, with one line and status 2: Ray itself cannot
-    be told to give up.
-
-    Args:
-        address: `HOST:PORT` of the head node, `auto` for the cluster that this machine is a node
-            of, or None to use this machine alone.
+    With `auto` that is found, and None uses this machine alone. What does not answer in 30 s ends
+    the process, with one line and status 2: Ray itself cannot be told to give up.
     """
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     if address is None:
@@ -89,13 +85,7 @@ def connect(address: str | None) -> None:
 
 
 def resources(cpus: float, gpus: float | None, default_gpus: float) -> dict[str, float]:
-    """Returns the `cpu` and `gpu` of a run.
-
-    Args:
-        cpus: CPUs that it asks for.
-        gpus: GPUs that it asks for; None for the default where there are any, and else 0.
-        default_gpus: the default.
-    """
+    """Returns the `cpu` and `gpu` of a run; None stands for the default where there are GPUs."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if gpus is None:
         gpus = default_gpus if any(node.get("GPU", 0) for node in nodes) else 0

@@ -18,13 +18,9 @@ def game_or_env(name: str) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep.
+    """One run of a sweep; its name is its folder's path below the results.
 
-    Attributes:
-        name: agent, setting if there is one, game and seed, with slashes between.
-        folder: where it lies.
-        num_iterations: iterations until it is complete.
-        steps_per_iteration: agent steps that an iteration is planned to take.
+    An iteration is planned to take `steps_per_iteration` agent steps.
     """
 
     name: str
@@ -36,10 +32,8 @@ class PlannedRun:
 class RunProgress(NamedTuple):
     """How far a run has come.
 
-    Attributes:
-        iterations: finished iterations.
-        average_return: mean training return of the last one, if it is known.
-        steps_per_second: agent steps per second in its training phase, if they are known.
+    Of its last finished iteration it has the mean training return, and the agent steps per second
+    of the training phase, if they are known.
     """
 
     iterations: int = 0
@@ -51,27 +45,18 @@ class RunProgress(NamedTuple):
 class Job:
     """One process that trains one or more runs, and resumes them when it is started again.
 
-    Attributes:
-        name: what to call it.
-        arguments: arguments for the Python interpreter.
-        runs: the runs it trains.
-        output: file for what it prints.
+    It has arguments for the Python interpreter, and a file for what it prints.
     """
 
-    name: str
     arguments: tuple[str, ...]
     runs: tuple[PlannedRun, ...]
     output: pathlib.Path
 
 
 class AgentPlan(NamedTuple):
-    """What is known of one agent's configurations.
+    """An agent, the scans and gin bindings that concern it, and the lengths of its settings.
 
-    Attributes:
-        agent: name of the agent.
-        scans: the scans that concern it.
-        gin_bindings: the gin bindings that do.
-        lengths: for each of their settings, the iterations of a run and the agent steps of one.
+    A length is the iterations of a run and the agent steps of one.
     """
 
     agent: str
@@ -82,14 +67,9 @@ class AgentPlan(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A sweep.
+    """A sweep over games in Dopamine's spelling, or ids of environments of gymnasium.
 
-    Attributes:
-        results_dir: folder of all results.
-        agents: agents and their settings.
-        games: games in Dopamine's spelling, or ids of environments of gymnasium.
-        seeds: the seeds, one after the other.
-        gin_files: gin files of all runs; none for the agents' own.
+    Its gin files are those of all runs; none for the agents' own.
     """
 
     results_dir: pathlib.Path
@@ -129,7 +109,7 @@ class Plan:
                     *self._gin(agent),
                     *(f"--gin_bindings={line}" for line in setting.gin_bindings()),
                 )
-                jobs.append(Job(run.name, arguments, (run,), run.folder / "output.log"))
+                jobs.append(Job(arguments, (run,), run.folder / "output.log"))
         return jobs
 
     def vectorized_jobs(self, games_per_job: int) -> list[Job]:
@@ -150,7 +130,7 @@ class Plan:
                 )
                 runs = tuple(run for run, _ in self._runs(agent, games, self.seeds))
                 output = self.results_dir / agent.agent / f"output_{folder_name(games[0])}.log"
-                jobs.append(Job(f"{agent.agent}/{','.join(games)}", arguments, runs, output))
+                jobs.append(Job(arguments, runs, output))
         return jobs
 
 

@@ -46,15 +46,8 @@ def run(
 ) -> list[int]:
     """Runs jobs until all are complete or given up, or SIGINT or SIGTERM comes.
 
-    Args:
-        jobs: the jobs.
-        resources: `cpu` and `gpu` of each.
-        max_failures: how often a job that dies is started again.
-        folder: an empty folder for Tune's own files, which all nodes see.
-        shown: is told what happens.
-
-    Returns:
-        The signals that came; then the processes have been stopped.
+    Each has so much `cpu` and `gpu`. The folder, empty, is for Tune's own files; all nodes see it.
+    Returns the signals that came; then the processes have been stopped.
     """
     trainable = tune.with_parameters(
         worker.Worker, jobs=list(jobs), cpus=resources["cpu"], gpus=resources["gpu"]

@@ -32,17 +32,13 @@ _STOPPING = 3
 _LETTING_GO = 120
 
 
-class JobDied(Exception):
-    """A process ended as it should not have."""
-
-
 class Worker(tune.Trainable):
     """Runs one job; Tune starts it again, here or on another node, when it dies.
 
     Its results have `progress`, a `plan.RunProgress` for each run of the job, `fraction` and
     `steps_per_second`, the process's own `program.progress.Numbers`, `failure`: None, or why the
     job can't be done and should not be tried again, and `death`: None, or how the process died.
-    After a death the next step raises JobDied.
+    After a death the next step raises a RuntimeError with it.
     """
 
     def setup(
@@ -52,13 +48,9 @@ class Worker(tune.Trainable):
         cpus: float = 1,
         gpus: float = 0,
     ) -> None:
-        """Takes the first job.
+        """Takes the first job, of which `config` has the index among those of all workers.
 
-        Args:
-            config: has `job`, an index into the jobs.
-            jobs: the jobs of all workers.
-            cpus: CPUs of a job by Ray's count, each for a thread; a part of one is one thread.
-            gpus: GPUs of a job.
+        Of its CPUs by Ray's count each is for a thread; a part of one is one thread.
         """
         self._jobs = jobs
         # Ray counts what it was told, or the machine's, of which a process may be kept to a part.
@@ -105,7 +97,7 @@ class Worker(tune.Trainable):
     def step(self) -> dict[str, Any]:
         """Starts the process, or waits a little for its end, and returns the job's state."""
         if self._death is not None:
-            raise JobDied(self._death)
+            raise RuntimeError(self._death)
         if self._process is None:
             try:
                 self._process = self._start()

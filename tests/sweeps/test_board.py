@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
 
 def job(folder, name, num_iterations=4):
     run = plan.PlannedRun(name, folder / name, num_iterations, 100)
-    return plan.Job(name, (), (run,), run.folder / "output.log")
+    return plan.Job((), (run,), run.folder / "output.log")
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def test_a_run_is_the_training_program():
         ["my.gin"],
     )
     jobs = planned.single_jobs()
-    assert [job.name for job in jobs[:6]] == [
+    assert [job.runs[0].name for job in jobs[:6]] == [
         "log_dqn/c=0.5/Pong/1",
         "log_dqn/c=1/Pong/1",
         "dqn/Pong/1",
@@ -30,7 +30,7 @@ def test_a_run_is_the_training_program():
         "log_dqn/c=1/Alien/1",
         "dqn/Alien/1",
     ]
-    assert [job.name.replace("/1", "/2") for job in jobs[:6]] == [job.name for job in jobs[6:]]
+    assert [job.arguments[5] for job in jobs] == ["--seed=1"] * 6 + ["--seed=2"] * 6
     assert jobs[1].arguments == (
         "-m",
         "log_dqn.train",
@@ -81,11 +81,11 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
         ["my.gin"],
     )
     jobs = planned.vectorized_jobs(games_per_job=2)
-    assert [job.name for job in jobs] == [
-        "log_dqn/Pong,Alien",
-        "dqn/Pong,Alien",
-        "log_dqn/Zaxxon",
-        "dqn/Zaxxon",
+    assert [job.arguments[3:5] for job in jobs] == [
+        ("--agent=log_dqn", "--games=Pong,Alien"),
+        ("--agent=dqn", "--games=Pong,Alien"),
+        ("--agent=log_dqn", "--games=Zaxxon"),
+        ("--agent=dqn", "--games=Zaxxon"),
     ]
     assert [run.name for run in jobs[2].runs] == [
         "log_dqn/c=0.5/Zaxxon/1",

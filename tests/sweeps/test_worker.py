@@ -24,7 +24,7 @@ def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
     run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "log_dqn" / "Pong" / "1", 2, 100)
     output = pathlib.Path(run.folder) / "output.log"
     of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [plan.Job("log_dqn/Pong/1", ("-c", "pass"), (run,), output)])
+    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), (run,), output)])
     report = of_job.step()
     assert report["failure"].startswith("can't be started: ")
     assert "Not a directory" in report["failure"] or "File exists" in report["failure"]
@@ -34,7 +34,7 @@ def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
 def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
     runs = [plan.PlannedRun(f"log_dqn/Pong/{seed}", tmp_path / str(seed), 2, 100) for seed in "12"]
-    job = plan.Job("log_dqn/Pong", ("-c", TRAIN), tuple(runs), tmp_path / "output.log")
+    job = plan.Job(("-c", TRAIN), tuple(runs), tmp_path / "output.log")
     of_job = object.__new__(worker.Worker)
     of_job.setup({"job": 0}, [job])
     first = of_job.step()
@@ -56,7 +56,7 @@ def test_a_job_has_a_thread_for_each_of_its_cpus_as_far_as_there_are_cores(
 ):
     monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
     of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [plan.Job("x", ("-c", "pass"), (), tmp_path / "log")], cpus=cpus)
+    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), (), tmp_path / "log")], cpus=cpus)
     of_job.step()
     of_job.cleanup()
     assert (tmp_path / "log").read_text().endswith(f" -c pass --threads={expected}\n")
