@@ -339,10 +339,7 @@ def test_minatar(tmp_path, vectorized):
 
 
 BAD = [
-    (
-        ["--games=minatar5,Pong"],
-        "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
-    ),
+    (["--games=minatar5,Pong"], "games are Pong and MinAtar/Asterix; they must be all of Atari,"),
     (["--games=MinAtar/Frevay"], "games is 'MinAtar/Frevay'; it must be .* MinAtar/Freeway"),
     (["--games=bsuite/Catch"], "games is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
     (["--games=Pongg"], "games is 'Pongg'; it must be one of Dopamine's 60 Atari .*(nearest: Pong"),
@@ -350,10 +347,7 @@ BAD = [
     (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
     (["--agents=,"], "agents is []; it must be one agent or more"),
     (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51"),
-    (
-        ["--agents=c51", "--vectorized"],
-        "agent is 'c51'; it must be one of log_dqn, loglin_dqn, dqn",
-    ),
+    (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn,"),
     (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
     (["--gin_files=none.gin"], "gin_files is 'none.gin'; it must be the path of a gin file"),
     (["--results_dir="], "results_dir is ''; it must be the name of a folder"),

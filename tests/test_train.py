@@ -167,14 +167,8 @@ BAD_INPUT = [
         "game is 'MinAtar/Breakout'; it must be one of Atari's, since the environment is "
         "@atari.create_environment",
     ),
-    (
-        ["--gin_files=log_dqn_minatar.gin", "--game=Pong"],
-        "game is 'Pong'; it must be one of MinAtar's, since the environment is @create_minatar_env",
-    ),
-    (
-        ["--agent=rainbow", MINATAR],
-        "jax_loglin_dqn, jax_dqn on MinAtar/Breakout, or have gin files of its own",
-    ),
+    (["--gin_files=log_dqn_minatar.gin", "--game=Pong"], "game is 'Pong'; it must be one of MinA"),
+    (["--agent=rainbow", MINATAR], "jax_loglin_dqn, jax_dqn on MinAtar/Breakout, or have gin"),
     (
         [binding("create_environment.game_name='MinAtar/Breakout'")],
         "game is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari games",
@@ -208,45 +202,15 @@ BAD_INPUT = [
     (["--game="], "game is ''; it must be one of Dopamine's 60 Atari games"),
     (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51, rainbow,"),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
-    *[
-        (
-            [binding(f"LogDQNAgent.gamma={value}")],
-            "gamma is .*; it must be a number between 0 and 1",
-        )
-        for value in ("1.0", "0", "-0.5", "'0.9'", "None", "True")
-    ],
-    *[
-        ([binding(f"LogDQNAgent.{name}={value}")], f"{name} is .*; it must be a positive number")
-        for name in ("k", "c")
-        for value in ("0", "-1", "'x'", "[1]")
-    ],
-    *[
-        ([binding(f"LogDQNAgent.beta_reg={value}")], "beta_reg is .*; it must be in (0, 1]")
-        for value in ("0", "1.5", "-1", "None")
-    ],
-    ([binding("LogDQNAgent.q_init_plus=-1")], "q_init_plus is -1; it must be 0 or a positive"),
-    ([binding("LogDQNAgent.q_init_minus=-1")], "q_init_minus is -1; it must be 0 or a positive"),
-    *[
-        (
-            [binding(f"LogDQNAgent.update_horizon={value}")],
-            f"update_horizon is {value}; it must be a whole number, at least 1",
-        )
-        for value in ("0", "-1", "1.5", "'a'")
-    ],
-    ([binding("LogDQNAgent.clip_bootstrap='no'")], "clip_bootstrap is 'no'; it must be True or"),
+    ([binding("LogDQNAgent.gamma=1.0")], "gamma is 1.0; it must be a number between 0 and 1"),
+    ([binding("LogDQNAgent.beta_reg=None")], "beta_reg is None; it must be in (0, 1]"),
     ([binding("LogDQNAgent.loss_type='l1'")], "loss_type is 'l1'; it must be one of huber, mse"),
     ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
-    (
-        [binding("LogDQNAgent.epsilon_train=2.0")],
-        "epsilon_train is 2.0; it must be a number from 0 to 1",
-    ),
+    ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be a number from"),
     ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
     ([binding("LogDQNAgent.network='x'")], "network is 'x'; it must be "),
     ([binding("WrappedReplayBuffer.batch_size=0")], "batch_size is 0; it must be a whole"),
-    (
-        ["--agent=dqn", binding("DQNAgent.gamma=1.5")],
-        "gamma is 1.5; it must be a number between 0 and 1",
-    ),
+    (["--agent=dqn", binding("DQNAgent.gamma=1.5")], "gamma is 1.5; it must be a number between"),
     (["--agent=dqn", binding("DQNAgent.update_horizon=0")], "update_horizon is 0; it must be"),
     *[
         ([binding(f"Runner.{name}={value}")], f"{name} is {value}; it must be a whole number")
@@ -290,14 +254,8 @@ BAD_INPUT = [
     (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
-    (
-        ["--gin_files=log_dqn_cartpole.gin", "--game=Pong"],
-        "game is 'Pong'; it must be left out, since the environment is @gym_lib.create_gym",
-    ),
-    (
-        ["--gin_files=log_dqn_quick.gin", "--agent=c51"],
-        "agent is 'c51'; it must be 'log_dqn', which the gin files configure",
-    ),
+    (["--gin_files=log_dqn_cartpole.gin", "--game=Pong"], "game is 'Pong'; it must be left out,"),
+    (["--gin_files=log_dqn_quick.gin", "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
 ]
 
 

@@ -363,22 +363,10 @@ def test_it_accepts_what_jax_dqn_agent_accepts():
     np.testing.assert_allclose(step, [-0.0025 / np.sqrt(1 - 0.0025 + 1e-5)], rtol=1e-6)
 
 
-class _NoDense(nn.Module):
-    num_actions: int
-
-    def __call__(self, x):
-        return heads.TwoHeadedOutput(x, None, None)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"gamma": 1.0}, "gamma is 1.0; it must be a number between 0 and 1"),
-        ({"k": 0}, "k is 0; it must be a positive number"),
-        ({"c": -1}, "c is -1; it must be a positive number"),
-        ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
-        ({"q_init_plus": -1}, "q_init_plus is -1; it must be 0 or a positive number"),
-        ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number, at least 1"),
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"precision": "x"}, "precision is 'x'; it must be one of float32, tf32, bfloat16"),
@@ -387,7 +375,6 @@ class _NoDense(nn.Module):
         ({"epsilon_fn": 1}, "epsilon_fn is 1; it must be a schedule"),
         ({"preprocess_fn": 1}, "preprocess_fn is 1; it must be a function, or None"),
         ({"optimizer": "x"}, "optimizer is 'x'; it must be one of 'adam', 'rmsprop', 'sgd', or"),
-        ({"network": _NoDense}, "network is _NoDense; its last layer must be a Dense layer"),
     ],
 )
 def test_a_setting_out_of_range_is_named(settings, message):

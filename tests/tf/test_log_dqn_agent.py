@@ -517,11 +517,6 @@ class _NoDense(tf.keras.Model):
     ("settings", "message"),
     [
         ({"gamma": 1.0}, "gamma is 1.0; it must be a number between 0 and 1"),
-        ({"k": 0}, "k is 0; it must be a positive number"),
-        ({"c": -1}, "c is -1; it must be a positive number"),
-        ({"beta_reg": 0}, r"beta_reg is 0; it must be in \(0, 1\]"),
-        ({"q_init_plus": -1}, "q_init_plus is -1; it must be 0 or a positive number"),
-        ({"update_horizon": 0}, "update_horizon is 0; it must be a whole number"),
         ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
         ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
         ({"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),

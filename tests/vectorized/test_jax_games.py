@@ -190,15 +190,10 @@ def compare_steps(name, found):
     return compared / len(cases)
 
 
+@pytest.mark.parametrize("number", [400, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", games.MINATAR5)
-def test_a_step_leads_where_the_original_s_does(name):
-    assert compare_steps(name, good_states(name, 400)) > 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", games.MINATAR5)
-def test_thousands_of_steps_lead_where_the_original_s_do(name):
-    assert compare_steps(name, good_states(name, 5000)) > 0.9
+def test_a_step_leads_where_the_original_s_does(name, number):
+    assert compare_steps(name, good_states(name, number)) > 0.9
 
 
 def test_a_submarine_that_runs_into_a_bullet_shoots():
@@ -268,15 +263,14 @@ def compare_episodes(name, probabilities, number):
 PLAYS = [(name, UNIFORM) for name in games.MINATAR5] + [("MinAtar/Freeway", UP)]
 
 
+@pytest.mark.parametrize(
+    ("of_freeway", "number"), [(30, 300), pytest.param(900, 6000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(("name", "probabilities"), PLAYS)
-def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities):
-    compare_episodes(name, probabilities, 30 if name == "MinAtar/Freeway" else 300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "probabilities"), PLAYS)
-def test_thousands_of_episodes_have_the_original_s_returns_and_lengths(name, probabilities):
-    compare_episodes(name, probabilities, 900 if name == "MinAtar/Freeway" else 6000)
+def test_random_play_has_the_original_s_returns_and_lengths(
+    name, probabilities, of_freeway, number
+):
+    compare_episodes(name, probabilities, of_freeway if name == "MinAtar/Freeway" else number)
 
 
 @pytest.mark.parametrize("name", games.MINATAR5)
