@@ -28,9 +28,6 @@ def create_environment(
             (Machado et al., 2018).
         seed: seed of the game's random numbers; None draws one.
 
-    Returns:
-        The environment.
-
     Raises:
         ValueError: if the game is unknown.
     """

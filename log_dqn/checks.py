@@ -21,13 +21,7 @@ def as_number(value: Any) -> float:
 
 
 def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
-    """Checks a setting.
-
-    Args:
-        name: its name.
-        value: its value.
-        is_allowed: whether the value is allowed.
-        allowed: what is allowed, in words.
+    """Checks a setting; what is allowed is said in words.
 
     Raises:
         ValueError: if the value isn't allowed; the message names all three.
@@ -59,14 +53,7 @@ def check_not_negative(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
-    """Checks that a setting is a whole number.
-
-    Args:
-        name: its name.
-        value: its value.
-        least: the smallest number allowed.
-        most: the largest number allowed; None for any.
-    """
+    """Checks that a setting is a whole number from `least` to `most`, or, for None, any above."""
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     is_allowed = is_whole and least <= value and (most is None or value <= most)
     allowed = f", at least {least}" if most is None else f" from {least} to {most}"
@@ -74,13 +61,7 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
 
 
 def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
-    """Checks that a setting is one of some words.
-
-    Args:
-        name: its name.
-        value: its value.
-        known: the words.
-    """
+    """Checks that a setting is one of some words."""
     words = tuple(known)
     check(name, value, value in words, f"one of {', '.join(words)}")
 

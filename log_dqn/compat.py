@@ -198,9 +198,6 @@ def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
     `**kwargs`, and leaves the defaults of what goes through them out of the operative
     configuration; what isn't passed on explicitly is whatever gin binds to the class below.
     Can go: when Dopamine's agents take their parameters as one value.
-
-    Args:
-        classes: the classes.
     """
 
     def decorate(init: Any) -> Any:

@@ -64,12 +64,9 @@ def _check_is_of(option: str, name: str | None, allowed: Mapping[str, Sequence[s
 
 
 def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = True) -> None:
-    """Checks the name of a game that Dopamine's agents can play.
+    """Checks the name of a game that Dopamine's agents can play, of `GAMES` or `MINATAR5`.
 
-    Args:
-        game_name: name of a game, as in `GAMES` and `MINATAR5`.
-        atari: whether it may be one of Atari.
-        minatar: whether it may be one of MinAtar.
+    `atari` and `minatar` say whether it may be one of those.
     """
     allowed = {**(_ATARI if atari else {}), **(_MINATAR if minatar else {})}
     _check_is_of("game", game_name, allowed)
@@ -138,12 +135,7 @@ def select(names: Iterable[str]) -> list[str]:
 
 
 def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:
-    """Does what `select` does, for games that can be trained together.
-
-    Args:
-        names: names of games and sets.
-        catch: whether bsuite/Catch may be among them.
-    """
+    """Does what `select` does, for games that can be trained together, bsuite/Catch if `catch`."""
     allowed = {**_ATARI, **(_SMALL if catch else _MINATAR), **_SETS}
     chosen = _select(list(names) or [""], allowed)
     are_small(chosen)

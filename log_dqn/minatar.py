@@ -69,14 +69,9 @@ class Game(gymnasium.Env):
 def create_environment(
     game_name: str | None = None, seed: int | None = None
 ) -> gym_lib.GymPreprocessing:
-    """Creates a game with Dopamine's interface.
+    """Creates one of `games.MINATAR5` with Dopamine's interface.
 
-    Args:
-        game_name: name of the game, as in `games.MINATAR5`.
-        seed: seed of the game's random numbers; None draws one.
-
-    Returns:
-        The environment.
+    A seed of None draws the game's random numbers anew.
 
     Raises:
         ValueError: if the game is unknown, or MinAtar isn't installed.

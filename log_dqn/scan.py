@@ -17,18 +17,6 @@ _NAME = re.compile(r"[\w./]*\w\.\w+")
 _LONGEST_NAME = 200
 
 
-class Scan(NamedTuple):
-    """The values that one hyperparameter takes.
-
-    Attributes:
-        parameter: its name in gin, such as `LogDQNAgent.gamma`.
-        values: its values; numbers, strings, None, or tuples and lists of them.
-    """
-
-    parameter: str
-    values: tuple[Any, ...]
-
-
 class Setting(NamedTuple):
     """One point of the grid.
 
@@ -45,14 +33,10 @@ class Setting(NamedTuple):
         return [f"{parameter} = {value!r}" for parameter, value in self.bindings.items()]
 
 
-def read(text: str) -> Scan:
-    """Reads a scan.
+def read(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Reads a scan; returns its parameter and its values.
 
-    Args:
-        text: `parameter=value,value,...`, the values as gin literals: `LogDQNAgent.c=0.1,0.5,1`.
-
-    Returns:
-        The scan.
+    It is `parameter=value,value,...`, the values as gin literals: `LogDQNAgent.c=0.1,0.5,1`.
     """
     parameter, _, values = (part.strip() for part in text.partition("="))
 
@@ -74,7 +58,7 @@ def read(text: str) -> Scan:
     twice = [name for name, count in names.items() if count > 1]
     if twice:
         raise refused(f"values that differ ({', '.join(twice)} is there twice)")
-    return Scan(parameter, tuple(parsed))
+    return parameter, tuple(parsed)
 
 
 def _in_folder_name(value: Any) -> str:
@@ -87,16 +71,12 @@ def _in_folder_name(value: Any) -> str:
 def parse(texts: Sequence[str]) -> list[Setting]:
     """Returns the grid of some scans, the last one varying fastest.
 
-    Args:
-        texts: scans of different parameters, as `read` takes them; none gives the one setting
-            without a name.
-
-    Returns:
-        The settings. Their names have the parameters in the order of the scans, each by its
-        short name (`gamma`), or in full where two share it.
+    They are of different parameters; none gives the one setting without a name. Names have the
+    parameters in the order of the scans, each by its short name (`gamma`), or in full where two
+    share it.
     """
     scans = [read(text) for text in texts]
-    parameters = [scan.parameter for scan in scans]
+    parameters = [parameter for parameter, _ in scans]
     for parameter, count in collections.Counter(parameters).items():
         if count > 1:
             raise ValueError(f"scan has {parameter} {count} times; it must have it once")
@@ -106,7 +86,7 @@ def parse(texts: Sequence[str]) -> list[Setting]:
         for name, parameter in zip(short, parameters, strict=True)
     ]
     settings = []
-    for values in itertools.product(*(scan.values for scan in scans)):
+    for values in itertools.product(*(values for _, values in scans)):
         parts = zip(shown, map(_in_folder_name, values), strict=True)
         name = ",".join(f"{parameter}={value}" for parameter, value in parts)
         if len(name) > _LONGEST_NAME:

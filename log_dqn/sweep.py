@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from log_dqn import checks, games, scan
 from log_dqn.program import shell
-from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
 
@@ -184,15 +183,15 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
                     signals = tuning.run(to_do, resources, args.max_failures, folder, shown)
             except OSError as error:
                 why = f"stopped in {results_dir}: {error}; the same command resumes"
-                raise RunStopped(why) from error
+                raise shell.RunStopped(why) from error
         print("\n".join(shown.summary()))
         if signals:
             name = signal.Signals(signals[0]).name
-            raise RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
+            raise shell.RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
         print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
         return 1 if shown.failures() else 0
 
-    return shell.Training(train, lambda number: sys.exit(128 + number))
+    return train, lambda number: sys.exit(128 + number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

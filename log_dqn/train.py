@@ -104,7 +104,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         runner.run_experiment()
         return 0
 
-    return shell.Training(train, runner.stop)
+    return train, runner.stop
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -87,7 +87,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         import jax
 
         from log_dqn.jax import devices
-        from log_dqn.vectorized import start
+        from log_dqn.vectorized import start, training
 
         # JAX computes the programs of several threads one after the other if it may return before.
         jax.config.update("jax_cpu_enable_async_dispatch", not one_core_a_run)
@@ -101,15 +101,14 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     job_runs, found = start.unfinished(planned, runner.num_iterations)
     if not job_runs:
         return None
-    pool = start.create_pool(
-        job_runs, runner, found, args.checkpoint_replay, num_threads, threads_of_run, stack
-    )
+    workload = training.Workload(job_runs, runner, found, args.checkpoint_replay)
+    pool = start.create_pool(workload, num_threads, threads_of_run, stack)
 
     def train() -> int:
         pool.train()
         return 1 if pool.failures else 0
 
-    return shell.Training(train, pool.stop)
+    return train, pool.stop
 
 
 def main(argv: Sequence[str] | None = None) -> int:

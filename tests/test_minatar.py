@@ -7,7 +7,7 @@ import pytest
 from gymnasium.utils import seeding as gymnasium_seeding
 
 from log_dqn import games, minatar
-from log_dqn.single import random_state, seeding
+from log_dqn.single import seeding
 
 original = pytest.importorskip("minatar", reason="the extra minatar is not installed")
 
@@ -108,11 +108,11 @@ def test_what_follows_an_episode_is_restored_exactly(name):
     play(environment, 77)
     environment.environment.unwrapped._game.last_action = 4
     environment.game_over = True
-    state = random_state.capture(environment)
+    state = seeding.random_state(environment)
     assert (state["environment"]["last_action"], state["game_over"]) == (4, True)
     expected, python, numpy = play(environment, 500), random.random(), np.random.rand()
     resumed = minatar.create_environment(name)
-    random_state.restore(resumed, state)
+    seeding.restore_random_state(resumed, state)
     assert resumed.game_over
     assert resumed.environment.unwrapped._game.last_action == 4
     for ours, theirs in zip(play(resumed, 500), expected, strict=True):

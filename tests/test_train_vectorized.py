@@ -149,22 +149,10 @@ def test_dqn(tmp_path, numbers):
 MINATAR = "--games=MinAtar/Breakout"
 WRONG = [
     (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; it must be .*(nearest: MinAtar/Breakout"),
-    (
-        ["--games=minatar5,Pong"],
-        "games are Pong and MinAtar/Asterix; they must be all of Atari, or",
-    ),
-    (
-        [MINATAR, "--gin_files=vectorized_log_dqn.gin"],
-        "network is 'nature'; it must be 'revisiting_rainbow' or 'minatar' for MinAtar",
-    ),
-    (
-        [MINATAR, "--gin_bindings=VectorizedRunner.stack_size=4"],
-        "stack_size is 4; it must be 1 for MinAtar",
-    ),
-    (
-        ["--gin_files=vectorized_log_dqn_minatar.gin"],
-        "network is 'revisiting_rainbow'; it must be 'nature' for Atari",
-    ),
+    (["--games=minatar5,Pong"], "games are Pong and MinAtar/Asterix; they must be all of Atari,"),
+    ([MINATAR, "--gin_files=vectorized_log_dqn.gin"], "'nature'; it must be 'revisiting"),
+    ([MINATAR, "--gin_bindings=VectorizedRunner.stack_size=4"], "stack_size is 4; it must be 1"),
+    (["--gin_files=vectorized_log_dqn_minatar.gin"], "'revisiting_rainbow'; it must be 'nature"),
     (["--games=Pang"], "games is 'Pang'; it must be one of .*(nearest: "),
     (["--games="], "games is ''; it must be one of Dopamine's 60 Atari games"),
     (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
@@ -191,54 +179,33 @@ WRONG = [
         for number, shown in (("0", "0"), ("1000", "1000"), ("x", "'x'"))
     ],
     (["--agent=rainbow"], "agent is 'rainbow'; it must be one of log_dqn, loglin_dqn, dqn"),
-    (
-        ["--capacity=1000000000"],
-        "capacity is 1000000000; it must be smaller, or the runs fewer: with 1 run",
-    ),
+    (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller, or the runs fewer:"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     (
         ["--gin_bindings=VectorizedLogDQNAgent.update_period=100000000000000000000000"],
         "update_period is 100000000000000000000000; it must be a whole number from 1 to 10000",
     ),
     (["--gin_files=nowhere.gin"], "gin_files is 'nowhere.gin'; it must be the path of a gin file"),
-    (
-        ["--gin_bindings=VectorizedLogDQNAgnt.gamma=0.5"],
-        "there is no VectorizedLogDQNAgnt in gin (nearest: VectorizedLogDQNAgent, ",
-    ),
+    (["--gin_bindings=VectorizedLogDQNAgnt.gamma=0.5"], "VectorizedLogDQNAgnt in gin (nearest: "),
     (["--gin_bindings=VectorizedRunner.foo=1"], "VectorizedRunner has no parameter foo"),
     (["--gin_bindings=VectorizedLogDQNAgent.c=-1"], "c is -1; it must be a positive number"),
     (
         ["--gin_bindings=VectorizedDQNAgent.gamma=0.5"],
         "VectorizedDQNAgent.gamma is 0.5, which nothing reads; .* VectorizedLogDQNAgent.gamma?",
     ),
-    (
-        ["--gin_bindings=rmsprop_tf.learning_rate=0.1"],
-        "rmsprop_tf.learning_rate is 0.1, which nothing reads",
-    ),
+    (["--gin_bindings=rmsprop_tf.learning_rate=0.1"], "learning_rate is 0.1, which nothing"),
     (["--gin_bindings=VectorizedLogDQNAgent.gamma=nan"], "a value must be a literal of Python"),
     (["--gin_bindings=VectorizedLogDQNAgent.c=1e300"], "c is 1e+300; it must be a number that fl"),
-    (
-        ["--gin_bindings=VectorizedLogDQNAgent.update_horizon=197"],
-        "update_horizon is 197; it must be at most 196, for a replay_capacity of 200",
-    ),
+    (["--gin_bindings=VectorizedLogDQNAgent.update_horizon=197"], "197; it must be at most 196"),
     (["--gin_files=log_dqn.gin"], "gin_files is 'log_dqn.gin'; it must build on an agent's own"),
-    (
-        ["--gin_files=log_dqn.gin", "--agent=log_dqn"],
-        "LogDQNAgent.gamma is 0.96, which nothing reads; .* VectorizedLogDQNAgent.gamma?",
-    ),
+    (["--gin_files=log_dqn.gin", "--agent=log_dqn"], "LogDQNAgent.gamma is 0.96, which nothing"),
     (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
     (["--gin_bindings=rmsprop_tf.decay=2"], "decay is 2; it must be from 0 to 1, 1 excluded"),
-    (
-        ["--scan=VectorizedLogDQNAgent.gamma=0.5,1.5"],
-        "gamma is 1.5; it must be a number between 0 and 1",
-    ),
+    (["--scan=VectorizedLogDQNAgent.gamma=0.5,1.5"], "gamma is 1.5; it must be a number between"),
     (["--scan=VectorizedLogDQNAgent.gama=0.5"], "(nearest: gamma)"),
     (["--scan=VectorizedLogDQNAgent.update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
-    (
-        ["--scan=LogDQNAgent.gamma=0.5"],
-        "LogDQNAgent.*VectorizedLogDQNAgent",
-    ),
+    (["--scan=LogDQNAgent.gamma=0.5"], "LogDQNAgent.*VectorizedLogDQNAgent"),
     (["--gin_bindings=VectorizedLogDQNAgent.k=1e39"], "k is 1e+39; it must be a number that float"),
     ([f"--gin_bindings=VectorizedLogDQNAgent.k={10**39}"], "it must be a number that float32 can"),
     (

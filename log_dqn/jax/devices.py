@@ -1,6 +1,7 @@
 """The devices that JAX computes on."""
 
 import os
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -38,3 +39,12 @@ def side_by_side(count: int) -> list[jax.Device | None]:
         return [None] * count
     clients: list[Any] = [xla_client.make_cpu_client(asynchronous=False) for _ in range(count - 1)]
     return [None, *(client.local_devices()[0] for client in clients)]
+
+
+def in_precision(precision: str) -> AbstractContextManager[None]:
+    """Returns a context in which products of float32 numbers are in one of `log_space.PRECISIONS`.
+
+    JAX's own default is TF32 on a GPU that has it. With 'bfloat16' products of float32 numbers are
+    in float32: what is rounded is for the caller to round.
+    """
+    return jax.default_matmul_precision("tensorfloat32" if precision == "tf32" else "highest")

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from log_dqn import log_space
-from log_dqn.jax import products
+from log_dqn.jax import devices
 
 
 class TwoHeadedOutput(NamedTuple):
@@ -56,7 +56,7 @@ class TwoHeadedNetwork:
         """Calls a method of a module of the network, in the torso's precision or the heads'."""
         module = context.module
         if self._is_output(module):
-            with products.in_precision("float32"):
+            with devices.in_precision("float32"):
                 return call(*args, **kwargs)
         # A layer of flax computes in its `dtype`, and keeps its parameters in another.
         is_layer = context.method_name == "__call__" and getattr(module, "dtype", module) is None
@@ -102,7 +102,7 @@ class TwoHeadedNetwork:
 
     def apply(self, params: Any, x: Any) -> TwoHeadedOutput:
         """Returns the outputs in one state."""
-        with products.in_precision(self.precision), nn.intercept_methods(self._in_precision):
+        with devices.in_precision(self.precision), nn.intercept_methods(self._in_precision):
             outputs: Any = self.network.apply(params, x)
         plus, minus = jnp.split(outputs.q_values, 2, axis=-1)
         return TwoHeadedOutput(self.update.rule.action_keys((plus, minus), jnp), plus, minus)

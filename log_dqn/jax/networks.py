@@ -15,9 +15,6 @@ class JaxRevisitingRainbowNetwork(nn.Module):
 
     Dopamine's own `MinatarDQNNetwork` convolves over columns and channels, since it doesn't take
     the axis of the stack off.
-
-    Attributes:
-        num_actions: number of outputs.
     """
 
     num_actions: int

@@ -37,9 +37,6 @@ def rmsprop_tf(
         epsilon: added to the variance.
         centered: whether mg^2 is subtracted.
 
-    Returns:
-        The optimizer.
-
     Raises:
         ValueError: if a parameter is outside its range.
     """
@@ -78,9 +75,6 @@ def adam(
         beta1: decay of the mean gradient.
         beta2: decay of the mean square.
         epsilon: added to the root of the mean square.
-
-    Returns:
-        The optimizer.
 
     Raises:
         ValueError: if a parameter is outside its range.

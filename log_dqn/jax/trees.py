@@ -9,11 +9,9 @@ import numpy as np
 
 
 def with_leaves(tree: Any, leaves: Sequence[np.ndarray]) -> Any:
-    """Returns a tree like another, with leaves that were saved.
+    """Returns a tree like another, of arrays or their shapes, with leaves that were saved.
 
-    Args:
-        tree: arrays, or their shapes (`jax.ShapeDtypeStruct`).
-        leaves: arrays of the same shapes, in the order of `jax.tree.leaves`.
+    The leaves are in the order of `jax.tree.leaves`.
 
     Raises:
         ValueError: if there are more or fewer leaves, or one has another shape.

@@ -9,11 +9,9 @@ _MOST = 0.95
 
 
 def limit(environment: MutableMapping[str, str], gpus: float = 1.0) -> None:
-    """Makes processes take their part of a GPU, where the user hasn't said how much they take.
+    """Makes processes take their part of a GPU, at most 1, where the user hasn't said how much.
 
-    Args:
-        environment: their environment, which is changed; or the own, before JAX starts.
-        gpus: the part that is a process's, at most 1.
+    Their environment is changed; it may be the own, before JAX starts.
     """
     if not any(name in environment for name in VARIABLES):
         environment[VARIABLES[0]] = f"{_MOST * gpus:g}"

@@ -41,9 +41,8 @@ gin.add_config_file_search_path(str(config_dir()))
 def find_gin_file(name: str) -> str:
     """Returns the path of a gin file.
 
-    Args:
-        name: a path, or the name of a file that comes with the package, with or without a
-            folder `configs/` before it.
+    Its name is a path, or that of a file that comes with the package, with or without a folder
+    `configs/` before it.
     """
     if os.path.isfile(name):
         return name
@@ -78,15 +77,7 @@ class Line(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What gin files, with those that they include, and bindings say.
-
-    Attributes:
-        files: the gin files.
-        bindings: the bindings.
-        lines: what they bind.
-        macros: names of the macros that they refer to.
-        modules: the modules that they import.
-    """
+    """What gin files, with those they include, and bindings say, refer to, and import."""
 
     files: Sequence[str]
     bindings: Sequence[str]
@@ -260,9 +251,6 @@ def check(
     """Checks that gin files exist, that these, bindings and scans are gin, their names and macros.
 
     What they name is not imported: a name that isn't Dopamine's or this package's may be wrong.
-
-    Returns:
-        What they say.
     """
     written = parse(gin_files, gin_bindings, scans)
     parameters = [line.name for line in written.lines if "." in line.name]
@@ -286,11 +274,7 @@ def check_is_read(lines: Iterable[Line], config: configuration.Configuration) ->
     """Checks that all that lines bind is read; gin is silent on what isn't.
 
     What a file of the package binds may be of what a user has replaced, such as its optimizer, if
-    it is not of another agent.
-
-    Args:
-        lines: the lines.
-        config: the configuration, after all that it configures was created.
+    it is not of another agent. The configuration is that after all that it configures was created.
     """
     read = {short_name(name): None for name in config.parameters}
     for line in lines:
@@ -311,13 +295,9 @@ def complete(
 ) -> list[str]:
     """Returns the gin files that are to be read: an agent's own, then those of the user.
 
-    Args:
-        gin_files: the user's; if they name an agent, they are all.
-        gin_bindings: bindings, which may name the agent too.
-        agent: the agent, or None.
-        parameter: the parameter that names it.
-        agents: the class of each agent.
-        default: returns the name of an agent's own file, or of the default agent's for None.
+    If the user's files bind the `parameter` that names an agent, they are all; bindings may name it
+    too. `agents` has the class of each agent, and `default` returns the name of an agent's own
+    file, or of the default agent's for None.
     """
     written = parse(gin_files, [])
     if written.values(parameter):

@@ -33,11 +33,9 @@ _RECORD = 128
 
 
 class Numbers(NamedTuple):
-    """What a training process tells who started it.
+    """What a training process tells who started it: the part of its steps that is done, and speed.
 
-    Attributes:
-        fraction: the part of its steps that is done.
-        steps_per_second: agent steps per second of one run, after its warm-up; None until then.
+    The speed is in agent steps per second of one run, after its warm-up; None until then.
     """
 
     fraction: float = 0.0
@@ -79,13 +77,9 @@ class Progress:
         steps_per_iteration: int,
         warm_up: int = 0,
     ) -> None:
-        """Takes how far runs are, and are to go; nothing is shown yet.
+        """Takes each run's finished iterations, and how far it is to go; nothing is shown yet.
 
-        Args:
-            iterations: each run's finished iterations.
-            num_iterations: how many each is to have.
-            steps_per_iteration: agent steps of an iteration.
-            warm_up: agent steps of a run that say nothing of its speed, as nothing is learned yet.
+        The first `warm_up` steps of a run say nothing of its speed, as nothing is learned yet.
         """
         self.num_runs = len(iterations)
         self.result = ""
@@ -119,11 +113,8 @@ class Progress:
     ) -> None:
         """Notes how far some runs are, and shows it when it is time. Threads may share an object.
 
-        Args:
-            iterations: finished iterations, a number or an array of shape [len(runs)].
-            steps: agent steps of the iterations that they are in, alike.
-            running: whether they have not ended, alike.
-            runs: indices of the runs.
+        Finished iterations, agent steps of the iterations that they are in, and whether they have
+        not ended are numbers, or arrays of shape [len(runs)].
         """
         self._iterations[runs] = iterations
         self._steps[runs] = steps

@@ -10,11 +10,10 @@ import sys
 import tempfile
 import tokenize
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from log_dqn import __version__
 from log_dqn.checks import check, nearest
-from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
@@ -151,26 +150,25 @@ def explain(error: Exception) -> str:
     return line + (f" (in {place[1]}, line {place[2]})" if place else "")
 
 
-class Training(NamedTuple):
-    """Training that is ready to start.
+Training = tuple[Callable[[], int], Callable[[int], None]]
+"""Training that is ready to start: what trains, and returns the exit status; and what makes that
+raise RunStopped before its next step, given the signal that came."""
 
-    Attributes:
-        train: trains, and returns the exit status.
-        stop: makes `train` raise RunStopped before its next step; is given the signal that came.
-    """
 
-    train: Callable[[], int]
-    stop: Callable[[int], None]
+class RunStopped(Exception):
+    """Training has to stop; the message says why, in one line."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        """Takes the message and the exit status for the process."""
+        super().__init__(message)
+        self.status = status
 
 
 def check_writable(option: str, folder: str) -> None:
     """Checks that files can be written in a folder, or the folder made, and leaves nothing there.
 
     Nothing is made, not even for a moment: another program may be making its own folder beside it.
-
-    Args:
-        option: the option that names the folder.
-        folder: the folder; it and its parents need not exist.
+    Neither the folder that the option names nor its parents need exist.
     """
     check(option, folder, bool(folder.strip()), "the name of a folder")
     path = pathlib.Path(folder)
@@ -193,12 +191,7 @@ def print_error(program: str, error: Exception) -> None:
 def run_once(program: str, work: Callable[[], int | None]) -> int:
     """Does the work of a program that leaves nothing to resume.
 
-    Args:
-        program: name of the program, for what it says.
-        work: does it, and raises what keeps it from being done; may return an exit status.
-
-    Returns:
-        The exit status: 2 for what the user can mend, 130 when interrupted.
+    Returns the exit status: the work's, 2 for what the user can mend, 130 when interrupted.
     """
     # Without a handler, what is half-written would stay.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
@@ -216,14 +209,9 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
 def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:
     """Prepares training, trains, and stops when a signal comes.
 
-    Args:
-        program: name of the program, for what it says.
-        prepare: makes the training, or returns None if there is nothing left to do; what it puts
-            on the stack is undone at the end.
-
-    Returns:
-        The exit status: the training's, 2 for settings that can't be, 128 + n when stopped by
-        signal n.
+    What is prepared is None if there is nothing left to do; what `prepare` puts on the stack is
+    undone at the end. Returns the exit status: the training's, 2 for settings that can't be, 128 +
+    n when stopped by signal n.
     """
     signals: list[int] = []
 
@@ -240,14 +228,15 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
             print_error(program, error)
             return 2
         if training is not None:
+            train, stop_training = training
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda number, _: training.stop(number))
+                signal.signal(number, lambda number, _: stop_training(number))
         if signals:  # The exit was swallowed by whatever the signal interrupted.
             return 128 + signals[0]
         if training is None:
             return 0
         try:
-            return training.train()
+            return train()
         except RunStopped as stop:
             print(f"{program}: {stop}", file=sys.stderr)
             return stop.status

@@ -69,18 +69,13 @@ def _check_network_fits(agent: str) -> None:
     check("stack_size", stack_size, is_one, "1 for MinAtar")
 
 
-def _check_update(agent: str) -> None:
-    """Checks the settings of LogDQN's update, if the agent has them, as it does when created."""
+def check_settings(agent: str) -> None:
+    """Checks the settings of an agent that depend on each other, or on its game."""
     read = parameters_read(agent)
     names = inspect.signature(log_space.LogUpdate).parameters
     if set(names) <= set(read):
         values = {name: bound(read[name]) for name in names}
         log_space.LogUpdate(**{name: v for name, v in values.items() if v is not None})
-
-
-def check_settings(agent: str) -> None:
-    """Checks the settings of an agent that depend on each other, or on its game."""
-    _check_update(agent)
     _check_network_fits(agent)
 
 
@@ -133,11 +128,8 @@ def create_agent(
 ) -> DQNAgent | JaxDQNAgent:
     """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
 
-    Args:
-        sess: None; TensorFlow agents make their session.
-        environment: environment with a discrete action space.
-        summary_writer: directory for the agent's TensorBoard summaries.
-        seed: seed of a JAX agent. (TensorFlow's are seeded through its default graph.)
+    The session is None, since TensorFlow agents make theirs; their seed is their default graph's,
+    and the given one a JAX agent's.
     """
     name = agent_name()
     if isinstance(environment, gymnasium_game.GymnasiumGame):

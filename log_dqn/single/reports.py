@@ -16,16 +16,10 @@ _PROJECT = "log_dqn"
 
 
 def record(iteration: int, num_iterations: int, statistics: Mapping[str, list[Any]]) -> Record:
-    """Returns the numbers of an iteration.
+    """Returns the numbers of an iteration, counted from 0, given its entry in Dopamine's log.
 
-    Args:
-        iteration: the iteration, from 0.
-        num_iterations: how many the run has.
-        statistics: its entry in Dopamine's log.
-
-    Returns:
-        The iteration, from 1, how many there are, and Dopamine's means by its names, with the
-        number of episodes of each phase.
+    They are the iteration, from 1, how many there are, and Dopamine's means by its names, with the
+    number of episodes of each phase.
     """
     numbers: Record = {"iteration": iteration + 1, "num_iterations": num_iterations}
     for name, values in statistics.items():
@@ -40,12 +34,7 @@ class Tracker:
     """Logs iterations to Weights & Biases, as one run there however often this one resumes."""
 
     def __init__(self, folder: pathlib.Path, parameters: Mapping[str, Any]) -> None:
-        """Starts the run there, or resumes it.
-
-        Args:
-            folder: folder of the run.
-            parameters: its configuration.
-        """
+        """Starts the run there, or resumes it, with this run's folder and configuration."""
         import wandb
 
         path = layout.tracking_id(folder)

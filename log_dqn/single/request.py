@@ -38,14 +38,9 @@ def check_installed() -> None:
 
 
 class Request(NamedTuple):
-    """What is asked of a run.
+    """What is asked of a run; None leaves what the configuration has.
 
-    Attributes:
-        written: its gin files and bindings.
-        game: game of Atari or MinAtar, or None to leave the configuration's.
-        agent: agent, or None likewise.
-        seed: seed, or None likewise.
-        env: id of an environment of gymnasium, or None likewise.
+    The game is of Atari or MinAtar, and `env` the id of an environment of gymnasium.
     """
 
     written: files.Written
@@ -63,16 +58,10 @@ def check(
     seed: int | None = None,
     env: str | None = None,
 ) -> Request:
-    """Checks names, files, bindings and seed.
+    """Checks names, files, bindings and seed; see `Request`.
 
-    Args:
-        gin_files: gin files (see `gin_files.find_gin_file`). Unless they name an agent, they build
-            on that agent's own for such games.
-        gin_bindings: lines of gin.
-        game: see `Request`; in any case.
-        agent: likewise.
-        seed: likewise.
-        env: likewise.
+    Unless gin files name an agent, they build on that agent's own for such games. Case doesn't
+    matter in a game's name.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -147,9 +136,7 @@ def default_file(game: str | None, agent: str | None, env: str | None = None) ->
 def check_folder(base_dir: str, restart: bool) -> None:
     """Checks that a run's folder can be trained in, and leaves nothing there.
 
-    Args:
-        base_dir: folder of the run.
-        restart: whether to remove the run that is there.
+    With `restart` the run that is there is to be removed.
     """
     shell.check_writable("base_dir", base_dir)
     folder = pathlib.Path(base_dir)

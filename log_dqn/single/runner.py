@@ -20,7 +20,7 @@ from dopamine.discrete_domains import run_experiment
 
 from log_dqn.program import divergence, progress
 from log_dqn.program.gin_files import bound
-from log_dqn.program.stopping import RunStopped
+from log_dqn.program.shell import RunStopped
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding, settings
 from log_dqn.tf import graph_hooks, time_limit
@@ -72,10 +72,8 @@ class ResumableRunner(run_experiment.Runner):
     def __init__(self, base_dir: str, as_json: bool = False, track: bool = False) -> None:
         """Builds environment and agent, and loads the newest checkpoint if there is one.
 
-        Args:
-            base_dir: folder of the run.
-            as_json: whether finished iterations are printed as JSON, and not in words.
-            track: whether they are logged to Weights & Biases.
+        Finished iterations are printed in words, or as JSON, and if `track` logged to Weights &
+        Biases.
         """
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
@@ -83,7 +81,8 @@ class ResumableRunner(run_experiment.Runner):
         self._found = saved_run.find(self._folder)
         if bound("seed_everything.seed") is None:
             # One that is drawn is recorded like one that is given, and kept when a run resumes.
-            seed = self._found.seed if self._found else None
+            _, manifest = self._found or (None, {})
+            seed = manifest.get("config", {}).get("seed_everything.seed")
             seed = seeding.draw_seed() if seed is None else seed
             gin.parse_config(f"seed_everything.seed = {seed}")
         self._seed = seeding.seed_everything()
@@ -199,7 +198,11 @@ class ResumableRunner(run_experiment.Runner):
         self._metrics: dict[str, Any] = {}
         if self._found is not None:
             state = saved_run.load(
-                self._found, self._agent, self._environment, self._config.parameters
+                self._folder,
+                self._found,
+                self._agent,
+                self._environment,
+                self._config.parameters,
             )
             self._start_iteration = state.iteration + 1
             self._logger.data = state.log

@@ -11,40 +11,20 @@ from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
 from log_dqn.program import shell
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
-from log_dqn.single import agents, random_state
+from log_dqn.single import agents, seeding
 from log_dqn.tf import agent_checkpoint
 
 # What can be done where a run can't resume.
 _REMEDY = "--restart starts over"
 
 
-class SavedRun(NamedTuple):
-    """What a run can resume from.
-
-    Attributes:
-        run_dir: folder of the run.
-        folder: folder of its newest usable checkpoint; None if it has only Dopamine's own.
-        manifest: that checkpoint's manifest.
-    """
-
-    run_dir: pathlib.Path
-    folder: pathlib.Path | None
-    manifest: Mapping[str, Any]
-
-    @property
-    def seed(self) -> int | None:
-        """The run's seed, if it is known."""
-        return self.manifest.get("config", {}).get("seed_everything.seed")
+Found = tuple[pathlib.Path | None, Mapping[str, Any]]
+"""What a run can resume from: the folder of its newest usable checkpoint, or None if it has only
+Dopamine's own, and that checkpoint's manifest."""
 
 
 class State(NamedTuple):
-    """What a checkpoint holds beside agent and random states.
-
-    Attributes:
-        iteration: the finished iteration.
-        log: Dopamine's log.
-        metrics: what `metrics_of` has returned.
-    """
+    """What a checkpoint holds of a finished iteration beside agent and random states."""
 
     iteration: int
     log: layout.Log
@@ -55,7 +35,7 @@ def _report(message: str) -> None:
     print(f"{shell.started_as('train')}: warning: {message}", file=sys.stderr, flush=True)
 
 
-def find(run_dir: pathlib.Path) -> SavedRun | None:
+def find(run_dir: pathlib.Path) -> Found | None:
     """Returns what a run can resume from, or None for a run that has nothing yet.
 
     Raises:
@@ -69,8 +49,8 @@ def find(run_dir: pathlib.Path) -> SavedRun | None:
             raise
         newest = None
     if newest is not None:
-        return SavedRun(run_dir, *newest)
-    return SavedRun(run_dir, None, {}) if dopamine else None
+        return newest
+    return (None, {}) if dopamine else None
 
 
 def _of_agent() -> Any:
@@ -89,7 +69,7 @@ def save(
 
     def write(folder: pathlib.Path) -> None:
         data.save(folder / checkpoints.AGENT, _of_agent().save(agent, folder))
-        data.save(folder / checkpoints.RANDOM, random_state.capture(environment))
+        data.save(folder / checkpoints.RANDOM, seeding.random_state(environment))
         data.save(folder / checkpoints.LOG, state.log)
         data.save(folder / checkpoints.METRICS, state.metrics)
 
@@ -97,25 +77,27 @@ def save(
     checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
 
 
-def load(found: SavedRun, agent: Any, environment: Any, parameters: Mapping[str, Any]) -> State:
+def load(
+    run_dir: pathlib.Path,
+    found: Found,
+    agent: Any,
+    environment: Any,
+    parameters: Mapping[str, Any],
+) -> State:
     """Loads agent and random states, and returns the rest of the checkpoint.
 
-    Args:
-        found: what `find` has found.
-        agent: an agent made with the same settings.
-        environment: an environment like the one that was saved.
-        parameters: the configuration.
+    Agent and environment have been made with the same settings.
 
     Raises:
         CheckpointError: if the checkpoint doesn't load, or is of another configuration.
     """
-    folder, manifest = found.folder, found.manifest
+    folder, manifest = found
     if folder is None:
-        return _load_dopamine(found.run_dir, agent)
+        return _load_dopamine(run_dir, agent)
     try:
         configuration.check_same(folder, manifest["config"], parameters)
         _of_agent().load(agent, folder, data.load(folder / checkpoints.AGENT))
-        random_state.restore(environment, data.load(folder / checkpoints.RANDOM))
+        seeding.restore_random_state(environment, data.load(folder / checkpoints.RANDOM))
         log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)
         return State(manifest["iteration"], log, metrics)
     except (ValueError, KeyError, tf.errors.OpError) as error:

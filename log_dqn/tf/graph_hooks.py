@@ -55,14 +55,10 @@ def save_random_state() -> Iterator[None]:
 
 
 def install_loss_check(agent: dqn_agent.DQNAgent, loss: tf.Tensor) -> None:
-    """Makes a training step whose loss is NaN or infinite raise an error.
+    """Makes a training step whose loss, a scalar tensor, is NaN or infinite raise an error.
 
-    The error is a `tf.errors.InvalidArgumentError` whose message holds `NOT_FINITE` and
-    statistics of the batch.
-
-    Args:
-        agent: the agent.
-        loss: its loss, a scalar tensor.
+    The error is a `tf.errors.InvalidArgumentError` whose message holds `NOT_FINITE` and statistics
+    of the batch.
     """
     rewards, terminals = agent._replay.rewards, agent._replay.terminals
     with loss.graph.as_default(), tf.device("/cpu:0"):

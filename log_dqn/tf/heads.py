@@ -14,12 +14,10 @@ class HeadsInitializer:
     """Initialises the kernel of a doubled output layer, each head as a layer of its own."""
 
     def __init__(self, base: tf.keras.initializers.Initializer, head_init: str) -> None:
-        """Initializes it.
+        """Takes the network's own initializer, Glorot uniform in Dopamine's.
 
-        Args:
-            base: the network's own initializer, Glorot uniform in Dopamine's.
-            head_init: 'asymmetric' for a minus head of zeros (Appendix C.1), 'symmetric' for
-                two heads initialised alike.
+        `head_init` is 'asymmetric' for a minus head of zeros (Appendix C.1), or 'symmetric' for two
+        heads initialised alike.
         """
         self._base = base
         self._head_init = head_init

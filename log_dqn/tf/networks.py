@@ -12,12 +12,7 @@ class RevisitingRainbowNetwork(tf.keras.Model):
     """DQN's network on MinAtar in Obando-Ceron and Castro (2021)."""
 
     def __init__(self, num_actions: int, name: str | None = None) -> None:
-        """Creates the layers.
-
-        Args:
-            num_actions: number of outputs.
-            name: scope of the variables.
-        """
+        """Creates the layers, with so many outputs, and variables in the scope of the name."""
         super().__init__(name=name)
         self.conv = tf.keras.layers.Conv2D(
             16, [3, 3], padding="same", activation="relu", name="Conv"

@@ -11,9 +11,7 @@ def end_episode(agent: Any, reward: float) -> None:
     their replay memory knows of others; of the zeros that it puts before the next episode, it
     would then make transitions.
 
-    Args:
-        agent: a DQNAgent with a replay memory that samples uniformly.
-        reward: the last reward.
+    The agent is a DQNAgent with a replay memory that samples uniformly.
     """
     if agent.eval_mode:
         return

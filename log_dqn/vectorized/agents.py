@@ -20,7 +20,7 @@ from log_dqn.checks import (
     check_one_of,
     check_positive,
 )
-from log_dqn.jax import products, update
+from log_dqn.jax import devices, update
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import networks, request
 
@@ -35,6 +35,20 @@ Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 
 # Output of an action that the game doesn't have: one that is never greedy.
 _NEVER = 1e9
+
+
+class Constants(NamedTuple):
+    """The numbers of an agent's update, which may differ between the runs of a job.
+
+    Attributes:
+        gamma: discount factor.
+        learning_rate: of the optimizer.
+        update: DQN's gamma^n, or LogDQN's `log_space.UpdateRule`.
+    """
+
+    gamma: log_space.Scalar
+    learning_rate: log_space.Scalar
+    update: Any
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,8 +111,8 @@ class Agent:
         return {name: getattr(self, name) for name in names}
 
     @property
-    def constants(self) -> Any:
-        """The numbers of the update, which may differ between the runs of a job."""
+    def constants(self) -> Constants:
+        """The numbers of the update."""
         raise NotImplementedError
 
     def init(
@@ -146,7 +160,7 @@ class Agent:
     ) -> tuple[jax.Array, ...]:
         """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
         features = network.apply(params, states)
-        with products.in_precision("float32"):
+        with devices.in_precision("float32"):
             outputs = networks.dense(params[OUTPUT], features)
         heads = jnp.split(outputs, self.num_heads, axis=-1)
         exists = jnp.arange(heads[0].shape[-1]) < num_actions
@@ -156,27 +170,19 @@ class Agent:
             for head, never in zip(heads, (-_NEVER, _NEVER), strict=False)
         )
 
-    def action_keys(self, constants: Any, outputs: tuple[jax.Array, ...]) -> jax.Array:
+    def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as their values do, shape [..., columns]."""
         raise NotImplementedError
 
-    def batch_loss(self, constants: Any) -> Loss:
+    def batch_loss(self, constants: Constants) -> Loss:
         """Returns the agent's loss."""
         raise NotImplementedError
 
-    def create_optimizer(self, constants: Any) -> optax.GradientTransformation:
+    def create_optimizer(self, constants: Constants) -> optax.GradientTransformation:
         """Returns the optimizer."""
         # Where runs differ in it, the learning rate is an array.
         steps = OPTIMIZERS[self.optimizer](learning_rate=1.0)
         return optax.chain(steps, optax.scale(constants.learning_rate))
-
-
-class DQNConstants(NamedTuple):
-    """DQN's numbers."""
-
-    gamma: log_space.Scalar
-    learning_rate: log_space.Scalar
-    gamma_n: log_space.Scalar
 
 
 @gin.configurable
@@ -198,32 +204,24 @@ class VectorizedDQNAgent(Agent):
         check_positive("learning_rate", self.learning_rate)
 
     @property
-    def constants(self) -> DQNConstants:
-        """The numbers of the update, which may differ between the runs of a job."""
-        return DQNConstants(self.gamma, self.learning_rate, self.gamma**self.update_horizon)
+    def constants(self) -> Constants:
+        """The numbers of the update."""
+        return Constants(self.gamma, self.learning_rate, self.gamma**self.update_horizon)
 
-    def action_keys(self, constants: DQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
+    def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns the action values, shape [..., columns]."""
         del constants
         return outputs[0]
 
-    def batch_loss(self, constants: DQNConstants) -> Loss:
+    def batch_loss(self, constants: Constants) -> Loss:
         """Returns the agent's loss."""
 
         def loss(outputs: Any, next_outputs: Any, *batch: Any) -> Any:
             return update.dqn_batch_loss(
-                constants.gamma_n, self.loss_type, outputs[0], next_outputs[0], *batch
+                constants.update, self.loss_type, outputs[0], next_outputs[0], *batch
             )
 
         return loss
-
-
-class LogDQNConstants(NamedTuple):
-    """LogDQN's numbers."""
-
-    gamma: log_space.Scalar
-    learning_rate: log_space.Scalar
-    update: log_space.UpdateRule
 
 
 @gin.configurable
@@ -257,9 +255,9 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         return {**super().shared, "minus_head": self.minus_head}
 
     @property
-    def constants(self) -> LogDQNConstants:
-        """The numbers of the update, which may differ between the runs of a job."""
-        return LogDQNConstants(self.gamma, self.beta_log, self.rule)
+    def constants(self) -> Constants:
+        """The numbers of the update."""
+        return Constants(self.gamma, self.beta_log, self.rule)
 
     def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
         if number == 1 and self.head_init == "asymmetric":
@@ -273,11 +271,11 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         plus, minus = super().outputs(network, params, states, num_actions)
         return plus, minus if self.minus_head else jnp.zeros_like(minus)
 
-    def action_keys(self, constants: LogDQNConstants, outputs: tuple[jax.Array, ...]) -> jax.Array:
+    def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
         return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
-    def batch_loss(self, constants: LogDQNConstants) -> Loss:
+    def batch_loss(self, constants: Constants) -> Loss:
         """Returns the agent's loss."""
         return functools.partial(update.batch_loss, constants.update, self.loss_type)
 

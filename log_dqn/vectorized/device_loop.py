@@ -3,17 +3,20 @@
 Its steps are those that `training.HostTrainer` does one by one; it returns to the host after some.
 """
 
+import ctypes
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from log_dqn.program import host_memory
+from log_dqn.program.progress import Progress
 from log_dqn.vectorized import learner, timeline
 from log_dqn.vectorized.jax_games import JaxGame, State
 from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
+from log_dqn.vectorized.training import Trainer, Workload
 
 CHUNK_STEPS = learner.SUMMARY_PERIOD
 """Steps after which the host looks at the runs: no two events of a run are in a chunk."""
@@ -101,16 +104,18 @@ def _compiled(programs: learner.Programs, game: JaxGame) -> Any:
     return jax.jit(run, donate_argnums=3, compiler_options=options)
 
 
+def give_back_memory() -> None:
+    """Gives the system what is free in the heap, where the C library is glibc."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 class DeviceLoop:
     """The games of some runs, and the loop that plays them and learns."""
 
     def __init__(self, of_runs: learner.Learner, game: JaxGame) -> None:
-        """Initializes the loop.
-
-        Args:
-            of_runs: what acts and learns.
-            game: the game of all runs.
-        """
+        """Takes what acts and learns, and the game of all runs."""
         self.learner = of_runs
         self._run = _compiled(of_runs.programs, game)
         self._step = 0
@@ -155,10 +160,46 @@ class DeviceLoop:
         )  # fmt: skip
         loop = self._run(of_runs.numbers, np.int32(self._step), ready, loop)
         if not self._step:  # It may have compiled, which leaves 0.4 GB in JAX 0.10.
-            host_memory.give_back()
+            give_back_memory()
         of_runs.weights, of_runs.summary = loop.weights, loop.summary
         of_runs.memory, of_runs.stacks = loop.memory, loop.stacks
         self._state, self._outcome = loop.state, loop.outcome
         new_position, episodes, steps = jax.device_get((loop.position, loop.episodes, loop.step))
         self._step += int(steps)
         return Position(*map(np.array, new_position)), episodes
+
+
+class DeviceTrainer(Trainer):
+    """Some runs of one game that is a JAX program.
+
+    A step is a chunk of the runs' steps. Checkpoints hold the replay memory, which is small.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        problem: learner.Problem,
+        game: JaxGame,
+        progress: Progress,
+        shown_as: Sequence[int],
+    ) -> None:
+        """Creates networks, memories and games; see `Trainer`."""
+        num_actions = [game.num_actions] * len(workload.runs)
+        super().__init__(
+            workload._replace(checkpoint_replay=True), problem, num_actions, progress, shown_as
+        )
+        self._loop = DeviceLoop(self.learner, game)
+        self._ready = np.full(len(workload.runs), -1, np.int32)
+
+    def _play(self) -> tuple[Position, Episode]:
+        position = self.position
+        waits = (position.phase == Phase.WAITING) & (position.iteration != self._ready)
+        if waits.any():
+            self._loop.reset(waits, self._begin_iterations(waits))
+            self._ready = np.where(waits, position.iteration, self._ready)
+        return self._loop.advance(position, self._ready)
+
+    def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
+        """Prints a finished run's line, and each iteration's of a run that is alone."""
+        if self._progress.num_runs == 1 or iteration + 1 == self._runner.num_iterations:
+            super()._report(index, iteration, entry)

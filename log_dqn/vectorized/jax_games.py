@@ -79,12 +79,9 @@ def _spawn_in_a_free_row(key: jax.Array, state: Any) -> Any:
 
 
 def environment(name: str) -> tuple[Any, Any]:
-    """Returns gymnax's environment of a game with MinAtar's rules, and its parameters.
+    """Returns gymnax's environment of one of `GAMES` with MinAtar's rules, and its parameters.
 
     Its `step_env` knows no limit of steps.
-
-    Args:
-        name: its name, as in `GAMES`.
     """
     import gymnax
     from gymnax.environments.minatar import asterix, seaquest
@@ -116,14 +113,9 @@ def environment(name: str) -> tuple[Any, Any]:
 
 @functools.lru_cache
 def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
-    """Creates a game.
+    """Creates one of `GAMES`; MinAtar's have sticky actions and all six actions.
 
-    Args:
-        name: its name, as in `GAMES`.
-        max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
-
-    Returns:
-        The game. MinAtar's have sticky actions and all six actions.
+    An episode ends after `max_steps_per_episode` agent steps as a lost game does.
     """
     made, params = environment(name)
     if name == "MinAtar/Freeway":

@@ -18,16 +18,7 @@ SUMMARY_PERIOD = 500
 
 
 class Problem(NamedTuple):
-    """What the runs of a job learn from, and with.
-
-    Attributes:
-        network: the network.
-        frame_shape: shape of an observation.
-        frame_dtype: its dtype.
-        stack_size: observations in a state.
-        batch_size: transitions of an update.
-        capacity: transitions that a run remembers.
-    """
+    """What the runs of a job learn from, and with: observations, and `capacity` transitions."""
 
     network: networks.Network
     frame_shape: tuple[int, ...]
@@ -51,12 +42,7 @@ class Weights(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The last update of a run whose statistics are wanted.
-
-    Attributes:
-        number: training steps before it; -1 for none.
-        statistics: scalars by their TensorBoard tags.
-    """
+    """The last update of a run whose statistics are wanted: training steps before it, or -1."""
 
     number: Any
     statistics: Any
@@ -116,12 +102,7 @@ class Programs:
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
-        Args:
-            agent: any of the runs'; its numbers aren't used.
-            problem: what the runs learn from.
-            slots: slots of a run's memory.
-            several: whether there are several runs.
-            on_host: whether the replay memory is kept in the host's memory.
+        Of the agent, any of the runs', the numbers aren't used.
         """
         self._agent = agent
         self._problem = problem
@@ -171,12 +152,8 @@ class Programs:
     ) -> tuple[Weights, Summary]:
         """Runs an update of the runs that have one; a single run must have one.
 
-        Args:
-            weights: what they have learned.
-            summary: their last update whose statistics are wanted.
-            memory: the replay memories or, where the host has those, the steps in `_draw`'s slots.
-            numbers: the runs' numbers.
-            draws: from what they sample.
+        The memory is the replay memories or, where the host has those, the steps in `_draw`'s
+        slots.
         """
         steps = memory
         if not self._on_host:
@@ -206,11 +183,12 @@ class Programs:
 
     def sync(self, weights: Weights, syncs: Any) -> Weights:
         """Copies the online network of some runs to their target network."""
-        return self.each(self._sync_one)(weights, syncs)
 
-    def _sync_one(self, weights: Weights, syncs: Any) -> Weights:
-        new = choose(syncs, weights.params, weights.target_params)
-        return weights._replace(target_params=new)
+        def sync_one(weights: Weights, syncs: Any) -> Weights:
+            new = choose(syncs, weights.params, weights.target_params)
+            return weights._replace(target_params=new)
+
+        return self.each(sync_one)(weights, syncs)
 
     def act(
         self,
@@ -301,15 +279,10 @@ class Learner:
         seeds: Sequence[int],
         on_host: bool = False,
     ) -> None:
-        """Initializes the runs.
+        """Initializes the runs, given each one's agent, number of actions and seed.
 
-        Args:
-            run_agents: each run's agent; all alike in `Agent.shared`.
-            problem: what they learn from.
-            runner: what a run consists of.
-            num_actions: each run's number of actions.
-            seeds: each run's seed.
-            on_host: whether the replay memory is kept in the host's memory.
+        The agents are alike in `Agent.shared`. `on_host` says whether the replay memory is kept in
+        the host's memory.
         """
         self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)

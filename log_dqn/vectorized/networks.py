@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from log_dqn.jax import products
+from log_dqn.jax import devices
 
 # Features, size and stride of the convolutions, and units of the hidden layer.
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
@@ -186,18 +186,16 @@ NETWORKS = {"nature": nature, "revisiting_rainbow": revisiting_rainbow, "minatar
 
 @functools.cache
 def create(name: str, precision: str) -> Network:
-    """Returns a network that computes in a precision; its inputs and outputs stay as they are.
+    """Returns one of `NETWORKS` that computes in one of `log_space.PRECISIONS`.
 
-    Args:
-        name: one of `NETWORKS`.
-        precision: one of `log_space.PRECISIONS`.
+    Its inputs and outputs stay as they are.
     """
     network = NETWORKS[name]
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
         if precision == "bfloat16":
             params = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
-        with products.in_precision(precision):
+        with devices.in_precision(precision):
             return network.apply(params, states, batched).astype(jnp.float32)
 
     return network._replace(apply=apply)

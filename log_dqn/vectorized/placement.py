@@ -1,8 +1,6 @@
 """Where the replay memories of a job fit."""
 
 import bisect
-import dataclasses
-import functools
 import math
 import pathlib
 from typing import NamedTuple
@@ -22,27 +20,19 @@ _WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
 _RESERVE = 1_000_000_000
 
 
-class Room(NamedTuple):
-    """Memory that is free for a job, in bytes.
-
-    Attributes:
-        device: of the device; None where it computes in the host's memory.
-        host: of the host.
-    """
-
-    device: int | None
-    host: int
+Room = tuple[int | None, int]
+"""Bytes that are free: of the device, None where it computes in the host's memory; of the host."""
 
 
 def free() -> Room:
     """Returns the memory that is free now; raises ValueError if the device doesn't say."""
     device = jax.devices()[0]
     if device.platform == "cpu":
-        return Room(None, _host_memory())
+        return None, _host_memory()
     statistics = device.memory_stats() or {}
     allowed = "one that says how much memory it has, without an XLA_PYTHON_CLIENT_ALLOCATOR"
     check("device", device.device_kind, "bytes_limit" in statistics, allowed)
-    return Room(statistics["bytes_limit"] - statistics["bytes_in_use"], _host_memory())
+    return statistics["bytes_limit"] - statistics["bytes_in_use"], _host_memory()
 
 
 def _host_memory() -> int:
@@ -68,65 +58,30 @@ def _read(path: str) -> str:
 
 
 class Placement(NamedTuple):
-    """Where replay memories lie.
-
-    Attributes:
-        on_host: whether in the host's memory although there is a device's.
-        replay_bytes: size of all of them.
-    """
+    """Whether replay memories lie on the host though there is a device; the size of all of them."""
 
     on_host: bool
     replay_bytes: int
 
 
-@dataclasses.dataclass(frozen=True)
-class _Demand:
-    """What a job's runs take, beside the memory that is free; see `place`."""
+def _replay_bytes(agent: agents.Agent, problem: Problem, num_runs: int) -> int:
+    """Returns the size of the replay memories of some runs."""
+    slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
+    shapes = (num_runs, slots), problem.frame_shape, problem.frame_dtype
+    return _bytes(jax.eval_shape(lambda: replay.create(*shapes)))
 
-    agent: agents.Agent
-    problem: Problem
-    num_actions: int
-    room: Room
 
-    def replay_bytes(self, capacity: int, runs: int) -> int:
-        """Returns the size of the replay memories of some runs."""
-        problem = self.problem
-        slots = replay.num_slots(capacity, problem.stack_size, self.agent.update_horizon)
-        create = functools.partial(
-            replay.create, (runs, slots), problem.frame_shape, problem.frame_dtype
+def _other_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
+    """Returns what some runs take beside their replay memories."""
+    params = jax.eval_shape(
+        lambda: agent.init(
+            problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
         )
-        return _bytes(jax.eval_shape(create))
-
-    @functools.cached_property
-    def weights(self) -> int:
-        """Bytes of a run's network, its target network, and the optimizer's two means."""
-        problem, actions = self.problem, self.num_actions
-        params = jax.eval_shape(
-            lambda: self.agent.init(
-                problem.network, jax.random.key(0), problem.state_shape, actions, actions
-            )
-        )
-        return 4 * _bytes(params)
-
-    @property
-    def workspace(self) -> int:
-        """Bytes that a run takes beside these while it learns."""
-        return _WORKSPACE * math.ceil(self.problem.batch_size / _WORKSPACE_BATCH_SIZE)
-
-    def beside(self, runs: int) -> int:
-        """Returns what some runs take beside their replay memories."""
-        return _RESERVE + runs * (self.weights + self.workspace)
-
-    def place(self, capacity: int, runs: int) -> Placement | None:
-        """Returns where the memories of some runs fit, None if nowhere."""
-        room, needed = self.room, self.replay_bytes(capacity, runs)
-        device = room.host if room.device is None else room.device
-        on_device = device - self.beside(runs)
-        if needed <= on_device:
-            return Placement(False, needed)
-        if room.device is not None and on_device >= 0 and needed <= room.host - _RESERVE:
-            return Placement(True, needed)
-        return None
+    )
+    # The network, its target network, and the optimizer's two means.
+    weights = 4 * _bytes(params)
+    workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
+    return _RESERVE + num_runs * (weights + workspace)
 
 
 def place(
@@ -134,48 +89,46 @@ def place(
 ) -> Placement:
     """Works out where a job's replay memories fit: on the device if possible, or else on the host.
 
-    Args:
-        agent: an agent of the job.
-        problem: what it learns from.
-        num_actions: the largest number of actions of its games.
-        num_runs: number of runs.
-        room: memory that is free.
+    The agent is any of the job's, and `num_actions` the largest number of actions of its games.
 
     Raises:
         ValueError: if they fit nowhere.
     """
-    demand = _Demand(agent, problem, num_actions, room)
-    found = demand.place(problem.capacity, num_runs)
-    if found is None:
-        needed = demand.replay_bytes(problem.capacity, num_runs), demand.beside(num_runs)
-        device = "" if room.device is None else f"{room.device / 1e9:.2f} GB of the device and "
-        raise ValueError(
-            f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
-            f"with {words.counted(num_runs, 'run')} at a time they take {needed[0] / 1e9:.2f} GB "
-            f"for replay memories and {needed[1] / 1e9:.2f} GB beside them, and {device}"
-            f"{room.host / 1e9:.2f} GB of the host are free"
-        )
-    return found
+    device, host = room
+    needed = _replay_bytes(agent, problem, num_runs)
+    others = _other_bytes(agent, problem, num_actions, num_runs)
+    on_device = (host if device is None else device) - others
+    if needed <= on_device:
+        return Placement(False, needed)
+    if device is not None and on_device >= 0 and needed <= host - _RESERVE:
+        return Placement(True, needed)
+    free_there = "" if device is None else f"{device / 1e9:.2f} GB of the device and "
+    raise ValueError(
+        f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
+        f"with {words.counted(num_runs, 'run')} at a time they take {needed / 1e9:.2f} GB "
+        f"for replay memories and {others / 1e9:.2f} GB beside them, and {free_there}"
+        f"{host / 1e9:.2f} GB of the host are free"
+    )
 
 
 def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
     """Returns what `place` takes some runs to want of a device that has their memories too."""
-    demand = _Demand(agent, problem, num_actions, Room(None, 0))
-    return demand.replay_bytes(problem.capacity, num_runs) + demand.beside(num_runs)
+    others = _other_bytes(agent, problem, num_actions, num_runs)
+    return _replay_bytes(agent, problem, num_runs) + others
 
 
 def most_runs(
     agent: agents.Agent, problem: Problem, num_actions: int, room: Room, bound: int
 ) -> int:
     """Returns how many runs, up to a bound, fit on the device with their memories; see `place`."""
-    demand = _Demand(agent, problem, num_actions, room)
+    device, host = room
+    free_bytes = host if device is None else device
 
-    def fits(num_runs: int) -> bool:
-        found = demand.place(problem.capacity, num_runs)
-        return found is not None and not found.on_host
+    def is_full(num_runs: int) -> bool:
+        return planned_bytes(agent, problem, num_actions, num_runs) > free_bytes
 
     # Where some fit, fewer do.
-    return bisect.bisect_left(range(1, bound + 1), True, key=lambda number: not fits(number))
+    return bisect.bisect_left(range(1, bound + 1), True, key=is_full)
 
 
 def _bytes(tree: object) -> int:

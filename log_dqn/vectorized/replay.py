@@ -41,11 +41,7 @@ def create(
 ) -> Memory:
     """Returns an empty memory, arrays of `jax.numpy` or `numpy`.
 
-    Args:
-        shape: number of slots; before it the number of runs, for the memories of several.
-        frame_shape: shape of an observation.
-        frame_dtype: its dtype.
-        xp: the array namespace.
+    `shape` is the number of slots; before it the number of runs, for the memories of several.
     """
     return Memory(
         frames=xp.zeros((*shape, *frame_shape), frame_dtype),

@@ -16,18 +16,10 @@ def check(
     small: bool,
     scans: Sequence[str] = (),
 ) -> files.Written:
-    """Checks names, files, bindings and scans.
+    """Checks names, files, bindings and scans; returns what they say.
 
-    Args:
-        gin_files: gin files (see `gin_files.find_gin_file`). Unless they name an agent, they build
-            on that agent's own.
-        gin_bindings: lines of gin.
-        agent: agent, or None to leave the configuration's.
-        small: whether an agent's own gin file is that for MinAtar rather than for Atari.
-        scans: scans.
-
-    Returns:
-        What they say.
+    Unless gin files name an agent, they build on that agent's own: that for MinAtar where the games
+    are `small`, else that for Atari. No agent leaves the configuration's.
     """
     if agent is not None:
         check_one_of("agent", agent, AGENTS)

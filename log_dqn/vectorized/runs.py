@@ -1,12 +1,11 @@
 """A run's folder: logs, metrics, events and checkpoints, as a single run of Dopamine's has them."""
 
-import dataclasses
 import functools
 import io
 import os
 import pathlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -27,17 +26,7 @@ _PHASES = {"train": Phase.TRAINING, "eval": Phase.EVALUATION}
 
 
 class Run(NamedTuple):
-    """A run to train.
-
-    Attributes:
-        agent_name: name of the agent, as in `agents.AGENTS`.
-        setting: setting of the scan.
-        game: game in Dopamine's spelling.
-        seed: seed.
-        agent: the agent's settings.
-        config: the gin configuration in force.
-        folder: where it lies.
-    """
+    """A run to train, of a setting of the scan, a game in Dopamine's spelling, and a seed."""
 
     agent_name: str
     setting: scan.Setting
@@ -54,44 +43,29 @@ class Run(NamedTuple):
         return " ".join(filter(None, words))
 
 
-class Counters(NamedTuple):
-    """Where a run is at the end of an iteration; see `timeline.Position`."""
+Ended = tuple[int, float, int]
+"""An episode that has ended: its `Phase`, its return (unclipped) and its length in agent steps."""
 
-    training_steps: int
-    chosen: int
-    stored: int
-
-
-def _by_phase() -> dict[Phase, list[Any]]:
-    return {Phase.TRAINING: [], Phase.EVALUATION: []}
+COUNTERS = ("training_steps", "chosen", "stored")
+"""What a checkpoint says of a `timeline.Position`."""
 
 
-@dataclasses.dataclass
-class Iteration:
-    """Episodes of a run's iteration, by phase: returns (unclipped), and lengths in agent steps."""
-
-    returns: dict[Phase, list[float]] = dataclasses.field(default_factory=_by_phase)
-    lengths: dict[Phase, list[int]] = dataclasses.field(default_factory=_by_phase)
-
-    def add(self, phase: int, value: float, length: int) -> None:
-        """Notes an episode."""
-        self.returns[Phase(phase)].append(float(value))
-        self.lengths[Phase(phase)].append(int(length))
-
-
-def statistics(iteration: Iteration, steps_per_second: float) -> dict[str, list[Any]]:
+def statistics(episodes: Sequence[Ended], training_seconds: float) -> dict[str, list[Any]]:
     """Returns an iteration's entry of Dopamine's log.
 
     The speed is in agent steps of the training phase.
     """
     entry: dict[str, list[Any]] = {}
-    for name, phase in _PHASES.items():
-        if not iteration.returns[phase]:
-            continue
-        entry[f"{name}_episode_lengths"] = iteration.lengths[phase]
-        entry[f"{name}_episode_returns"] = iteration.returns[phase]
-        entry[f"{name}_average_return"] = [float(np.mean(iteration.returns[phase]))]
-    entry["train_average_steps_per_second"] = [float(steps_per_second)]
+    for name, of_phase in _PHASES.items():
+        returns = [float(value) for phase, value, _ in episodes if phase == of_phase]
+        if returns:
+            entry[f"{name}_episode_lengths"] = [
+                int(length) for phase, _, length in episodes if phase == of_phase
+            ]
+            entry[f"{name}_episode_returns"] = returns
+            entry[f"{name}_average_return"] = [float(np.mean(returns))]
+    steps = sum(entry.get("train_episode_lengths", []))
+    entry["train_average_steps_per_second"] = [float(steps / training_seconds)]
     return entry
 
 
@@ -160,17 +134,17 @@ def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
 
 
 def save(
-    run: Run, learner: Learner, index: int, counters: Counters, log: Log, with_replay: bool
+    run: Run,
+    learner: Learner,
+    index: int,
+    counters: Mapping[str, int],
+    log: Log,
+    with_replay: bool,
 ) -> None:
     """Writes a run's checkpoint after an iteration.
 
-    Args:
-        run: the run.
-        learner: has its weights and its memory.
-        index: the run's place there.
-        counters: where the run is.
-        log: statistics of all iterations so far.
-        with_replay: whether the replay memory is saved too.
+    The run is the learner's of that index, `counters` its `COUNTERS`, and `log` has the statistics
+    of all iterations so far.
 
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
@@ -183,14 +157,14 @@ def save(
         data.save(folder / checkpoints.WEIGHTS, weights)
         data.save(folder / checkpoints.LOG, log)
         if with_replay:
-            _save_replay(folder, learner, index, min(counters.stored, learner.slots))
+            _save_replay(folder, learner, index, min(counters["stored"], learner.slots))
 
     description = {
         "iteration": iteration,
         "game": run.game,
         "seed": run.seed,
         "config": run.config.parameters,
-        "counters": counters._asdict(),
+        "counters": dict(counters),
         "replay": with_replay,
     }
     checkpoints.write(layout.checkpoints_dir(run.folder), iteration, write, description)
@@ -240,9 +214,7 @@ class LatestCheckpoint(NamedTuple):
 def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
     """Finds a run's newest usable checkpoint; None if there is none.
 
-    Args:
-        run: the run.
-        report: is told, in one line each, of checkpoints that are skipped.
+    The report is told, in one line each, of checkpoints that are skipped.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
@@ -266,26 +238,20 @@ def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
     return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
 
 
-def load(found: LatestCheckpoint, learner: Learner, index: int) -> Counters:
-    """Puts a checkpoint into a learner.
+def load(found: LatestCheckpoint, learner: Learner, index: int) -> dict[str, int]:
+    """Puts a checkpoint into a learner, as the run of an index there; returns the run's `COUNTERS`.
 
-    Args:
-        found: the checkpoint.
-        learner: where to.
-        index: the run's place there.
-
-    Returns:
-        Where the run is. Without a saved replay memory it starts with an empty one.
+    Without a saved replay memory the run starts with an empty one.
 
     Raises:
         checkpoints.CheckpointError: if it doesn't fit.
     """
-    counters = Counters(**found.manifest["counters"])
+    counters = dict(found.manifest["counters"])
     try:
         learner.set_run_weights(index, data.load(found.folder / checkpoints.WEIGHTS))
         if not found.manifest["replay"]:
-            return counters._replace(stored=0)
-        _load_replay(found.folder, learner, index, min(counters.stored, learner.slots))
+            return {**counters, "stored": 0}
+        _load_replay(found.folder, learner, index, min(counters["stored"], learner.slots))
     except (ValueError, KeyError, TypeError) as error:
         raise checkpoints.CheckpointError(f"{found.folder} can't be loaded: {error}") from error
     return counters
@@ -298,14 +264,9 @@ def load_params(
     state_shape: tuple[int, ...],
     num_actions: int,
 ) -> dict[str, Any]:
-    """Returns the parameters of the online network alone, by layer; see `Agent.init`.
+    """Returns the parameters of the online network alone, by layer, from a checkpoint's folder.
 
-    Args:
-        folder: folder of a checkpoint.
-        agent: the run's agent.
-        network: its network.
-        state_shape: shape of a state, without the batch.
-        num_actions: actions of the run's game.
+    The rest is what `Agent.init` takes.
 
     Raises:
         checkpoints.CheckpointError: if they don't fit.

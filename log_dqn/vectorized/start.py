@@ -6,7 +6,7 @@ import functools
 import itertools
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import gin
@@ -21,7 +21,7 @@ from log_dqn.program import progress, shell, words
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
-    device_trainer,
+    device_loop,
     environments,
     jax_games,
     learner,
@@ -35,14 +35,7 @@ from log_dqn.vectorized.schedule import RunnerSettings
 
 
 class ReadSetting(NamedTuple):
-    """A setting of the scan, with what gin makes of it.
-
-    Attributes:
-        setting: the setting.
-        runner: what its runs consist of.
-        agent: their agent.
-        config: the gin configuration in force.
-    """
+    """A setting of the scan, what gin makes of it, and the configuration in force."""
 
     setting: scan.Setting
     runner: RunnerSettings
@@ -60,12 +53,9 @@ def configure(written: files.Written, capacity: int | None = None) -> None:
 def read_settings(
     lines: Sequence[files.Line], scans: Sequence[str], agent: str | None = None
 ) -> list[ReadSetting]:
-    """Returns the settings of some scans.
+    """Returns the settings of some scans, which must read all of some lines of gin.
 
-    Args:
-        lines: lines of gin, all of which the settings must read.
-        scans: the scans.
-        agent: an agent, which must be the configured one, or None.
+    The agent, if one is given, must be the configured one.
     """
     settings = []
     for setting in scan.parse(scans):
@@ -77,9 +67,15 @@ def read_settings(
             "agent", agent, agent in (None, runner.agent),
             f"{runner.agent!r}, which the gin files configure",
         )  # fmt: skip
-        read = _read_setting(setting, runner)
-        files.check_is_read(lines, read.config)
-        settings.append(read)
+        chosen = agents.AGENTS[runner.agent]()
+        most = max(runner.replay_capacity - runner.stack_size, 1)
+        check(
+            "update_horizon", chosen.update_horizon, chosen.update_horizon <= most,
+            f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
+        )  # fmt: skip
+        chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
+        settings.append(ReadSetting(setting, runner, chosen, configuration.operative()))
+        files.check_is_read(lines, settings[-1].config)
     first = settings[0]
     for other in settings[1:]:
         check(
@@ -90,17 +86,6 @@ def read_settings(
             "of VectorizedRunner or of the optimizer",
         )  # fmt: skip
     return settings
-
-
-def _read_setting(setting: scan.Setting, runner: RunnerSettings) -> ReadSetting:
-    agent = agents.AGENTS[runner.agent]()
-    most = max(runner.replay_capacity - runner.stack_size, 1)
-    check(
-        "update_horizon", agent.update_horizon, agent.update_horizon <= most,
-        f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
-    )  # fmt: skip
-    agent.create_optimizer(agent.constants)  # So that gin notes its settings.
-    return ReadSetting(setting, runner, agent, configuration.operative())
 
 
 def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
@@ -150,10 +135,7 @@ def check_fits(runner: RunnerSettings, game: str) -> None:
 
 
 def create_pool(
-    job_runs: Sequence[runs.Run],
-    runner: RunnerSettings,
-    found: Sequence[runs.LatestCheckpoint | None],
-    checkpoint_replay: bool,
+    workload: training.Workload,
     num_threads: int,
     threads_of_run: int,
     stack: contextlib.ExitStack,
@@ -165,108 +147,84 @@ def create_pool(
     call; where the games are JAX programs, all of a game.
 
     Args:
-        job_runs: the runs.
-        runner: what each consists of.
-        found: each run's checkpoint, or None.
-        checkpoint_replay: whether checkpoints hold the replay memory.
+        workload: all runs.
         num_threads: cores of a CPU that are used.
         threads_of_run: threads that each of a CPU's runs computes in.
         stack: holds the runs' folders.
     """
+    job_runs, runner = workload.runs, workload.runner
     check_fits(runner, job_runs[0].game)
-    workload = training.Workload(job_runs, runner, found, checkpoint_replay)
     on_cpu = jax.default_backend() == "cpu"
     workers = min(num_threads, len(job_runs)) if on_cpu else 1
     shown = progress.Progress(
-        [0 if f is None else f.iterations for f in found],
+        [0 if f is None else f.iterations for f in workload.found],
         runner.num_iterations,
         runner.steps_per_iteration,
         max(run.agent.min_replay_history for run in job_runs),
     )
-    kinds: dict[str, _Kind] = {}
-    trainers = []
-    for indices in _parts(job_runs, on_cpu):
-        name = _kind_of(job_runs[indices[0]])
-        if name not in kinds:
-            kinds[name] = _plan_kind(workload, indices, workers if on_cpu else len(indices))
-        trainers.append(functools.partial(_create_trainer, workload, kinds[name], indices, shown))
+    by_program = collections.defaultdict(list)
+    for index, run in enumerate(job_runs):
+        # All Atari games have one.
+        by_program[run.game if run.game in jax_games.GAMES else "Atari"].append(index)
+    places, parts = [], []
+    for indices in by_program.values():
+        at_a_time = workers if on_cpu else len(indices)
+        place, create = _plan_trainers(workload, job_runs[indices[0]], at_a_time, shown)
+        places.append(place)
+        learning_together = [[index] for index in indices] if on_cpu else [indices]
+        parts += [(part, create) for part in learning_together]
+    parts.sort(key=lambda part: part[0])
+    trainers = [functools.partial(create, part) for part, create in parts]
     with contextlib.ExitStack() as undo:
         for run in job_runs:
             lock.claim(run.folder, stack, undo)
         for run in job_runs:
             configuration.write(run.folder, run.config)
         undo.pop_all()
-    places = [kind.place for kind in kinds.values()]
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
     return pool.Pool(trainers, devices.side_by_side(workers), shown)
 
 
-class _Kind(NamedTuple):
-    """What trainers of runs that compute the same have in common.
-
-    Attributes:
-        game: the game, if it is a JAX program.
-        problem: what the runs learn from.
-        place: where the memories of those that learn side by side lie.
-    """
-
-    game: jax_games.JaxGame | None
-    problem: learner.Problem
-    place: placement.Placement
-
-
-def _kind_of(run: runs.Run) -> str:
-    """Returns a name of the program that trains a run; all Atari games have one."""
-    return run.game if run.game in jax_games.GAMES else "Atari"
-
-
-def _parts(job_runs: Sequence[runs.Run], on_cpu: bool) -> list[list[int]]:
-    """Returns the indices of the runs that learn in one call, for each trainer."""
-    if on_cpu:
-        return [[index] for index in range(len(job_runs))]
-    by_program = collections.defaultdict(list)
-    for index, run in enumerate(job_runs):
-        by_program[_kind_of(run)].append(index)
-    return list(by_program.values())
-
-
-def _plan_kind(workload: training.Workload, indices: Sequence[int], at_a_time: int) -> _Kind:
-    """Returns what the trainers of runs that are like those of a trainer share.
+def _plan_trainers(
+    workload: training.Workload, run: runs.Run, at_a_time: int, shown: progress.Progress
+) -> tuple[placement.Placement, Callable[[Sequence[int]], training.Trainer]]:
+    """Plans the trainers of runs that one program trains.
 
     Args:
         workload: all runs.
-        indices: those of the trainer.
+        run: one of those.
         at_a_time: how many of them learn side by side.
+        shown: progress of all runs.
+
+    Returns:
+        Where the memories of those that learn side by side lie, and a function that creates the
+        trainer of some of them, given their indices.
     """
-    runner, run = workload.runner, workload.runs[indices[0]]
+    runner, game = workload.runner, None
     if run.game in jax_games.GAMES:
         game = jax_games.create(run.game, runner.max_steps_per_episode)
         frames, num_actions = (game.frame_shape, "bool"), game.num_actions
     else:
-        game = None
         frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
         networks.create(runner.network, runner.precision), *frames,
         runner.stack_size, runner.batch_size, runner.replay_capacity,
     )  # fmt: skip
     place = placement.place(run.agent, problem, num_actions, at_a_time, placement.free())
-    return _Kind(game, problem, place)
 
+    def create(indices: Sequence[int]) -> training.Trainer:
+        part = workload._replace(
+            runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
+        )
+        if game is not None:
+            return device_loop.DeviceTrainer(part, problem, game, shown, indices)
+        names = [run.game for run in part.runs]
+        atari = environments.AtariGames(names, runner.max_steps_per_episode)
+        return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
 
-def _create_trainer(
-    workload: training.Workload, kind: _Kind, indices: Sequence[int], shown: progress.Progress
-) -> training.Trainer:
-    """Returns the trainer of some runs of a kind; `shown` is the progress of all runs."""
-    part = workload._replace(
-        runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
-    )
-    if kind.game is not None:
-        return device_trainer.DeviceTrainer(part, kind.problem, kind.game, shown, indices)
-    names = [run.game for run in part.runs]
-    atari = environments.AtariGames(names, workload.runner.max_steps_per_episode)
-    return training.HostTrainer(part, kind.problem, atari, shown, indices, kind.place.on_host)
+    return place, create
 
 
 def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:

@@ -85,14 +85,7 @@ class Outcome(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """An episode, where one has ended.
-
-    Attributes:
-        ended: whether one has.
-        phase: the phase that it was played in.
-        value: its return.
-        length: its length in agent steps.
-    """
+    """An episode, where one has ended: its phase, its return and its length in agent steps."""
 
     ended: Any
     phase: Any
@@ -141,11 +134,8 @@ class Choice(NamedTuple):
 class Plan(NamedTuple):
     """What a step consists of.
 
-    Attributes:
-        episode: the episode that has ended with it, if one has.
-        draws: the update.
-        choice: the action.
-        syncs: whether the target network is synced after the update.
+    It is the episode that has ended with it, if one has, the update, the action, and whether the
+    target network is synced after the update.
     """
 
     episode: Episode
@@ -222,12 +212,8 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
     """Returns which of the waiting runs start an iteration at a step, in new environments.
 
     A run waits for at most `update_period` steps, until its last result is stored and its updates
-    fall on the steps of the other runs'. It doesn't notice.
-
-    Args:
-        rules: the runs' numbers.
-        position: where they are before the step.
-        step: the step, counted from the start of the program.
+    fall on the steps of the other runs'. It doesn't notice. The step is counted from the start of
+    the program.
     """
     aligned = (step - position.training_steps) % rules.update_period == 0
     return (position.phase == Phase.WAITING) & aligned
@@ -238,14 +224,8 @@ def advance(
 ) -> tuple[Position, Plan]:
     """Takes in what the last actions led to; returns the new position, and what is to be done.
 
-    A run whose iteration is over with it waits for the next one.
-
-    Args:
-        rules: the runs' numbers.
-        position: where they are.
-        reward: rewards as the games give them.
-        ended: whether the episodes have ended.
-        starting: which runs start an iteration; see `starts`.
+    A run whose iteration is over with it waits for the next one. Rewards are as the games give
+    them, `ended` says whether the episodes have ended, and `starting` is what `starts` returns.
     """
     result_slot, terminal = _slot(rules, position), ended & (position.phase == Phase.TRAINING)
     old, available = position, _available(rules, position)

@@ -11,13 +11,12 @@ import numpy as np
 
 from log_dqn.program import divergence, shell
 from log_dqn.program.progress import Progress
-from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized import timeline
 from log_dqn.vectorized.environments import AtariGames
 from log_dqn.vectorized.learner import SUMMARY_PERIOD, Learner, Problem
-from log_dqn.vectorized.runs import Counters, Events, Iteration, LatestCheckpoint, Log, Run
+from log_dqn.vectorized.runs import COUNTERS, Ended, Events, LatestCheckpoint, Log, Run
 from log_dqn.vectorized.schedule import RunnerSettings
 from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 
@@ -75,7 +74,7 @@ class Trainer:
         self._progress, self._shown_as = progress, list(shown_as)
         self.learner = Learner(run_agents, problem, workload.runner, num_actions, seeds, on_host)
         self.position = timeline.begin(len(seeds))
-        self._episodes = [Iteration() for _ in workload.runs]
+        self._episodes: list[list[Ended]] = [[] for _ in workload.runs]
         self._logs: list[Log] = [{} for _ in workload.runs]
         self._events = [Events(run.folder) for run in workload.runs]
         self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
@@ -93,8 +92,8 @@ class Trainer:
             self.position.phase[index] = Phase.FINISHED
             return
         counters = run_files.load(found, self.learner, index)
-        for name, value in counters._asdict().items():
-            getattr(self.position, name)[index] = value
+        for name in COUNTERS:
+            getattr(self.position, name)[index] = counters[name]
         # The run may have died between its checkpoint and what follows that.
         run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
 
@@ -122,7 +121,7 @@ class Trainer:
                     raise stopped_by(self._stop_signal)
                 self.step()
         except OSError as error:
-            raise RunStopped(
+            raise shell.RunStopped(
                 f"stopped, since results can't be saved: {error}; the checkpoints of finished "
                 "iterations are intact"
             ) from error
@@ -137,7 +136,7 @@ class Trainer:
         position.phase[position.iteration >= self._runner.num_iterations] = Phase.FINISHED
         self.position = position
         for step, run in np.argwhere(episodes.ended):
-            self._episodes[run].add(*(part[step, run] for part in episodes[1:]))
+            self._episodes[run].append(tuple(part[step, run] for part in episodes[1:]))
         trained = (old.phase != Phase.EVALUATION) & (position.phase != Phase.TRAINING)
         self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
         for run in np.flatnonzero(position.iteration > old.iteration).tolist():
@@ -157,21 +156,18 @@ class Trainer:
         self._training_began[starting] = time.monotonic()
         seeds = np.zeros(len(starting), np.int64)
         for index in np.flatnonzero(starting).tolist():
-            self._episodes[index] = Iteration()
+            self._episodes[index] = []
             iteration = int(self.position.iteration[index])
             seeds[index] = environment_seed(self._runs[index].seed, iteration)
         return seeds
 
     def _end_iteration(self, index: int) -> None:
         """Saves a run after an iteration."""
-        run, log, episodes = self._runs[index], self._logs[index], self._episodes[index]
-        steps = sum(episodes.lengths[Phase.TRAINING])
-        entry = run_files.statistics(episodes, steps / self._training_seconds[index])
+        run, log = self._runs[index], self._logs[index]
+        entry = run_files.statistics(self._episodes[index], self._training_seconds[index])
         iteration = len(log)
         log[f"iteration_{iteration}"] = entry
-        counters = Counters(
-            **{name: int(getattr(self.position, name)[index]) for name in Counters._fields}
-        )
+        counters = {name: int(getattr(self.position, name)[index]) for name in COUNTERS}
         try:
             run_files.save(run, self.learner, index, counters, log, self._checkpoint_replay)
         except FloatingPointError as error:
@@ -230,15 +226,7 @@ class HostTrainer(Trainer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Creates networks and memories, and loads checkpoints.
-
-        Args:
-            workload: what it trains.
-            problem: what the runs learn from.
-            environments: one for each run.
-            *args: `Trainer`'s further arguments.
-            **kwargs: `Trainer`'s further arguments.
-        """
+        """Takes an environment for each run, and what `Trainer` takes."""
         super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments = environments
         num_runs = len(self._runs)
@@ -260,9 +248,10 @@ class HostTrainer(Trainer):
             learner.learn(expected)
         outcome = self._environments.receive() if self._step else self._nothing
         starting = timeline.starts(rules, old, self._step)
-        frames = (
-            self._start_iterations(starting, outcome.frame) if starting.any() else outcome.frame
-        )
+        frames = outcome.frame
+        if starting.any():
+            first = self._environments.reset(starting, self._begin_iterations(starting))
+            frames = np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
         answer = timeline.pack((old, outcome.reward, outcome.ended, starting))
         if may_learn.any() and not expected:
             draws = learner.draws(answer)
@@ -277,15 +266,10 @@ class HostTrainer(Trainer):
         self._step += 1
         return position, Episode(*(part[None] for part in plan.episode))
 
-    def _start_iterations(self, starting: np.ndarray, frames: np.ndarray) -> np.ndarray:
-        """Resets environments; returns the observations, with the new ones."""
-        first = self._environments.reset(starting, self._begin_iterations(starting))
-        return np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
 
-
-def stopped_by(signal_number: int) -> RunStopped:
+def stopped_by(signal_number: int) -> shell.RunStopped:
     """Returns what a trainer that a signal has stopped raises."""
-    return RunStopped(
+    return shell.RunStopped(
         f"stopped by {signal.Signals(signal_number).name}; the same command resumes from the start "
         "of each run's iteration",
         status=128 + signal_number,

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from log_dqn.program import shell, stopping
+from log_dqn.program import shell
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 _ROOT = pathlib.Path(shell.__file__).absolute().parents[2]
@@ -117,12 +117,12 @@ def test_a_signal_stops_preparing_at_once_and_training_where_it_can_go_on(capsys
         stack.callback(stopped.append, "undone")
         if not trains:
             os.kill(os.getpid(), number)
-        return shell.Training(train, stopped.append)
+        return train, stopped.append
 
     def train():
         os.kill(os.getpid(), number)
         assert stopped == [number]
-        raise stopping.RunStopped("stopped at step 3", 128 + number)
+        raise shell.RunStopped("stopped at step 3", 128 + number)
 
     if trains:
         assert shell.run("log-dqn train", prepare) == 128 + number

@@ -1,7 +1,9 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
+import ctypes
 import functools
 import queue
+import re
 import threading
 from unittest import mock
 
@@ -11,10 +13,9 @@ import pytest
 
 from log_dqn.jax import devices
 from log_dqn.program import progress
-from log_dqn.program.stopping import RunStopped
+from log_dqn.program.shell import RunStopped
 from log_dqn.vectorized import (
     device_loop,
-    device_trainer,
     jax_games,
     learner,
     networks,
@@ -80,7 +81,7 @@ def device_trainer_of(folder, game, run_agents, seeds, resume=False, shared=None
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
     workload = training.Workload(job_runs, RUNNER, found)
-    return device_trainer.DeviceTrainer(
+    return device_loop.DeviceTrainer(
         workload, problem(game), game, shared or shown(len(seeds)), shown_as or range(len(seeds))
     )
 
@@ -167,12 +168,40 @@ def test_memory_is_given_back_once_the_loop_is_compiled(tmp_path, monkeypatch):
     game = jax_games.create("bsuite/Catch")
     trainer = device_trainer_of(tmp_path, game, [agent()], [1])
     calls = mock.Mock()
-    monkeypatch.setattr(device_loop.host_memory, "give_back", calls.give_back)
+    monkeypatch.setattr(device_loop, "give_back_memory", calls.give_back)
     calls.run.side_effect = trainer._loop._run
     monkeypatch.setattr(trainer._loop, "_run", calls.run)
     for _ in range(3):
         trainer.step()
     assert [name for name, *_ in calls.mock_calls] == ["run", "give_back", "run", "run"]
+
+
+_BLOCK, _BLOCKS = 4096, 20_000
+
+
+def _resident():
+    """Returns the process's memory in bytes."""
+    with open("/proc/self/status") as status:
+        return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1])
+
+
+def test_what_was_freed_is_given_back():
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_trim"):
+        pytest.skip("the C library is not glibc")
+    libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+    libc.free.argtypes = [ctypes.c_void_p]
+    blocks = [libc.malloc(_BLOCK) for _ in range(_BLOCKS)]
+    for block in blocks:
+        ctypes.memset(block, 1, _BLOCK)
+    last = blocks.pop()  # Above the others: without it they would go by themselves.
+    for block in blocks:
+        libc.free(block)
+    before = _resident()
+    device_loop.give_back_memory()
+    after = _resident()
+    libc.free(last)
+    assert before - after > 0.8 * _BLOCK * _BLOCKS
 
 
 def test_a_stopped_run_resumes_exactly(tmp_path):
@@ -274,25 +303,3 @@ def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
     assert list(trainer.failures) == [1]
     assert "stopped" in trainer.failures[1]
     assert trainer.position.iteration[0] == 2
-
-
-def test_freeway_ends_after_2501_steps_and_only_then():
-    game = jax_games.create("MinAtar/Freeway")
-
-    def body(state, _):
-        state, outcome = game.step(state, np.int32(2))
-        return state, outcome.ended
-
-    state, _ = game.reset(jax.random.key(0))
-    _, ended = jax.jit(lambda state: jax.lax.scan(body, state, length=5010))(state)
-    assert np.flatnonzero(ended).tolist() == [2500, 5001]
-
-
-def test_a_game_can_be_cut_short():
-    game = jax_games.create("bsuite/Catch", max_steps_per_episode=4)
-    state, _ = game.reset(jax.random.key(0))
-    ended = []
-    for _ in range(8):
-        state, outcome = game.step(state, np.int32(1))
-        ended.append(bool(outcome.ended))
-    assert ended == [False, False, False, True] * 2

@@ -10,7 +10,6 @@ from flax import linen as nn
 
 from log_dqn.jax import log_dqn_agent, optimizers
 from log_dqn.vectorized import agents, schedule
-from log_dqn.vectorized.timeline import Phase
 
 from . import toys
 
@@ -73,7 +72,7 @@ def our_curves(tmp_path, agent):
         tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner
     ).trainer
     trainer.train()
-    return [curve(iteration.returns[Phase.TRAINING]) for iteration in trainer.schedule.iterations]
+    return [curve(log["iteration_0"]["train_episode_returns"]) for log in trainer._logs]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ def problem(capacity=10**6):
 
 
 def place(num_runs, device, host, capacity=10**6):
-    return placement.place(AGENT, problem(capacity), 18, num_runs, placement.Room(device, host))
+    return placement.place(AGENT, problem(capacity), 18, num_runs, (device, host))
 
 
 def test_to_the_device_if_they_fit_and_else_to_the_host():
@@ -44,7 +44,7 @@ def test_what_is_needed_and_what_is_free_is_said(device, host, free):
 
 
 def test_as_many_runs_as_fit_on_the_device():
-    room = placement.Room(80 * GB, 500 * GB)
+    room = (80 * GB, 500 * GB)
     most = placement.most_runs(AGENT, problem(10**5), 18, room, 1000)
     assert not place(most, 80 * GB, 500 * GB, 10**5).on_host
     assert place(most + 1, 80 * GB, 500 * GB, 10**5).on_host
@@ -99,7 +99,7 @@ def test_limits_of_control_groups(monkeypatch, groups, left):
         "/sys/fs/cgroup/slurm/job_7/memory.stat": f"anon {2 * GB}\ninactive_file {GB}\n",
     }
     monkeypatch.setattr(placement, "_read", lambda path: files.get(path, ""))
-    assert placement.free().host == pytest.approx(left, abs=1024)
+    assert placement.free()[1] == pytest.approx(left, abs=1024)
 
 
 def on_gpu(monkeypatch, statistics):
@@ -110,7 +110,7 @@ def on_gpu(monkeypatch, statistics):
 
 def test_free_memory_of_a_gpu(monkeypatch):
     on_gpu(monkeypatch, {"bytes_limit": 76 * GB, "bytes_in_use": 2 * GB, "num_allocs": 3})
-    assert placement.free().device == 74 * GB
+    assert placement.free()[0] == 74 * GB
 
 
 @pytest.mark.parametrize("statistics", [None, {"num_allocs": 3}])
@@ -121,6 +121,6 @@ def test_a_gpu_that_does_not_say_what_it_has_is_refused(monkeypatch, statistics)
 
 
 def test_free_memory_of_this_machine():
-    room = placement.free()
-    assert 0 < room.host < 2**50
-    assert (room.device is None) == (jax.default_backend() == "cpu")
+    device, host = placement.free()
+    assert 0 < host < 2**50
+    assert (device is None) == (jax.default_backend() == "cpu")

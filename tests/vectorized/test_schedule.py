@@ -133,7 +133,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
     toy = new_toy()
     toy.reset()
     steps, returns, early, late = [], [], 0, 0
-    iteration, active = runs.Iteration(), False
+    episodes, active = [], False
     while ours.position.iteration[0] < iterations:
         event = {}
         _, reward, ended = toy.step(0) if active else (None, 0.0, False)
@@ -141,10 +141,10 @@ def our_steps(update_horizon, iterations, min_replay_history):
             toy.reset()
         (certain,), plan = ours.advance([reward], [ended])
         if plan.episode.ended[0]:
-            iteration.add(*(part[0] for part in plan.episode[1:]))
+            episodes.append([part[0] for part in plan.episode[1:]])
         if ours.position.iteration[0] > len(returns):
-            returns.append(iteration)
-            iteration = runs.Iteration()
+            returns.append(runs.statistics(episodes, 1.0))
+            episodes = []
         if plan.draws.learns[0]:
             event["learns"] = (int(plan.draws.number[0]), int(plan.draws.available[0]))
             early += certain
@@ -178,12 +178,9 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
             assert 0 <= available - min(our["learns"][1], CAPACITY) <= update_horizon
     assert sum("syncs" in their for their in theirs) > 20 * iterations
     for our, their in zip(our_returns, their_returns, strict=True):
-        for name, phase in (
-            ("train", timeline.Phase.TRAINING),
-            ("eval", timeline.Phase.EVALUATION),
-        ):
-            assert our.returns[phase] == their[f"{name}_episode_returns"]
-            assert our.lengths[phase] == their[f"{name}_episode_lengths"]
+        for phase in ("train", "eval"):
+            for name in (f"{phase}_episode_returns", f"{phase}_episode_lengths"):
+                assert our[name] == their[name]
     # Nearly all updates may run while the environment steps.
     assert early > 2200 * iterations
     assert 0 < late < 100
