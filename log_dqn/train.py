@@ -62,7 +62,7 @@ def create_parser() -> shell.Parser:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     request.check_folder(args.base_dir, args.restart)
-    threads.check(args.threads)
+    threads.check_option(args.threads)
     num_threads = args.threads or threads.cores()
     threads.limit(num_threads)
     asked = request.check(

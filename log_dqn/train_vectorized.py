@@ -63,7 +63,7 @@ def create_parser() -> shell.Parser:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
-    threads.check(args.threads)
+    threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(

@@ -245,7 +245,7 @@ def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
     return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{nearest}")
 
 
-def check(
+def parse_checked(
     gin_files: Sequence[str], gin_bindings: Sequence[str], scans: Sequence[str] = ()
 ) -> Written:
     """Checks that gin files exist, that these, bindings and scans are gin, their names and macros.

@@ -23,7 +23,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def check(threads: int | None) -> None:
+def check_option(threads: int | None) -> None:
     """Checks the option `--threads`; raises ValueError unless there are as many cores."""
     if threads is not None:
         check_count("threads", threads, most=cores())

@@ -80,7 +80,7 @@ def check(
         {name: place.partition(":")[2] for name, place in AGENTS.items()},
         lambda name: default_file(game, name, env),
     )  # fmt: skip
-    return Request(files.check(to_read, gin_bindings), game, agent, seed, env)
+    return Request(files.parse_checked(to_read, gin_bindings), game, agent, seed, env)
 
 
 def check_environment(environment_id: str | None) -> None:

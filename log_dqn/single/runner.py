@@ -210,7 +210,7 @@ class ResumableRunner(run_experiment.Runner):
 
     def _checkpoint_experiment(self, iteration: int) -> None:
         metrics = saved_run.metrics_of(self._collector_dispatcher)
-        state = saved_run.State(iteration, self._logger.data, metrics)
+        state = saved_run.Finished(iteration, self._logger.data, metrics)
         saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
 
     def _end_episode(self, reward: float, terminal: bool = True) -> None:

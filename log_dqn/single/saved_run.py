@@ -23,7 +23,7 @@ Found = tuple[pathlib.Path | None, Mapping[str, Any]]
 Dopamine's own, and that checkpoint's manifest."""
 
 
-class State(NamedTuple):
+class Finished(NamedTuple):
     """What a checkpoint holds of a finished iteration beside agent and random states."""
 
     iteration: int
@@ -59,7 +59,11 @@ def _of_agent() -> Any:
 
 
 def save(
-    run_dir: pathlib.Path, state: State, agent: Any, environment: Any, parameters: Mapping[str, Any]
+    run_dir: pathlib.Path,
+    state: Finished,
+    agent: Any,
+    environment: Any,
+    parameters: Mapping[str, Any],
 ) -> None:
     """Writes a checkpoint of a run whose agent is between two episodes.
 
@@ -83,7 +87,7 @@ def load(
     agent: Any,
     environment: Any,
     parameters: Mapping[str, Any],
-) -> State:
+) -> Finished:
     """Loads agent and random states, and returns the rest of the checkpoint.
 
     Agent and environment have been made with the same settings.
@@ -99,7 +103,7 @@ def load(
         _of_agent().load(agent, folder, data.load(folder / checkpoints.AGENT))
         seeding.restore_random_state(environment, data.load(folder / checkpoints.RANDOM))
         log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)
-        return State(manifest["iteration"], log, metrics)
+        return Finished(manifest["iteration"], log, metrics)
     except (ValueError, KeyError, tf.errors.OpError) as error:
         reason = _first_line(error)
         raise CheckpointError(f"{folder} can't be loaded: {reason}; {_REMEDY}") from error
@@ -120,7 +124,7 @@ def load_weights(folder: pathlib.Path, agent: Any) -> None:
         raise CheckpointError(f"{folder} can't be loaded: {_first_line(error)}") from error
 
 
-def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> State:
+def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
     """Loads the newest usable checkpoint of Dopamine's own runner."""
     root = layout.checkpoints_dir(run_dir)
     if agents.uses_jax():
@@ -141,7 +145,7 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> State:
             "doesn't say of which game and configuration it is"
         )
         metrics = {"statistics": {}, "file_number": layout.next_metrics_number(run_dir)}
-        return State(bundle["current_iteration"], bundle["logs"], metrics)
+        return Finished(bundle["current_iteration"], bundle["logs"], metrics)
     raise CheckpointError(f"none of the checkpoints in {root} is usable; {_REMEDY}")
 
 

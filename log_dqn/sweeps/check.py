@@ -43,7 +43,7 @@ def check_requests(options: SweepOptions) -> None:
             vectorized_request.check(options.gin_files, options.gin_bindings, agent, small)
         else:
             _request(options, agent, options.gin_bindings)
-    gin_files.check(options.gin_files, options.gin_bindings, options.scans)
+    gin_files.parse_checked(options.gin_files, options.gin_bindings, options.scans)
 
 
 def check_machines(
@@ -147,13 +147,13 @@ def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
     return used | {text for text in texts if not macros.isdisjoint(names[text])}
 
 
-def check(options: SweepOptions) -> list[plan.AgentPlan]:
+def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent."""
     texts = {text: text for text in options.gin_bindings}
     for text in options.scans:
         parameter, values = scan.read(text)
         texts[text] = f"{parameter} = {values[0]!r}"
-    plans = []
+    found = []
     unused, all_read = dict(texts), dict[str, None]()
     for agent in options.agents:
         used = set[str]()
@@ -164,18 +164,18 @@ def check(options: SweepOptions) -> list[plan.AgentPlan]:
             all_read |= read
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
-        plans.append(
+        found.append(
             plan.AgentPlan(agent, scans, bindings, _lengths(options, agent, bindings, scans))
         )
         unused = {text: line for text, line in unused.items() if text not in used}
     for line in gin_files.parse([], list(unused.values())).lines:
         raise gin_files.unread(line, all_read)
-    return plans
+    return found
 
 
 def answer(connection: Connection, options: SweepOptions) -> None:
     """Sends the plans through a connection, or a ValueError of one line."""
     try:
-        connection.send(check(options))
+        connection.send(plans(options))
     except Exception as error:  # Whatever a gin file makes a configurable raise.
         connection.send(ValueError(explain(error)))

@@ -125,12 +125,8 @@ class Agent:
     ) -> dict[str, Any]:
         """Returns the initial parameters by layer; the output layer has the heads side by side.
 
-        Args:
-            network: the network.
-            key: random key.
-            state_shape: shape of a state, without the batch.
-            num_actions: actions of the game.
-            columns: outputs of a head; those beyond `num_actions` are never used.
+        The shape of a state is that without the batch. Of a head's outputs, `columns`, those beyond
+        `num_actions` are never used.
         """
         key, *head_keys = jax.random.split(key, 1 + self.num_heads)
         params, inputs = network.init(key, state_shape)
@@ -147,9 +143,7 @@ class Agent:
     def with_columns(self, array: np.ndarray, columns: int) -> np.ndarray:
         """Returns an array of the output layer for another number of outputs of a head.
 
-        Args:
-            array: shape [..., num_heads * old columns].
-            columns: the new number; left out are the last, and new ones are zeros.
+        Its shape is [..., num_heads * old columns]; left out are the last, and new ones are zeros.
         """
         heads = array.reshape(*array.shape[:-1], self.num_heads, -1)[..., :columns]
         added = [(0, 0)] * array.ndim + [(0, columns - heads.shape[-1])]

@@ -25,16 +25,9 @@ CHUNK_STEPS = learner.SUMMARY_PERIOD
 class _Loop(NamedTuple):
     """What the loop carries from a step to the next; arrays have the run as first axis.
 
-    Attributes:
-        weights: what is learned.
-        summary: the last update whose statistics are wanted.
-        memory: the replay memory.
-        stacks: the last state.
-        position: where the run is.
-        state: the game's state.
-        outcome: what the last action led to.
-        episodes: the episodes that ended at each step of the chunk, shape [CHUNK_STEPS, num_runs].
-        step: number of the step in the chunk.
+    `summary` is the last update whose statistics are wanted, `stacks` the last states, `outcome`
+    what the last actions led to, `episodes` those that ended at each step of the chunk, shape
+    [CHUNK_STEPS, num_runs], and `step` the number of the step in the chunk.
     """
 
     weights: learner.Weights
@@ -126,12 +119,7 @@ class DeviceLoop:
         self._outcome = Outcome(frame, jnp.zeros(num_runs), jnp.zeros(num_runs, bool))
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> None:
-        """Begins new games in some runs.
-
-        Args:
-            runs: which, bool, shape [num_runs].
-            seeds: seeds, shape [num_runs]; those of other runs are not used.
-        """
+        """Begins new games in some runs, bool, with seeds, both of shape [num_runs]."""
         keys = jnp.stack([jax.random.key(int(seed)) for seed in seeds])
         old = self._state, self._outcome.frame
         self._state, frame = self._choose(runs, self._new_games(keys), old)
@@ -140,12 +128,8 @@ class DeviceLoop:
     def advance(self, position: Position, ready: np.ndarray) -> tuple[Position, Episode]:
         """Plays a chunk, or less if no run goes on.
 
-        Args:
-            position: where the runs are.
-            ready: iteration that a waiting run may start, int32, shape [num_runs].
-
-        Returns:
-            Where they are then, and their episodes, arrays of shape [CHUNK_STEPS, num_runs].
+        A waiting run may start the iteration that is `ready`, int32, shape [num_runs]. Returns
+        where the runs are then, and their episodes, arrays of shape [CHUNK_STEPS, num_runs].
         """
         of_runs = self.learner
         episodes = Episode(

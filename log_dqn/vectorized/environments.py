@@ -24,11 +24,9 @@ class AtariGames:
     """
 
     def __init__(self, games: Sequence[str], max_steps_per_episode: int) -> None:
-        """Creates the games.
+        """Creates each run's game, in Dopamine's spelling.
 
-        Args:
-            games: each run's game, in Dopamine's spelling.
-            max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
+        After `max_steps_per_episode` agent steps an episode ends, as a lost game does.
         """
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._num_runs = len(games)
@@ -63,12 +61,8 @@ class AtariGames:
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Begins new episodes in some games, as new ones with these seeds would.
 
-        Args:
-            runs: which, bool, shape [num_runs].
-            seeds: seeds, from 0 to 2^31 - 1, shape [num_runs]; those of other runs are not used.
-
-        Returns:
-            Observations, shape [num_runs, ...]; those of other runs are of no meaning.
+        Which is bool, shape [num_runs]; seeds are from 0 to 2^31 - 1, of the same shape. Returns
+        observations, shape [num_runs, ...]. Seeds and observations of other runs are of no meaning.
         """
         frames = np.zeros((self._num_runs, *FRAME_SHAPE), np.uint8)
         for game, environment in self._environments.items():

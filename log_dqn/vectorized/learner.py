@@ -345,12 +345,9 @@ class Learner:
     def act(self, frames: np.ndarray, answer: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
         """Chooses each run's action, and stores and syncs what is to be.
 
-        Args:
-            frames: observations, shape [num_runs, ...].
-            answer: the runs and what their last actions led to, packed (`timeline.ANSWER`).
-
-        Returns:
-            The runs' new position, what was to be done, and the actions.
+        Takes observations, shape [num_runs, ...], and the runs and what their last actions led to,
+        packed (`timeline.ANSWER`). Returns the runs' new position, what was to be done, and the
+        actions.
         """
         memory = None if self._on_host else self.memory
         self.stacks, memory, found = self.programs.compiled_act(

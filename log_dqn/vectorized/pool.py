@@ -29,10 +29,7 @@ class Pool:
     ) -> None:
         """Takes functions that each create a trainer when there is a device for it.
 
-        Args:
-            create_trainers: the functions.
-            devices: one for each trainer that runs at a time; None is JAX's default.
-            progress: progress of all runs.
+        There is a device for each trainer that runs at a time; None is JAX's default.
         """
         self._progress = progress
         self._create_trainers = create_trainers

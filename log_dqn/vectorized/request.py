@@ -27,7 +27,7 @@ def check(
         gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
         lambda name: default_file(name, small),
     )  # fmt: skip
-    return files.check(to_read, gin_bindings, scans)
+    return files.parse_checked(to_read, gin_bindings, scans)
 
 
 def default_file(agent: str | None, small: bool) -> str:

@@ -190,17 +190,10 @@ def create_pool(
 def _plan_trainers(
     workload: training.Workload, run: runs.Run, at_a_time: int, shown: progress.Progress
 ) -> tuple[placement.Placement, Callable[[Sequence[int]], training.Trainer]]:
-    """Plans the trainers of runs that one program trains.
+    """Plans the trainers of runs, of which one is given, that one program trains.
 
-    Args:
-        workload: all runs.
-        run: one of those.
-        at_a_time: how many of them learn side by side.
-        shown: progress of all runs.
-
-    Returns:
-        Where the memories of those that learn side by side lie, and a function that creates the
-        trainer of some of them, given their indices.
+    Returns where the memories of those that learn side by side, so many at a time, lie, and a
+    function that creates the trainer of some of them, given their indices.
     """
     runner, game = workload.runner, None
     if run.game in jax_games.GAMES:

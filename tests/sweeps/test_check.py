@@ -23,11 +23,11 @@ GAMMAS = "0.84,0.92,0.96,0.98,0.99"
 
 def test_the_paper_s_scan():
     scans = [f"LogDQNAgent.gamma={GAMMAS}", "LogDQNAgent.c=0.1,0.5,1,2,5"]
-    (log_dqn,) = check.check(request(["log_dqn"], scans, ["paper_scan.gin"]))
+    (log_dqn,) = check.plans(request(["log_dqn"], scans, ["paper_scan.gin"]))
     # 5 x 5 settings, of 200 iterations of 250,000 and 125,000 agent steps.
     assert log_dqn.scans == scans
     assert log_dqn.lengths == [(200, 375_000)] * 25
-    (dqn,) = check.check(request(["dqn"], [f"DQNAgent.gamma={GAMMAS}"]))
+    (dqn,) = check.plans(request(["dqn"], [f"DQNAgent.gamma={GAMMAS}"]))
     assert [iterations for iterations, _ in dqn.lengths] == [200] * 5
 
 
@@ -41,7 +41,7 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
         "RMSPropOptimizer.learning_rate=0.1",
     ]
     agents = ["c51", "implicit_quantile", "full_rainbow", "dqn", "log_dqn"]
-    used = [answer.scans for answer in check.check(request(agents, scans))]
+    used = [answer.scans for answer in check.plans(request(agents, scans))]
     assert used == [
         [scans[0], scans[4]],
         [scans[0], scans[1], scans[4]],
@@ -53,20 +53,20 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
 
 def test_a_binding_is_given_to_the_agents_that_read_it():
     lines = ["g = 0.9", "LogDQNAgent.gamma = %g", "DQNAgent.gamma = 0.8", "Runner.log_every_n = 2"]
-    log_dqn, dqn = check.check(request(["log_dqn", "dqn"], [], gin_bindings=lines))
+    log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], [], gin_bindings=lines))
     assert log_dqn.gin_bindings == [*lines[:2], lines[3]]
     assert dqn.gin_bindings == lines[2:]
     with pytest.raises(ValueError, match=r"^RainbowAgent.gamma is 0.7, which nothing reads"):
-        check.check(request(["log_dqn", "dqn"], [], gin_bindings=["RainbowAgent.gamma = 0.7"]))
+        check.plans(request(["log_dqn", "dqn"], [], gin_bindings=["RainbowAgent.gamma = 0.7"]))
 
 
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
-    tf, jax = check.check(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
+    tf, jax = check.plans(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
     assert tf == plan.AgentPlan("dqn", [], bindings, [(3, 125_020)])
     # Without evaluation phases.
     assert jax == plan.AgentPlan("jax_dqn", [], bindings, [(3, 20)])
-    (scanned,) = check.check(request(["dqn"], ["Runner.num_iterations=2,5"]))
+    (scanned,) = check.plans(request(["dqn"], ["Runner.num_iterations=2,5"]))
     assert [iterations for iterations, _ in scanned.lengths] == [2, 5]
 
 
@@ -103,13 +103,13 @@ def test_what_is_wrong_is_named(agent, scans, message):
     asked = request([agent], scans)
     with pytest.raises(ValueError, match=message):
         check.check_requests(asked)
-        check.check(asked)
+        check.plans(asked)
 
 
 def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
-    log_dqn, dqn = check.check(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
+    log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
     assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2)
     assert dqn.scans == scans[1:]
 
@@ -128,7 +128,7 @@ def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
     asked = request(["log_dqn"], scans, vectorized=True)
     with pytest.raises(ValueError, match=message):
         check.check_requests(asked)
-        check.check(asked)
+        check.plans(asked)
 
 
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
@@ -144,10 +144,10 @@ def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
     whole = [plan.AgentPlan(agent, [], [], [(20, 50_000)]) for agent in agents]
-    assert check.check(request(agents, [], game=game)) == whole
-    assert check.check(request(agents[:2], [], game=game, vectorized=True)) == whole[:2]
+    assert check.plans(request(agents, [], game=game)) == whole
+    assert check.plans(request(agents[:2], [], game=game, vectorized=True)) == whole[:2]
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
-    used = [answer.scans for answer in check.check(request(agents, scans, game=game))]
+    used = [answer.scans for answer in check.plans(request(agents, scans, game=game))]
     assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]
 
 
@@ -168,4 +168,4 @@ def test_minatar_has_settings_of_its_own():
 )  # fmt: skip
 def test_gin_files_of_other_games_are_refused(vectorized, gin_files, game, message):
     with pytest.raises(ValueError, match=message):
-        check.check(request(["dqn"], [], gin_files, game=game, vectorized=vectorized))
+        check.plans(request(["dqn"], [], gin_files, game=game, vectorized=vectorized))
