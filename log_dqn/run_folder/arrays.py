@@ -43,11 +43,7 @@ def _chunks(array: np.ndarray) -> Iterator[memoryview]:
 
 
 def save(path: pathlib.Path, array: np.ndarray) -> None:
-    """Writes a C-contiguous array of numbers of any shape.
-
-    Raises:
-        OSError: if the file can't be written.
-    """
+    """Writes a C-contiguous array of numbers of any shape."""
     with _writing(path) as writer:
         header = np.lib.format.header_data_from_array_1_0(array)
         np.lib.format.write_array_header_1_0(writer, header)
@@ -58,14 +54,10 @@ def save(path: pathlib.Path, array: np.ndarray) -> None:
 def load_into(path: pathlib.Path, array: np.ndarray) -> None:
     """Reads an array into the first rows of another.
 
-    Args:
-        path: a file of `save`.
-        array: a C-contiguous array with the file's dtype and row shape, and at least as many
-            rows.
+    The array is C-contiguous, with the file's dtype and row shape, and at least as many rows.
 
     Raises:
         ValueError: if the file's array doesn't fit, or the file is damaged.
-        OSError: if the file can't be read.
     """
     with _reading(path) as reader:
         np.lib.format.read_magic(reader)
@@ -92,18 +84,13 @@ def load(path: pathlib.Path) -> np.ndarray:
 
     Raises:
         ValueError: if the file is damaged.
-        OSError: if the file can't be read.
     """
     with _reading(path) as reader:
         return np.load(io.BytesIO(reader.read()), allow_pickle=False)
 
 
 def save_parts(path: pathlib.Path, parts: Iterable[bytes]) -> None:
-    """Writes pieces of bytes one after the other.
-
-    Raises:
-        OSError: if the file can't be written.
-    """
+    """Writes pieces of bytes one after the other."""
     with _writing(path) as writer:
         buffered = io.BufferedWriter(writer, _CHUNK_BYTES)
         for part in parts:
@@ -117,7 +104,6 @@ def load_parts(path: pathlib.Path, sizes: Iterable[int]) -> Iterator[bytes]:
 
     Raises:
         ValueError: if the file is damaged, or doesn't hold just these pieces.
-        OSError: if the file can't be read.
     """
     with _reading(path) as reader:
         buffered = io.BufferedReader(reader, _CHUNK_BYTES)

@@ -47,11 +47,7 @@ def _synchronise(path: pathlib.Path) -> None:
 
 
 def replace_file(path: pathlib.Path, data: bytes) -> None:
-    """Writes a file whole or not at all.
-
-    Raises:
-        OSError: if it can't be written; what was there before is kept.
-    """
+    """Writes a file whole, or leaves what was there before as it was."""
     aside = path.with_name(f"{_WRITING}{path.name}")
     try:
         aside.write_bytes(data)
@@ -92,14 +88,13 @@ def write(
 ) -> None:
     """Writes a checkpoint, and then removes those before the last two.
 
+    Where it can't be written, the others are kept.
+
     Args:
         root: folder of the checkpoints.
         iteration: the finished iteration, which names the checkpoint.
         save: writes the checkpoint's files into a folder.
         description: what the checkpoint is of; JSON.
-
-    Raises:
-        OSError: if it can't be written; the other checkpoints are kept.
     """
     root.mkdir(parents=True, exist_ok=True)
     for number in unfinished(root):
@@ -177,7 +172,6 @@ def newest_usable(
 
     Raises:
         CheckpointError: if there are checkpoints, but none is usable.
-        OSError: if one can't be read.
     """
     for number in unfinished(root):
         report(f"checkpoint {number} in {root} was not finished and is skipped")

@@ -97,11 +97,7 @@ def operative(**called: Mapping[str, Any]) -> Configuration:
 
 
 def write(folder: pathlib.Path, configuration: Configuration) -> None:
-    """Writes a run's configuration into its folder, in gin's language and as JSON.
-
-    Raises:
-        OSError: if a file can't be written.
-    """
+    """Writes a run's configuration into its folder, in gin's language and as JSON."""
     data = json.dumps(configuration.parameters, indent=1)
     replace_file(folder / layout.GIN_CONFIG, configuration.text.encode())
     replace_file(folder / layout.CONFIG, data.encode())
@@ -149,13 +145,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Checks that a checkpoint was made with the present parameters, but for those that may change.
 
-    Args:
-        checkpoint: the checkpoint's folder, for the error.
-        then: the checkpoint's parameters.
-        now: the present ones.
-
-    Raises:
-        CheckpointError: if they differ, with their `differences`.
+    The error names the checkpoint's folder, and the `differences`.
     """
     if found := differences(then, now):
         raise CheckpointError(

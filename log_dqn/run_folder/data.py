@@ -21,14 +21,8 @@ def check_finite(weights: Iterable[np.ndarray]) -> None:
 def save(path: pathlib.Path, tree: Any) -> None:
     """Writes nested plain data to `path.json`, and the arrays in it to `path.npz`.
 
-    Args:
-        path: the files' path without their suffix.
-        tree: numbers, strings, bytes, booleans, None and arrays, in lists, tuples and dicts by
-            strings.
-
-    Raises:
-        OSError: if a file can't be written.
-        TypeError: if the tree holds anything else.
+    `tree` holds numbers, strings, bytes, booleans, None and arrays, in lists, tuples and dicts by
+    strings; anything else is a TypeError. `path` is without the files' suffix.
     """
     arrays: dict[str, np.ndarray] = {}
 
@@ -52,12 +46,8 @@ def save(path: pathlib.Path, tree: Any) -> None:
 def load(path: pathlib.Path) -> Any:
     """Reads what `save` has written; tuples come back as lists, numpy's numbers as Python's.
 
-    Args:
-        path: the files' path without their suffix.
-
     Raises:
         ValueError: if a file is damaged, or holds objects.
-        OSError: if a file can't be read.
     """
     arrays: dict[str, np.ndarray] = {}
     if path.with_suffix(".npz").exists():

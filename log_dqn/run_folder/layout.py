@@ -110,11 +110,7 @@ def log_path(folder: pathlib.Path, iteration: int) -> pathlib.Path:
 
 
 def logs(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Lists a run's logs, `logs/log_N`, the newest first.
-
-    Raises:
-        OSError: the folder `logs` can't be listed.
-    """
+    """Lists a run's logs, `logs/log_N`, the newest first."""
     numbers = [
         (int(match[1]), path)
         for path in (folder / "logs").iterdir()
@@ -135,16 +131,9 @@ def results(entry: Mapping[str, list[Any]]) -> list[str]:
 
 
 def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_KEPT) -> None:
-    """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one.
+    """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one: `kept` stay.
 
-    Args:
-        folder: folder of the run.
-        log: statistics of all iterations so far.
-        iteration: the last of them.
-        kept: how many logs are kept.
-
-    Raises:
-        OSError: if the file can't be written.
+    The log holds statistics of all iterations so far, of which `iteration` is the last.
     """
     _write_pickle(log_path(folder, iteration), log)
     log_path(folder, iteration - kept).unlink(missing_ok=True)
@@ -153,11 +142,7 @@ def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_K
 def write_metrics(
     folder: pathlib.Path, metrics: dict[str, dict[str, list[Any]]], iteration: int
 ) -> None:
-    """Writes `metrics/pickle/pickle_N.pkl`, values by tag by `iteration_N`, as Dopamine does.
-
-    Raises:
-        OSError: if the file can't be written.
-    """
+    """Writes `metrics/pickle/pickle_N.pkl`, values by tag by `iteration_N`, as Dopamine does."""
     _write_pickle(folder / "metrics" / "pickle" / f"pickle_{iteration}.pkl", metrics)
 
 
@@ -178,14 +163,10 @@ def newest_checkpoint(
 ) -> tuple[pathlib.Path, dict[str, Any]] | None:
     """Returns folder and manifest of a run's newest usable checkpoint; None if it has none yet.
 
-    Args:
-        folder: folder of the run.
-        report: is told, in one line each, of checkpoints that are skipped.
-        remedy: what can be done if none is usable, for the error.
+    `report` and `remedy` are those of `checkpoints.newest_usable`.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume from.
-        OSError: if a checkpoint can't be read.
     """
     root = checkpoints_dir(folder)
     newest = checkpoints.newest_usable(root, report, remedy)

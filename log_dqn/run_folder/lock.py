@@ -16,9 +16,6 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
 
     Args:
         folder: an existing folder.
-
-    Raises:
-        ValueError: if another process holds it.
     """
     path = folder / NAME
     with contextlib.ExitStack() as stack:
@@ -53,11 +50,7 @@ def writing(name: str, path: str, kind: str = "folder") -> Iterator[None]:
 
 
 def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:
-    """Makes a folder and its parents; `undo` removes what was missing, and locks there.
-
-    Raises:
-        OSError: if it can't be made.
-    """
+    """Makes a folder and its parents; `undo` removes what was missing, and locks there."""
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         # A process that failed to start may have removed its parent in between.
         path.mkdir(parents=True, exist_ok=True)
@@ -65,12 +58,7 @@ def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:
 
 
 def claim(folder: pathlib.Path, stack: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
-    """Makes a run's folder and holds it.
-
-    Args:
-        folder: the folder; it and its parents need not exist.
-        stack: holds it.
-        undo: removes what was made.
+    """Makes a run's folder and its parents, held by `stack`; `undo` removes what was missing.
 
     Raises:
         ValueError: if it can't be written, or is in use.
