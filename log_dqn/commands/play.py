@@ -104,9 +104,6 @@ def _write(players: "Sequence[Player]", flags: argparse.Namespace, titles: Seque
 
     Returns:
         A line about it.
-
-    Raises:
-        OSError: the film can't be written.
     """
     import numpy as np
     from tqdm import tqdm

@@ -57,11 +57,7 @@ class DopamineGame:
     """
 
     def __init__(self, name: str, environment: Any, seed: int) -> None:
-        """Takes the environment, and seeds it.
-
-        Raises:
-            ValueError: if it doesn't draw itself.
-        """
+        """Takes the environment, and seeds it."""
         self._environment = environment
         self._game = game = environment.environment.unwrapped
         if hasattr(game, "ale"):

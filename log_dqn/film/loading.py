@@ -23,9 +23,8 @@ from dopamine.jax.replay_memory import replay_buffer as _replay_buffer  # noqa: 
 
 from log_dqn import atari, games, minatar
 from log_dqn.checks import check
-from log_dqn.film import game as film_game
 from log_dqn.film import players
-from log_dqn.film.episode import Agent, Game
+from log_dqn.film.game import BoardGame, DopamineGame
 from log_dqn.jax import networks as _our_jax_networks  # noqa: F401
 from log_dqn.program.gin_files import bound, explained
 from log_dqn.program.shell import explain
@@ -70,8 +69,8 @@ class Player(NamedTuple):
         max_steps: agent steps after which training left an episode.
     """
 
-    agent: Agent
-    game: Game
+    agent: players.DopaminePlayer | players.VectorizedPlayer
+    game: DopamineGame | BoardGame
     game_name: str
     iterations: int
     max_steps: int
@@ -80,27 +79,16 @@ class Player(NamedTuple):
 def load(run_dir: pathlib.Path, seed: int) -> Player:
     """Rebuilds the agent and the game of a run, with the weights of its newest checkpoint.
 
-    The replay memory is not read.
-
-    Args:
-        run_dir: folder of a run.
-        seed: seeds the game.
-
-    Raises:
-        ValueError: if the folder holds no run, or one that can't be played.
-        checkpoints.CheckpointError: if no checkpoint is usable.
-        OSError: if a file can't be read.
+    The replay memory is not read; `seed` is the game's.
     """
     parameters = configuration.read(run_dir)
     try:
         if "VectorizedRunner.agent" in parameters:
             return _load_vectorized(run_dir, parameters, seed)
-        if "create_agent.agent_name" in parameters:
-            return _load_single(run_dir, parameters, seed)
+        return _load_single(run_dir, parameters, seed)
     except (KeyError, TypeError) as error:
         config = run_dir / layout.CONFIG
         raise ValueError(f"{config} is not this version's: {explain(error)}") from error
-    raise ValueError(f"{run_dir} is not a run; it has no {layout.CONFIG} that names an agent")
 
 
 def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str, Any]]:
@@ -115,11 +103,7 @@ def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str
 
 
 def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any]) -> None:
-    """Makes gin bind a run's parameters, of what this package and Dopamine have.
-
-    Raises:
-        ValueError: if one refers to anything else, or isn't gin.
-    """
+    """Makes gin bind a run's parameters, of what this package and Dopamine have."""
     lines = [
         f"{name} = {_in_gin(name, value)}"
         for name, value in parameters.items()
@@ -190,15 +174,15 @@ def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
     agents.prepare_tensorflow()
     seeding.seed_everything(seed)
     game, environment = _environment(parameters)
-    played = film_game.DopamineGame(game, environment, seed)
+    played = DopamineGame(game, environment, seed)
     max_steps = int(parameters["Runner.max_steps_per_episode"])
     folder, manifest = _newest_checkpoint(run_dir)
     with tf.Graph().as_default():
         agent = agents.create_agent(None, environment, seed=seed)
         saved_run.load_weights(folder, agent)
     agent.eval_mode = True
-    player = players.JaxPlayer if agents.uses_jax() else players.TensorFlowPlayer
-    return Player(player(agent), played, game, manifest["iteration"] + 1, max_steps)
+    player = players.on_jax(agent) if agents.uses_jax() else players.on_tensorflow(agent)
+    return Player(player, played, game, manifest["iteration"] + 1, max_steps)
 
 
 # Runs of vectorized training.
@@ -211,14 +195,14 @@ def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed:
     agent = agent_class(**_of(agent_class.__name__, parameters))
     folder, manifest = _newest_checkpoint(run_dir)
     game_name, max_steps = manifest["game"], runner.max_steps_per_episode
-    game: Game
+    game: DopamineGame | BoardGame
     if game_name in jax_games.GAMES:
         made = jax_games.create(game_name, max_steps)
-        game, frame_shape = film_game.BoardGame(made, seed), made.frame_shape
+        game, frame_shape = BoardGame(made, seed), made.frame_shape
     else:
         # The frames are the same as vectorized training's.
         environment = atari.create_environment(game_name)
-        game = film_game.DopamineGame(game_name, environment, seed)
+        game = DopamineGame(game_name, environment, seed)
         frame_shape = environments.FRAME_SHAPE
     network = networks.NETWORKS[runner.network]
     state_shape = (*frame_shape, runner.stack_size)

@@ -64,13 +64,15 @@ class Gif:
         self._before, self._count = frame, self._count + 1
 
 
-class _Axis:
-    """An axis that shows the differences between a few numbers, wherever they lie.
+class _Series:
+    """One quantity of the panel: its name, its numbers and how they are written.
 
-    It goes from the smallest to the largest of them, and shrinks slowly.
+    Its axis shows the differences between a few numbers, wherever they lie: it goes from the
+    smallest to the largest of them, and shrinks slowly.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, is_log: bool) -> None:
+        self.name, self.is_log = name, is_log
         self._span = 0.0
 
     def limits(self, numbers: np.ndarray) -> tuple[float, float]:
@@ -79,14 +81,6 @@ class _Axis:
         self._span = max(high - low, _SHRINK * self._span)
         middle = (low + high) / 2
         return middle - self._span / 2, middle + self._span / 2
-
-
-class _Series:
-    """One quantity of the panel: its name, its numbers and how they are written."""
-
-    def __init__(self, name: str, is_log: bool) -> None:
-        self.name, self.is_log = name, is_log
-        self.axis = _Axis()
 
     def bounds(self, low: float, high: float) -> tuple[str, str]:
         """Returns two numbers as text, with as many digits as tell them apart."""
@@ -182,7 +176,7 @@ class Painter:
         ):
             left = _AXES_X + number * width
             right = left + width - _GAP
-            low, high = series.axis.limits(values)
+            low, high = series.limits(values)
             low_text, high_text = series.bounds(low, high)
             heading = f"{series.name}  (log axis)" if series.is_log else series.name
             draw.text(((left + right) / 2, 40), heading, _INK, self._small, anchor="ma")
@@ -255,15 +249,10 @@ def _place(values: np.ndarray, low: float, high: float, start: float, end: float
 def film(
     players: Sequence[Player], titles: Sequence[str], max_steps: int, seed: int
 ) -> Iterator[tuple[Image.Image, list[Step]]]:
-    """Plays an episode of each player, and draws them side by side.
+    """Plays an episode of each player, and draws them side by side, under their titles.
 
-    Where an episode ends before another, the picture of the last step stays.
-
-    Args:
-        players: the players.
-        titles: what is written above each.
-        max_steps: agent steps after which an episode is left, if training didn't before.
-        seed: seed of random actions.
+    An episode is left after `max_steps` agent steps, if training didn't before. Where one ends
+    before another, the picture of the last step stays. The seed decides the random actions.
 
     Yields:
         A frame, and the last step of each episode so far.

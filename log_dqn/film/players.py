@@ -1,6 +1,7 @@
 """The agents that play: Dopamine's kind on TensorFlow and on JAX, and those trained vectorized."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +11,51 @@ from dopamine.jax.agents.implicit_quantile.implicit_quantile_agent import JaxImp
 from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
 from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
 
-from log_dqn.film.episode import Values, values_of, values_of_heads
+from log_dqn import log_space
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from log_dqn.vectorized import agents, networks
 
 
-class _DopaminePlayer:
-    """An agent with Dopamine's interface, whose state is the frames that it has seen."""
+class Values(NamedTuple):
+    """What an agent makes of each action.
 
-    def __init__(self, agent: Any) -> None:
-        self._agent = agent
+    Attributes:
+        q: Q, shape [num_actions].
+        heads: ln q_+ and ln q_- of LogDQN, shape [2, num_actions]; None for other agents.
+        keys: numbers that order actions as the agent does, shape [num_actions].
+    """
+
+    q: np.ndarray
+    heads: np.ndarray | None
+    keys: np.ndarray
+
+
+def values_of(q: Any) -> Values:
+    """Returns the values of an agent that learns Q; takes `num_actions` numbers of any shape."""
+    q = np.ravel(q)
+    return Values(q.astype(float), None, q)
+
+
+def values_of_heads(rule: log_space.UpdateRule, plus: Any, minus: Any) -> Values:
+    """Returns the values of LogDQN; each output has `num_actions` numbers, of any shape."""
+    outputs = np.ravel(plus), np.ravel(minus)
+    heads = np.stack(rule.log_values(outputs)).astype(float)
+    q_plus, q_minus = np.exp(heads)
+    return Values(q_plus - q_minus, heads, rule.action_keys(outputs))
+
+
+class DopaminePlayer:
+    """An agent with Dopamine's interface, whose state is the frames that it has seen.
+
+    Attributes:
+        gamma: discount factor.
+        epsilon: exploration rate in evaluation.
+    """
+
+    def __init__(self, agent: Any, values: Callable[[], Values]) -> None:
+        """Takes the agent, with its weights, and what it makes of its state."""
+        self._agent, self._values = agent, values
         self.gamma, self.epsilon = agent.gamma, agent.epsilon_eval
 
     def see(self, observation: Any, begins: bool) -> Values:
@@ -30,43 +65,31 @@ class _DopaminePlayer:
         self._agent._record_observation(observation)
         return self._values()
 
-    def _values(self) -> Values:
-        raise NotImplementedError
 
+def on_tensorflow(agent: Any) -> DopaminePlayer:
+    """Returns what plays one of Dopamine's TensorFlow agents, or LogDQN."""
+    fetches = agent._net_outputs
+    if isinstance(agent, ImplicitQuantileAgent):
+        fetches = agent._q_values  # The mean over quantiles that are drawn each time.
+    elif not isinstance(agent, LogDQNAgent):
+        fetches = agent._net_outputs.q_values
 
-class TensorFlowPlayer(_DopaminePlayer):
-    """One of Dopamine's TensorFlow agents, or LogDQN."""
-
-    def __init__(self, agent: Any) -> None:
-        """Takes the agent, with its weights."""
-        super().__init__(agent)
-        self._fetches = agent._net_outputs
-        if isinstance(agent, ImplicitQuantileAgent):
-            self._fetches = agent._q_values  # The mean over quantiles that are drawn each time.
-        elif not isinstance(agent, LogDQNAgent):
-            self._fetches = agent._net_outputs.q_values
-
-    def _values(self) -> Values:
-        agent = self._agent
-        outputs = agent._sess.run(self._fetches, {agent.state_ph: agent.state})
+    def values() -> Values:
+        outputs = agent._sess.run(fetches, {agent.state_ph: agent.state})
         if isinstance(agent, LogDQNAgent):
             return values_of_heads(agent._update.rule, *outputs)
         return values_of(outputs)
 
+    return DopaminePlayer(agent, values)
 
-class JaxPlayer(_DopaminePlayer):
-    """One of Dopamine's JAX agents, or LogDQN on JAX."""
 
-    def __init__(self, agent: Any) -> None:
-        """Takes the agent, with its weights."""
-        super().__init__(agent)
-        self._key = agent._rng
-        self._apply = jax.jit(self._outputs)
+def on_jax(agent: Any) -> DopaminePlayer:
+    """Returns what plays one of Dopamine's JAX agents, or LogDQN on JAX."""
+    network, of_next = agent.network_def, agent._rng
 
-    def _outputs(self, params: Any, state: Any, key: Any) -> Any:
+    @jax.jit
+    def apply(params: Any, state: Any, key: Any) -> Any:
         """Returns Q, or LogDQN's pair of outputs."""
-        agent = self._agent
-        network = agent.network_def
         if isinstance(agent, JaxLogDQNAgent):
             outputs = network.apply(params, state)
             return outputs.plus, outputs.minus
@@ -81,18 +104,19 @@ class JaxPlayer(_DopaminePlayer):
             return network.apply(params, state, support=agent._support).q_values
         return network.apply(params, state).q_values
 
-    def _values(self) -> Values:
-        agent = self._agent
-        self._key, key = jax.random.split(self._key)
-        state = agent.preprocess_fn(agent.state)
-        outputs = self._apply(agent.online_params, state, key)
+    def values() -> Values:
+        nonlocal of_next
+        of_next, key = jax.random.split(of_next)
+        outputs = apply(agent.online_params, agent.preprocess_fn(agent.state), key)
         if isinstance(agent, JaxLogDQNAgent):
             return values_of_heads(agent._update.rule, *outputs)
         return values_of(outputs)
 
+    return DopaminePlayer(agent, values)
+
 
 class VectorizedPlayer:
-    """An agent of vectorized training."""
+    """An agent of vectorized training; with the attributes of `DopaminePlayer`."""
 
     def __init__(
         self,
