@@ -11,10 +11,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from tqdm.contrib.concurrent import thread_map
 
-from log_dqn.checks import check_count, check_gamma
-from log_dqn.linear import action_gap, learning, mdp, metric_gap, schedules
-from log_dqn.linear.chain import LEFT, RIGHT, Chain
-from log_dqn.linear.learning import Schedules
+from log_dqn.linear import learning, mdp, metric_gap
+from log_dqn.linear.chain import (
+    LEFT,
+    RIGHT,
+    Chain,
+    deviation,
+    log_bias_gaps,
+    log_gaps,
+    regular_gaps,
+)
 
 WIDTHS = (1, 2, 3, 5)
 GAMMAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.96, 0.98, 0.99)
@@ -71,9 +77,6 @@ class Options:
             the paper's text.
         sweeps: length of a run of the chain scans.
         progress: whether to show a progress bar on a terminal.
-
-    Raises:
-        ValueError: if an attribute is outside its range.
     """
 
     runs: int = 1
@@ -84,12 +87,6 @@ class Options:
     sweeps: int = SWEEPS
     progress: bool = False
 
-    def __post_init__(self) -> None:
-        for name, least in (("runs", 1), ("seed", 0), ("jobs", 1), ("sweeps", MEASURE_EVERY)):
-            check_count(name, getattr(self, name), least)
-        for gamma in self.gammas:
-            check_gamma(gamma)
-
     def rng(self, *key: float) -> np.random.Generator:
         """Returns a random stream that follows from the seed and `key`, to six decimals, alone.
 
@@ -99,7 +96,7 @@ class Options:
 
     def step_sizes(self, final: float) -> np.ndarray:
         """Returns the schedule of a step-size of the chain scans."""
-        return schedules.geometric(final, ANNEALING) if self.annealed else schedules.constant(final)
+        return learning.geometric(final, ANNEALING) if self.annealed else learning.constant(final)
 
     def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
@@ -174,17 +171,12 @@ def check_log_gammas(options: Options) -> None:
 
 
 def chain_log(options: Options) -> Table:
-    """Logarithmic Q-learning on the chain task (section 5).
-
-    Raises:
-        ValueError: if gamma^K is too small for a double at one of the discount factors.
-    """
-    check_log_gammas(options)
-    step_sizes = Schedules(options.step_sizes(BETA_LOG), options.step_sizes(BETA_REG))
+    """Logarithmic Q-learning on the chain task (section 5)."""
+    betas = options.step_sizes(BETA_LOG), options.step_sizes(BETA_REG)
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
         return learning.logarithmic(
-            Chain(), width, gamma, K, step_sizes, options.sweeps, rng, MEASURE_EVERY
+            Chain(), width, gamma, K, *betas, options.sweeps, rng, MEASURE_EVERY
         )[0]
 
     return _scan("chain_log", options, {"log": learn})
@@ -214,7 +206,7 @@ FINE_GAMMAS = np.linspace(0.1, 0.99, 90).round(2).tolist()
 def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
     by_gamma = {gamma: gaps(gamma) for gamma in FINE_GAMMAS}
     rows = [
-        (variant, gamma, action_gap.deviation(by_gamma[gamma][variant]))
+        (variant, gamma, deviation(by_gamma[gamma][variant]))
         for variant in by_gamma[FINE_GAMMAS[0]]
         for gamma in FINE_GAMMAS
     ]
@@ -223,9 +215,7 @@ def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
 
 def kappa_regular(options: Options) -> Table:
     """Action-gap deviation of the chain task in the ordinary space (section 3.2)."""
-    return _kappa_table(
-        lambda gamma: {"reg": action_gap.regular_gaps(*Chain().optimal_heads(gamma))}
-    )
+    return _kappa_table(lambda gamma: {"reg": regular_gaps(*Chain().optimal_heads(gamma))})
 
 
 def kappa_deterministic(options: Options) -> Table:
@@ -234,8 +224,8 @@ def kappa_deterministic(options: Options) -> Table:
     def gaps(gamma: float) -> dict[str, np.ndarray]:
         plus, minus = Chain(p=0.0, r_right=0.0).optimal_heads(gamma)
         units = {k: learning.mapping_unit(gamma, k) for k in (25, 50, 100, 200)}
-        log = {f"log k={k}": action_gap.log_gaps(plus, unit) for k, unit in units.items()}
-        return {"reg": action_gap.regular_gaps(plus, minus), **log}
+        log = {f"log k={k}": log_gaps(plus, unit) for k, unit in units.items()}
+        return {"reg": regular_gaps(plus, minus), **log}
 
     return _kappa_table(gaps)
 
@@ -246,13 +236,13 @@ def kappa_full(options: Options) -> Table:
     def gaps(gamma: float) -> dict[str, np.ndarray]:
         plus, minus = Chain().optimal_heads(gamma)
         unit = learning.mapping_unit(gamma, K)
-        log_plus, log_minus = action_gap.log_gaps(plus, unit), action_gap.log_gaps(minus, unit)
+        log_plus, log_minus = log_gaps(plus, unit), log_gaps(minus, unit)
         return {
             "log plus-only": log_plus,
             "log min-only": log_minus,
             "log both": np.concatenate([log_plus, log_minus]),
-            "log bias": action_gap.log_bias_gaps(plus, minus, unit, bias=1.0),
-            "reg": action_gap.regular_gaps(plus, minus),
+            "log bias": log_bias_gaps(plus, minus, unit, bias=1.0),
+            "reg": regular_gaps(plus, minus),
         }
 
     return _kappa_table(gaps)
@@ -274,9 +264,9 @@ def rms_error(options: Options) -> Table:
     optimal = mdp.value_iteration(chain.mdp(), RMS_GAMMA)
 
     def run(beta_reg: float, run: int) -> np.ndarray:
-        step_sizes = Schedules(schedules.constant(ALPHA / beta_reg), schedules.constant(beta_reg))
+        betas = learning.constant(ALPHA / beta_reg), learning.constant(beta_reg)
         rng = options.rng(beta_reg, run)
-        q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, step_sizes, RMS_SWEEPS, rng)
+        q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, *betas, RMS_SWEEPS, rng)
         return rms(q, optimal)
 
     runs = options.runs_of("rms_error", run, [(beta_reg,) for beta_reg in BETAS_REG])
@@ -312,12 +302,10 @@ def convergence(options: Options) -> Table:
 
     def run(index: int, run: int) -> np.ndarray:
         exponents = CONVERGENCE_EXPONENTS[names[index]]
-        step_sizes = Schedules(
-            *(schedules.polynomial(x, 1000, CONVERGENCE_SWEEPS) for x in exponents)
-        )
+        log, reg = (learning.polynomial(x, 1000, CONVERGENCE_SWEEPS) for x in exponents)
         rng = options.rng(index, run)
         q, ratios = learning.logarithmic(
-            chain, 1, CONVERGENCE_GAMMA, K, step_sizes, CONVERGENCE_SWEEPS, rng, with_errors=True
+            chain, 1, CONVERGENCE_GAMMA, K, log, reg, CONVERGENCE_SWEEPS, rng, with_errors=True
         )
         return np.stack([rms(q, optimal), ratios], axis=1)
 

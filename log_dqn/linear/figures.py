@@ -324,11 +324,7 @@ def draw(name: str, table: Table) -> Figure:
 
 
 def write(name: str, table: Table, folder: pathlib.Path) -> None:
-    """Writes name.csv, name.pdf and name.png into `folder`, each complete or not at all.
-
-    Raises:
-        OSError: if a file cannot be written.
-    """
+    """Writes name.csv, name.pdf and name.png into `folder`, each complete or not at all."""
     with matplotlib.rc_context(RC):
         figure = draw(name, table)
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:

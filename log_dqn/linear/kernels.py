@@ -4,8 +4,8 @@ Every function here learns by sweeps: a sweep takes one sampled transition for e
 pair, in an order shuffled anew. One uniform number a transition decides both: with i + 1 pairs
 left, the whole part of (i + 1) * u chooses one of them and the fraction decides the slip.
 
-The action-values are linear in the features of `tile_coding.features`, which the kernels know:
-state s activates the tiles s to s + width - 1.
+The action-values are linear in the features of `plain.features`, which the kernels know: state
+s activates the tiles s to s + width - 1.
 
 `plain` holds the same two methods without compilation, written for reading.
 """

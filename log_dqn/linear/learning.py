@@ -1,25 +1,27 @@
 """Regular and logarithmic Q-learning on the chain task, as functions of the task."""
 
-import dataclasses
-
 import numpy as np
 
-from log_dqn.checks import check, check_gamma
 from log_dqn.linear import kernels
 from log_dqn.linear.chain import Chain
 
 
-@dataclasses.dataclass(frozen=True)
-class Schedules:
-    """Step-sizes by sweep; the last entry of each also holds for every later sweep.
+def geometric(final: float, n_sweeps: int) -> np.ndarray:
+    """Returns step-sizes that fall geometrically from 1 to `final` over `n_sweeps` sweeps.
 
-    Attributes:
-        beta_log: step-sizes in the log space.
-        beta_reg: step-sizes in the ordinary space.
+    Shape (n_sweeps + 1,); the last entry, `final`, also holds for every later sweep.
     """
+    return final ** (np.arange(n_sweeps + 1) / n_sweeps)
 
-    beta_log: np.ndarray
-    beta_reg: np.ndarray
+
+def constant(value: float) -> np.ndarray:
+    """Returns the schedule of a fixed step-size, shape (1,)."""
+    return np.array([float(value)])
+
+
+def polynomial(exponent: float, time_scale: float, n_sweeps: int) -> np.ndarray:
+    """Returns (1 + t / time_scale) ** -exponent for the sweeps t = 0, ..., n_sweeps - 1."""
+    return (1 + np.arange(n_sweeps) / time_scale) ** -exponent
 
 
 def regular(
@@ -39,11 +41,7 @@ def regular(
 
     Returns:
         Q at every measurement, shape (sweeps // measure_every, states, 2).
-
-    Raises:
-        ValueError: if `gamma` or `width` is outside its range.
     """
-    _check(width, gamma)
     measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
     task = (width, float(gamma), *_task(chain))
     kernels.regular(*task, float(q_init), alphas, measure_every, rng, measured_q)
@@ -55,7 +53,8 @@ def logarithmic(
     width: int,
     gamma: float,
     k: float,
-    schedules: Schedules,
+    betas_log: np.ndarray,
+    betas_reg: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
     measure_every: int = 100,
@@ -63,23 +62,18 @@ def logarithmic(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Runs logarithmic Q-learning (section 4), with arguments and bounds like those of `regular`.
 
-    `k` is the exponent of the mapping; `with_errors` also computes the error terms of Appendix A.
+    `k` is the exponent of the mapping. `betas_log` and `betas_reg` are the step-sizes in the log
+    space and in the ordinary one. `with_errors` also computes the error terms of Appendix A.
 
     Returns:
         Q = Q+ - Q- at every measurement, shape (sweeps // measure_every, states, 2), and the
         largest ratio of an error term to its bound (Appendix A) since the measurement before,
         shape (sweeps // measure_every,), empty without `with_errors`.
-
-    Raises:
-        ValueError: if `gamma` or `width` is outside its range, or gamma^k too small for a double.
     """
-    _check(width, gamma)
-    mapping_unit(gamma, k)
     measured_q = np.empty((sweeps // measure_every, chain.n_states, 2))
     error_ratios = np.empty(len(measured_q) if with_errors else 0)
     task = (width, float(gamma), float(k), *_task(chain))
-    betas = (schedules.beta_log, schedules.beta_reg)
-    kernels.logarithmic(*task, *betas, measure_every, rng, measured_q, error_ratios)
+    kernels.logarithmic(*task, betas_log, betas_reg, measure_every, rng, measured_q, error_ratios)
     return measured_q, error_ratios
 
 
@@ -87,12 +81,11 @@ def mapping_unit(gamma: float, k: float) -> float:
     """Returns gamma^k, about the smallest value that the mapping of equation 6 can represent.
 
     Raises:
-        ValueError: if `gamma` is outside (0, 1), or `k` not positive or too large for a double.
+        ValueError: if gamma^k is too small for a double.
     """
-    check_gamma(gamma)
     # Values, in units of gamma^k, must be doubles too.
     largest_k = 300 * np.log(10) / -np.log(gamma)
-    if not 0 < k <= largest_k:
+    if k > largest_k:
         raise ValueError(
             f"k is {k}; at gamma {gamma} it must be above 0 and at most {largest_k:.0f}, "
             "beyond which gamma^k is no double-precision number"
@@ -104,8 +97,3 @@ def _task(chain: Chain) -> tuple[float, np.ndarray, float]:
     """Returns p, the rewards r_left, r_step and r_right, and the bound on targets."""
     rewards = np.array([chain.r_left, chain.r_step, chain.r_right], dtype=float)
     return float(chain.p), rewards, float(chain.largest_target)
-
-
-def _check(width: int, gamma: float) -> None:
-    check_gamma(gamma)
-    check("tile width", width, width >= 1, "1 or more")

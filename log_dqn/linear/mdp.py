@@ -4,8 +4,6 @@ import dataclasses
 
 import numpy as np
 
-from log_dqn.checks import check_gamma
-
 
 @dataclasses.dataclass(frozen=True)
 class MDP:
@@ -24,16 +22,9 @@ class MDP:
 def value_iteration(mdp: MDP, gamma: float, tolerance: float = 0.0) -> np.ndarray:
     """Returns Q* for discount factor `gamma`, shape (states, actions).
 
-    Args:
-        mdp: the process.
-        gamma: discount factor, in (0, 1).
-        tolerance: largest change of a value, relative to that value, at which to stop. With 0
-            the values are a fixed point to the last digit, unless rounding makes them cycle.
-
-    Raises:
-        ValueError: if `gamma` is outside (0, 1).
+    It stops where no value changes by more than `tolerance`, relative to that value. With 0 the
+    values are a fixed point to the last digit, unless rounding makes them cycle.
     """
-    check_gamma(gamma)
     q = np.zeros_like(mdp.rewards)
     # The error falls by gamma or faster at every step: at most this many steps take it from
     # the size of the values to the smallest double.
@@ -51,9 +42,6 @@ def evaluate_policy(mdp: MDP, policy: np.ndarray, gamma: float) -> np.ndarray:
 
     Where all rewards have one sign no backup subtracts, so that even values many orders of
     magnitude below the others keep all their digits. The policy has shape (states,).
-
-    Raises:
-        ValueError: if `gamma` is outside (0, 1).
     """
     own = np.arange(len(policy))[:, None], policy[:, None]
     v = value_iteration(MDP(mdp.transitions[own], mdp.rewards[own]), gamma)[:, 0]

@@ -8,10 +8,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from log_dqn.linear import tile_coding
 from log_dqn.linear.chain import Chain
 from log_dqn.linear.kernels import LARGEST_TQ
-from log_dqn.linear.learning import Schedules
+
+
+def features(n_states: int, width: int) -> np.ndarray:
+    """Returns the features of every state, shape (n_states, n_states + width - 1).
+
+    The tile coding of section 3.2: there are `width` tilings, each shifted by one state, with tiles
+    of `width` neighbouring states. Tile i, over all tilings and counted by position, covers the
+    states i - width + 1 to i, so that state s activates the tiles s to s + width - 1, one of each
+    tiling. An active feature has value 1 / sqrt(width), which makes every feature vector of length
+    1. Any value function can be represented.
+    """
+    state = np.arange(n_states)[:, None]
+    tile = np.arange(n_states + width - 1)
+    return ((tile >= state) & (tile < state + width)) / np.sqrt(width)
 
 
 def regular(
@@ -25,7 +37,7 @@ def regular(
     q_init: float = 0.0,
 ) -> np.ndarray:
     """Does what `learning.regular` does."""
-    phi = tile_coding.features(chain.n_states, width)
+    phi = features(chain.n_states, width)
     theta = np.full((phi.shape[1], 2), q_init / np.sqrt(width))
     order = np.arange(2 * chain.n_states)
     measured_q = []
@@ -45,20 +57,21 @@ def logarithmic(
     width: int,
     gamma: float,
     k: float,
-    schedules: Schedules,
+    betas_log: np.ndarray,
+    betas_reg: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
     measure_every: int = 100,
 ) -> np.ndarray:
     """Returns the first of the two results of `learning.logarithmic`."""
     unit = gamma**k
-    phi = tile_coding.features(chain.n_states, width)
+    phi = features(chain.n_states, width)
     theta = np.zeros((phi.shape[1], 2, 2))  # By tile, action, head (plus, minus).
     order = np.arange(2 * chain.n_states)
     measured_q = []
     for sweep in range(sweeps):
-        beta_log = schedules.beta_log[min(sweep, len(schedules.beta_log) - 1)]
-        beta_reg = schedules.beta_reg[min(sweep, len(schedules.beta_reg) - 1)]
+        beta_log = betas_log[min(sweep, len(betas_log) - 1)]
+        beta_reg = betas_reg[min(sweep, len(betas_reg) - 1)]
         for s, a, r, s2 in _transitions(chain, order, rng):
             target = np.array([max(r, 0.0), max(-r, 0.0)])  # Equation 10.
             if s2 is not None:

@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from log_dqn.linear import experiments, learning, plain, schedules
+from log_dqn.linear import experiments, learning, plain
 from log_dqn.linear.chain import Chain
-from log_dqn.linear.learning import Schedules
 
 GAMMA = 0.8
 REPEATS = 3
@@ -27,10 +26,8 @@ def _seconds_per_sweep(learn: Callable[[int], object], sweeps: int) -> float:
 def run() -> None:
     """Prints the time a sweep takes with either, by method and tile width."""
     chain = Chain()
-    alphas = schedules.constant(experiments.ALPHA)
-    betas = Schedules(
-        schedules.constant(experiments.BETA_LOG), schedules.constant(experiments.BETA_REG)
-    )
+    alphas = learning.constant(experiments.ALPHA)
+    betas = learning.constant(experiments.BETA_LOG), learning.constant(experiments.BETA_REG)
 
     def regular(module: object, width: int) -> Callable[[int], object]:
         return lambda sweeps: module.regular(  # type: ignore[attr-defined]
@@ -39,7 +36,7 @@ def run() -> None:
 
     def logarithmic(module: object, width: int) -> Callable[[int], object]:
         return lambda sweeps: module.logarithmic(  # type: ignore[attr-defined]
-            chain, width, GAMMA, experiments.K, betas, sweeps, np.random.default_rng(0), sweeps
+            chain, width, GAMMA, experiments.K, *betas, sweeps, np.random.default_rng(0), sweeps
         )
 
     print("one sweep of the chain task (100 updates), one thread, fastest of three")

@@ -2,9 +2,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from log_dqn.linear import mdp
+from log_dqn.linear import chain, mdp
 from log_dqn.linear.chain import Chain
 from log_dqn.linear.experiments import GAMMAS
+from log_dqn.mapping import LogMapping
 
 
 def test_one_state_by_hand():
@@ -14,9 +15,7 @@ def test_one_state_by_hand():
 
 
 def test_three_states_by_hand():
-    process = Chain(
-        n_states=3, p=0.25, r_left=2.0, r_right=-4.0, r_step=1.0, largest_target=4.0
-    ).mdp()
+    process = Chain(n_states=3, p=0.25, r_left=2.0, r_right=-4.0, r_step=1.0).mdp()
     np.testing.assert_array_equal(
         process.transitions[:, 0], [[0, 0.25, 0], [0.75, 0, 0.25], [0, 0.75, 0]]
     )
@@ -72,44 +71,48 @@ def test_heads_keep_their_digits(gamma):
 
 
 def test_split():
-    plus, minus = Chain(r_left=2.0, r_right=-3.0, r_step=-0.5, largest_target=3.0).split()
+    plus, minus = Chain(r_left=2.0, r_right=-3.0, r_step=-0.5).split()
     assert (plus.r_left, plus.r_right, plus.r_step) == (2, 0, 0)
     assert (minus.r_left, minus.r_right, minus.r_step) == (0, 3, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_states": 0}, "n_states is 0"),
-        ({"p": 1.5}, "p is 1.5"),
-        ({"r_right": -5.0}, "largest_target is 1.0; it must be 5.0 or more"),
-        ({"r_left": -1.0, "r_right": -2.0}, "largest_target is 1.0; it must be 2.0 or more"),
-        ({"r_step": -3.0, "largest_target": 2.0}, "largest_target is 2.0; it must be 3.0 or more"),
-        ({"largest_target": float("nan")}, "largest_target is nan"),
-    ],
-)
-def test_bad_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Chain(**settings)
+def test_deviation_by_hand():
+    # log10 is 0, -2 and -4: mean -2, standard deviation sqrt(8 / 3). The gap of 0 is left out.
+    gaps = np.array([1.0, 1e-2, 0.0, 1e-4])
+    assert chain.deviation(gaps) == pytest.approx((8 / 3) ** 0.5, rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("settings", "state"),
-    [
-        ({"r_left": 0.0, "r_right": 1.0}, 0),
-        ({"p": 0.75}, 0),
-        # Worth less than 0, the left end is to be put off.
-        ({"r_left": -0.5, "r_right": -1.0}, 0),
-        # The reward at hand is worth more than the larger one far away.
-        ({"r_left": 1.0, "r_right": 0.5}, 43),
-        # Going on pays more than ending.
-        ({"r_step": 0.9, "largest_target": 9.0}, 0),
-    ],
-)
-def test_heads_need_a_left_to_be_optimal(settings, state):
-    chain = Chain(**settings)
-    # Value iteration, which assumes nothing, agrees about the first state with another action.
-    q = mdp.value_iteration(chain.mdp(), 0.9)
-    assert q[state, 0] < q[state, 1]
-    with pytest.raises(ValueError, match=f"is not in state {state}"):
-        chain.optimal_heads(0.9)
+def test_gaps_by_hand():
+    plus = np.array([[0.5, 0.25], [1e-20, 3e-21]])
+    minus = np.array([[0.0, 0.125], [0.0, 0.0]])
+    np.testing.assert_allclose(chain.regular_gaps(plus, minus), [0.375, 7e-21], rtol=1e-14)
+    # ln((0.5 + 0.25) / (0.25 + 0.25)), either way round.
+    np.testing.assert_allclose(chain.log_gaps(plus, 0.25)[0], np.log(1.5), rtol=1e-14)
+    np.testing.assert_allclose(chain.log_gaps(minus, 0.25)[0], np.log(1.5), rtol=1e-14)
+    # ln((0.5 + 1 + 0.5) / (0.125 + 1 + 0.5)); and, far below rounding, 7e-21 / 1.5.
+    gaps = chain.log_bias_gaps(plus, minus, 0.5, 1.0)
+    np.testing.assert_allclose(gaps, [np.log(2 / 1.625), 7e-21 / 1.5], rtol=1e-13)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.96])
+def test_log_gaps_are_those_of_the_mapping(gamma):
+    plus, _ = Chain().optimal_heads(gamma)
+    tq = LogMapping(gamma, 200, 1.0, 0.0, additive=True).f(plus)
+    expected = tq[:, 0] - tq[:, 1]
+    np.testing.assert_allclose(chain.log_gaps(plus, gamma**200), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("gamma", "k"), [(0.1, 25), (0.1, 50), (0.5, 200), (0.99, 100)])
+def test_deterministic_kappa_against_many_digits(gamma, k):
+    plus, _ = Chain(p=0.0, r_right=0.0).optimal_heads(gamma)
+    kappa = chain.deviation(chain.log_gaps(plus, gamma**k))
+    with mpmath.workdps(400):
+        g = mpmath.mpf(gamma)
+        values = [(g**s, g ** (s + 2) if s < 49 else 0) for s in range(50)]
+        logs = [
+            mpmath.log10(mpmath.log(left + g**k) - mpmath.log(right + g**k))
+            for left, right in values
+        ]
+        mean = sum(logs) / 50
+        expected = mpmath.sqrt(sum((x - mean) ** 2 for x in logs) / 50)
+    assert kappa == pytest.approx(float(expected), rel=1e-10)

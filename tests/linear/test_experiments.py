@@ -248,25 +248,6 @@ def test_windows_by_hand():
     assert experiments.early_and_final(q) == (0.3, 0.8)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"runs": 0}, "runs is 0; it must be a whole number, at least 1"),
-        ({"jobs": 0}, "jobs is 0"),
-        ({"seed": -1}, "seed is -1"),
-        ({"gammas": (0.5, 1.0)}, "gamma is 1.0"),
-    ],
-)
-def test_bad_settings(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Options(**settings)
-
-
-def test_gamma_too_small_for_k():
-    with pytest.raises(ValueError, match=r"k is 200; at gamma 0\.01"):
-        experiments.chain_log(Options(gammas=(0.01,)))
-
-
 def test_rows_of_a_table_by_value():
     rows = [("a", 1, 0.5), ("b", 1, 0.25), ("a", 2, 0.125)]
     table = experiments.Table(("name", "sweep", "rms"), rows, np.arange(6.0).reshape(3, 1, 2))
