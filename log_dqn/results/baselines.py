@@ -1,26 +1,56 @@
-"""Dopamine's published Atari baselines: from a folder, an address, or the package itself.
+"""What runs are compared with: random and human scores, and Dopamine's published Atari baselines.
 
-One JSON file a game holds the training returns of each agent, seed and iteration as rows
-{"Iteration": int, "Value": float, "Agent": str}, ordered by agent, then seed, then iteration.
-Where a game's file cannot be read, the final scores that travel with the package stand in.
+These come from a folder, an address, or the package itself. One JSON file a game holds the training
+returns of each agent, seed and iteration as rows {"Iteration": int, "Value": float, "Agent": str},
+ordered by agent, then seed, then iteration. Where a game's file cannot be read, the final scores
+that travel with the package stand in.
 """
 
+import csv
 import errno
 import hashlib
+import importlib.resources
 import itertools
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pooch
 import requests
 
 from log_dqn.games import GAMES, listing
-from log_dqn.results.references import read_table
 from log_dqn.results.request import AGENTS, DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
+
+LAST_ITERATION = 198
+TIMEOUT = 30.0
+
+
+class Reference(NamedTuple):
+    """Scores of a random policy and of a human player, in points per episode."""
+
+    random: float
+    human: float
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """Reads one of the package's own CSV files."""
+    path = importlib.resources.files("log_dqn.results") / "data" / name
+    return list(csv.DictReader(path.read_text("utf-8").splitlines()))
+
+
+def references() -> dict[str, Reference]:
+    """Returns random and human scores of 57 games (Wang et al. 2016, Table 2).
+
+    VideoPinball's random score is 16256.9 there, and 0.0 in several other tables, with which DQN's
+    mean over 55 games is 2.31 instead of 3.05, and no median another.
+    """
+    return {
+        row["game"]: Reference(float(row["random"]), float(row["human"]))
+        for row in read_table("human_random_scores.csv")
+    }
 
 
 def named(agent: str) -> str:
@@ -28,19 +58,14 @@ def named(agent: str) -> str:
     return AGENTS.get(agent, agent)
 
 
-LAST_ITERATION = 198
-TIMEOUT = 30.0
-
-
 class WrongContentError(ValueError):
     """A file is not one of Dopamine's published results."""
 
 
 def parse(text: str | bytes, game: str) -> list[LearningCurve]:
-    """Splits the rows of one game's file into runs.
+    """Splits the rows of one game's file into runs, one for each agent and seed.
 
-    Returns:
-        One run for each agent and seed; seeds are numbered in the file's order.
+    Seeds are numbered in the file's order.
 
     Raises:
         WrongContentError: the content is not JSON, or not such rows.
@@ -79,10 +104,9 @@ def _is_row(row: Any) -> bool:
 def final_runs(games: Iterable[str]) -> list[LearningCurve]:
     """The final scores that travel with the package, as runs of which only the end is known.
 
-    Returns:
-        For each of the four TensorFlow agents and five seeds a run of 199 iterations whose last
-        value is the mean of its last 20 iterations and whose other values are NaN, so that its
-        final score (see `scores.final_score`) is the published one.
+    A run for each of the four TensorFlow agents and five seeds, of 199 iterations, whose last value
+    is the mean of its last 20 iterations and whose other values are NaN, so that its final score
+    (see `scores.final_score`) is the published one.
     """
     wanted = set(games)
     runs = []

@@ -14,7 +14,6 @@ from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.program.words import counted
 from log_dqn.results import baselines, discount, gamma_scan, protocol, runs, scores
-from log_dqn.results import references as tables
 from log_dqn.results.looks import OWN, Look, looks
 from log_dqn.results.protocol import Difference
 from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, Request, own_name
@@ -34,14 +33,12 @@ class Comparison:
     """Runs and scores that are ready for statistics and figures.
 
     Attributes:
-        request: what the user asked for.
         references: random and human scores by game; where no game compared has them, 0 and the best
             mean that any agent has on the game, if that is positive.
         agents: the agents that have scores, in the order in which they are shown.
         own_agents: those of them that were read from `results_dir`.
         games: the games that any agent has scores on, by name.
-        runs: the learning curves.
-        scores: one for each run.
+        scores: one for each of the runs.
         common_games: the games with references that all agents have: aggregates use these.
         main: the agent that is set against the reference; None if there is no other agent.
         frames: the emulator frames up to which returns count, on games with human scores or
@@ -54,7 +51,7 @@ class Comparison:
     """
 
     request: Request
-    references: dict[str, tables.Reference]
+    references: dict[str, baselines.Reference]
     agents: list[str]
     own_agents: list[str]
     games: list[str]
@@ -177,11 +174,7 @@ class Comparison:
         return {game: float(np.mean(values)) for game, values in by_game.items()}
 
     def curves(self, agent: str, games: Collection[str]) -> tuple[int, list[LearningCurve]]:
-        """An agent's learning curves on some games, all at the same experience.
-
-        Returns:
-            The emulator frames from value to value, and the runs.
-        """
+        """The emulator frames from value to value of an agent's curves on some games, and those."""
         own = [run for run in self.runs if run.agent == agent and run.game in games]
         step = max(run.frames_per_iteration for run in own)
         every = [scores.every(run.returns, run.frames_per_iteration, step) for run in own]
@@ -193,14 +186,9 @@ class Comparison:
         """How each agent is shown in figures over all games, or over some."""
         return looks({a: self.name(a, games) for a in (self.agents if agents is None else agents)})
 
-    @property
-    def frame_skip(self) -> int | None:
-        """Emulator frames of an agent step; None where that differs from run to run."""
-        return self.frame_skip_on(self.games)
-
-    def frame_skip_on(self, games: Collection[str]) -> int | None:
-        """The same on some games."""
-        return _skip(run for run in self.runs if run.game in games)
+    def frame_skip(self, games: Collection[str] | None = None) -> int | None:
+        """Emulator frames of an agent step, on all games or on some; None where that differs."""
+        return _skip(run for run in self.runs if games is None or run.game in games)
 
     def relative(self) -> dict[str, float]:
         """Performance of the main agent relative to the reference on each game that both have."""
@@ -239,12 +227,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
 
     `notify` is told at once of each thing that is missing or cannot be read; the comparison's
     notices hold the same lines.
-
-    Raises:
-        ValueError: a game, the reference or every agent is unknown, no run of `results_dir` can
-            be compared, or nothing at all is left to compare.
     """
-    request.check()
     notices: list[str] = []
 
     def note(line: str) -> None:
@@ -257,7 +240,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         chosen = _strictly(chosen, reasons, standards, note)
     if request.results_dir is not None and not any(run.protocol for run in chosen):
         raise _nothing_own(request)
-    references = tables.references()
+    references = baselines.references()
     elsewhere = _without_baselines(chosen, references)
     frames, by_game = _frames(request.iteration, chosen, elsewhere, note)
     by_best = elsewhere == {run.game for run in chosen}
@@ -265,7 +248,10 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         references = _best_means(_scored(chosen, by_game, {}))
     scored = _scored(chosen, by_game, references)
     if not scored:
-        raise _nothing_scored(request, chosen)
+        raise ValueError(
+            f"--iteration={request.iteration}: nothing to compare; none of the "
+            f"{counted(len(chosen), 'run')} has scores there"
+        )
     kept = [run for run, _ in scored]
     agents = [agent for agent in agents if any(run.agent == agent for run in kept)]
     if by_best:
@@ -347,19 +333,21 @@ def _nothing_own(request: Request) -> ValueError:
     return ValueError(f"--results_dir={request.results_dir}: no run of it can be compared")
 
 
-def _nothing_scored(request: Request, chosen: list[LearningCurve]) -> ValueError:
-    return ValueError(
-        f"--iteration={request.iteration}: nothing to compare; none of the "
-        f"{counted(len(chosen), 'run')} has scores there"
-    )
-
-
 def _read(
     request: Request, note: Notify, progress: ShowProgress
 ) -> tuple[list[LearningCurve], list[LearningCurve]]:
     """Reads own and published runs; none of the former bears the name of a published agent."""
     wanted_games = games.select(request.games) if request.games else None
-    own = _own_runs(request, wanted_games, note, progress)
+    own: list[LearningCurve] = []
+    if request.results_dir is not None:
+        own = runs.read_runs(
+            request.results_dir,
+            request.metric,
+            note,
+            agents=_wanted_folders(request),
+            only_games=wanted_games,
+            progress=lambda items: progress("Runs", items),
+        )
     if request.results_dir is not None and not own:
         request.check_agents(NAMES)
         raise _nothing_own(request)
@@ -369,7 +357,6 @@ def _read(
         request.baselines,
         wanted_games,
         note,
-        request.cache_dir,
         progress=lambda items: progress("Published baselines", items),
     )
     taken = NAMES | {run.agent for run in published}
@@ -377,21 +364,6 @@ def _read(
         note(f"{agent}: own runs of this name are shown as '{own_name(agent, taken)}'")
     request.check_agents(taken)
     return [run._replace(agent=own_name(run.agent, taken)) for run in own], published
-
-
-def _own_runs(
-    request: Request, wanted_games: list[str] | None, note: Notify, progress: ShowProgress
-) -> list[LearningCurve]:
-    if request.results_dir is None:
-        return []
-    return runs.read_runs(
-        request.results_dir,
-        request.metric,
-        note,
-        agents=_wanted_folders(request),
-        only_games=wanted_games,
-        progress=lambda items: progress("Runs", items),
-    )
 
 
 def _wanted_folders(request: Request) -> set[str] | None:
@@ -470,7 +442,7 @@ def _common_frames(
 
 
 def _scored(
-    chosen: list[LearningCurve], frames: dict[str, int], references: dict[str, tables.Reference]
+    chosen: list[LearningCurve], frames: dict[str, int], references: dict[str, baselines.Reference]
 ) -> list[tuple[LearningCurve, Score]]:
     """The runs that have a score after so many frames of their game, each with its score."""
     scored = []
@@ -483,15 +455,17 @@ def _scored(
         if not math.isnan(score):
             reference = references.get(run.game)
             hns = scores.human_normalised(score, *reference) if reference else math.nan
-            scored.append((run, Score(*_names(run), last, score, hns, (last + 1) * length)))
+            scored.append(
+                (run, Score(run.game, run.agent, run.seed, last, score, hns, (last + 1) * length))
+            )
     return scored
 
 
-def _best_means(scored: list[tuple[LearningCurve, Score]]) -> dict[str, tables.Reference]:
+def _best_means(scored: list[tuple[LearningCurve, Score]]) -> dict[str, baselines.Reference]:
     """References where there are none: 0, and the best mean of any agent, if that is positive."""
     found = pd.DataFrame([score for _, score in scored], columns=Score._fields)
     best = discount.best_means(found, ["agent"])
-    return {game: tables.Reference(0.0, mean) for game, mean in best.items() if mean > 0}
+    return {game: baselines.Reference(0.0, mean) for game, mean in best.items() if mean > 0}
 
 
 def _reference(request: Request, agents: Sequence[str]) -> str:
@@ -500,10 +474,6 @@ def _reference(request: Request, agents: Sequence[str]) -> str:
         return request.reference
     setting = agents[0].partition("/")[2]
     return [*agents, *(agent for agent in agents[1:] if agent.partition("/")[2] == setting)][-1]
-
-
-def _names(run: LearningCurve) -> tuple[str, str, str]:
-    return run.game, run.agent, run.seed
 
 
 def _remarks(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str]:
@@ -556,7 +526,7 @@ def _left_out(compared: Comparison, chosen: list[LearningCurve]) -> Iterator[str
 
 
 def _unequal_experience(compared: Comparison) -> Iterator[str]:
-    elsewhere = _without_baselines(compared.runs, tables.references())
+    elsewhere = _without_baselines(compared.runs, baselines.references())
     for games_compared in (set(compared.games) - elsewhere, *([game] for game in elsewhere)):
         comparable = [score for score in compared.scores if score.game in games_compared]
         longest = max((score.frames for score in comparable), default=0)

@@ -45,7 +45,7 @@ def render(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
-    games = tables.game_table(comparison)
+    heads, *rows = tables.game_table(comparison)
     return environment.get_template("report.html").render(
         title=listing([named(agent) for agent in comparison.own_agents or comparison.agents]),
         differing=_differing(comparison),
@@ -64,12 +64,12 @@ def render(
             for agent, interval in aggregates.items()
         },
         aggregate_heads=["Agent", *AGGREGATES.values()],
-        experience="Agent steps" if comparison.frame_skip == 1 else "Frames",
+        experience="Agent steps" if comparison.frame_skip() == 1 else "Frames",
         scale=comparison.scale,
         no_aggregates=comparison.no_aggregates,
         over_games=shown[:-1],
-        game_heads=games.heads,
-        game_rows=games.rows,
+        game_heads=[head.text for head in heads],
+        game_rows=rows,
         learning_curves=shown[-1],
         agent_rows=[_agent_row(comparison, agent) for agent in comparison.agents],
         notes=[*comparison.notices, *(f"Figure not made: {line}" for line in not_made)],

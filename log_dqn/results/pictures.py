@@ -121,7 +121,7 @@ def _over_frames(
         return None
     games = comparison.common_games
     until, cut = _until(comparison, games)
-    skip, looks = comparison.frame_skip_on(games), comparison.looks(games)
+    skip, looks = comparison.frame_skip(games), comparison.looks(games)
     figure = draw(results.curves, looks, len(games), comparison.scale, skip, until)
     rows = {"mean": 0, "median": 1, "IQM": 2}
     ends = [
@@ -149,7 +149,7 @@ def _until(comparison: Comparison, games: Collection[str]) -> tuple[float | None
     until = max(4 * max(own, default=longest), 10 * iteration)
     if until >= longest:
         return None, ""
-    skip = comparison.frame_skip_on(games)
+    skip = comparison.frame_skip(games)
     return until, f", and shown up to {words.frames(until, skip)} of {words.frames(longest, skip)}"
 
 
@@ -303,7 +303,7 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
     until = {game: end for game, (end, _) in ends.items() if end is not None}
     cuts = {cut for _, cut in ends.values()}
     cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
-    skips = {game: comparison.frame_skip_on([game]) for game in curves}
+    skips = {game: comparison.frame_skip([game]) for game in curves}
     looks = comparison.looks()
     return Shown(
         figures.learning_curves(curves, looks, comparison.request.metric, skips, until),

@@ -16,7 +16,7 @@ from log_dqn.results.comparison import Comparison
 from log_dqn.run_folder import configuration
 
 
-class Setting(NamedTuple):
+class Hyperparameter(NamedTuple):
     """A hyperparameter that is not that of the agent's shipped gin file.
 
     Attributes:
@@ -63,19 +63,20 @@ class Provenance(NamedTuple):
     commit: str | None
     date: str
     command: str
-    settings: dict[str, list[Setting] | None]
-    unbound: dict[str, list[Setting]]
+    settings: dict[str, list[Hyperparameter] | None]
+    unbound: dict[str, list[Hyperparameter]]
 
 
 def collect(comparison: Comparison, command: str) -> Provenance:
     """Collects what a report is made with, now."""
+    found = {agent: hyperparameters(comparison, agent) for agent in comparison.own_agents}
     return Provenance(
         version=__version__,
         commit=_commit(pathlib.Path(__file__).resolve().parents[2]),
         date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         command=command,
-        settings={agent: settings(comparison, agent) for agent in comparison.own_agents},
-        unbound={agent: unbound(comparison, agent) for agent in comparison.own_agents},
+        settings={agent: settings for agent, (settings, _) in found.items()},
+        unbound={agent: unbound for agent, (_, unbound) in found.items()},
     )
 
 
@@ -92,36 +93,32 @@ def _commit(checkout: pathlib.Path) -> str | None:
     return done.stdout.strip()
 
 
-def settings(comparison: Comparison, agent: str) -> list[Setting] | None:
-    """Lists an agent's hyperparameters that are not the default; see `Provenance`."""
+def hyperparameters(
+    comparison: Comparison, agent: str
+) -> tuple[list[Hyperparameter] | None, list[Hyperparameter]]:
+    """Returns an agent's settings and what is unbound; see `Provenance`."""
     own = [run for run in comparison.runs if run.agent == agent]
-    counts: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    changed: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    unbound: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    is_known = True
     for run in own:
         values = configuration.by_short_name(run.parameters)
         defaults = _defaults(values, run.game)
-        if defaults is None:
-            return None
-        counts.update(
-            (name, json.dumps(values[name]), json.dumps(default))
-            for name, default in defaults.items()
-            if name in values and values[name] != default and not name.endswith(".game_name")
-        )
-    return _settings(counts, len(own))
-
-
-def unbound(comparison: Comparison, agent: str) -> list[Setting]:
-    """Lists an agent's recorded hyperparameters that no gin file has; see `Provenance`."""
-    own = [run for run in comparison.runs if run.agent == agent]
-    counts: collections.Counter[tuple[str, str, str]] = collections.Counter()
-    for run in own:
-        values = configuration.by_short_name(run.parameters)
-        bound = _defaults(values, run.game) or {}
-        counts.update(
-            (printable(name), json.dumps(value), "null")
-            for name, value in values.items()
-            if not (name in bound or value is None or _NO_HYPERPARAMETER.fullmatch(name))
-        )
-    return _settings(counts, len(own))
+        is_known = is_known and defaults is not None
+        for name, value in values.items():
+            if defaults is not None and name in defaults:
+                if value != defaults[name] and not name.endswith(".game_name"):
+                    changed[name, json.dumps(value), json.dumps(defaults[name])] += 1
+            elif value is not None and not _NO_HYPERPARAMETER.fullmatch(name):
+                unbound[printable(name), json.dumps(value), "null"] += 1
+    settings, others = (
+        [
+            Hyperparameter(name, json.loads(value), json.loads(default), count, len(own))
+            for (name, value, default), count in sorted(counts.items())
+        ]
+        for counts in (changed, unbound)
+    )
+    return settings if is_known else None, others
 
 
 # Names, and what changes nothing that is learned.
@@ -130,13 +127,6 @@ _NO_HYPERPARAMETER = re.compile(
     r"|Logger\..*|create_runner\..*|Runner\.(log_every_n|fine_grained_print_to_console)"
     r"|VectorizedRunner\.agent|CollectorDispatcher\..*"
 )
-
-
-def _settings(counts: collections.Counter[tuple[str, str, str]], of: int) -> list[Setting]:
-    return [
-        Setting(name, json.loads(value), json.loads(default), count, of)
-        for (name, value, default), count in sorted(counts.items())
-    ]
 
 
 def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:

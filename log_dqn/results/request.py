@@ -54,7 +54,6 @@ class Request:
         baselines: a folder or an http(s) address.
         repetitions: bootstrap repetitions.
         strict: whether runs of another protocol, or one not recorded, are left out.
-        cache_dir: where downloaded baselines are kept; the user's cache folder if None.
     """
 
     results_dir: pathlib.Path | None = None
@@ -66,16 +65,9 @@ class Request:
     baselines: str = DOPAMINE
     repetitions: int = 2000
     strict: bool = False
-    cache_dir: pathlib.Path | None = None
 
     def check(self) -> None:
-        """Checks names and folders.
-
-        Raises:
-            ValueError: a game is unknown, `results_dir` is no folder or holds no run, `baselines`
-                is neither folder nor address, the metric is one that the published baselines
-                don't have, or, beside Dopamine's own, an agent is unknown.
-        """
+        """Checks names and folders."""
         if self.metric == "eval" and self.results_dir is None:
             raise ValueError(
                 "--metric=eval: it must be 'train' without --results_dir; the published baselines "
@@ -92,11 +84,7 @@ class Request:
     def check_agents(self, taken: Collection[str]) -> None:
         """Checks that one of the agents, and the reference, is published or has own runs.
 
-        Args:
-            taken: names of the published agents.
-
-        Raises:
-            ValueError: none of the agents, or not the reference, is known.
+        The names of published agents are `taken`.
         """
         found = [] if self.results_dir is None else find_runs(self.results_dir)
         known = {*taken, *(own_name(agent, taken) for agent, *_ in found)}
@@ -126,11 +114,7 @@ def is_address(source: str) -> bool:
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
-    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder.
-
-    Raises:
-        ValueError: it is not a folder, or holds no run.
-    """
+    """Does what `layout.find_runs` does; refuses what is no folder, or holds no run."""
     if not results_dir.is_dir():
         raise ValueError(f"--results_dir={results_dir}: not a folder")
     found = layout.find_runs(results_dir)

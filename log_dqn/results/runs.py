@@ -24,8 +24,6 @@ from log_dqn.run_folder import configuration, layout, safe_pickle
 LARGEST_RETURN = 1e15
 """What is larger is no return of a game, and would be lost in doubles or overflow in sums."""
 
-_AGENT = "create_agent.agent_name"
-
 _ITERATION = re.compile(r"iteration_(\d+)")
 
 Notify = Callable[[str], None]
@@ -69,11 +67,7 @@ class LearningCurve(NamedTuple):
         return len(self.returns) * self.frames_per_iteration
 
 
-class NotALogError(ValueError):
-    """A file is a readable pickle, but not one of Dopamine's logs."""
-
-
-class NoReturnsError(NotALogError):
+class NoReturnsError(ValueError):
     """A log has no return of the metric asked for."""
 
 
@@ -89,11 +83,11 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
         Mean returns, shape [num_iterations]; NaN where the log has none.
 
     Raises:
-        NotALogError: the object has another shape, or a return beyond `LARGEST_RETURN`.
         NoReturnsError: it has no return of this metric.
+        ValueError: it has another shape, or a return beyond `LARGEST_RETURN`.
     """
     if not isinstance(log, dict):
-        raise NotALogError(f"holds a {type(log).__name__}, not Dopamine's statistics")
+        raise ValueError(f"holds a {type(log).__name__}, not Dopamine's statistics")
     by_iteration: dict[int, float] = {}
     for key, statistics in log.items():
         match = _ITERATION.fullmatch(key) if isinstance(key, str) else None
@@ -104,16 +98,16 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
                 try:
                     values = np.asarray(statistics[name], float)
                 except (ArithmeticError, TypeError, ValueError):
-                    raise NotALogError(f"{key}: {name} is not a number") from None
+                    raise ValueError(f"{key}: {name} is not a number") from None
                 if (np.abs(values) > LARGEST_RETURN).any():
-                    raise NotALogError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
+                    raise ValueError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
                 by_iteration[int(match[1])] = values.mean() if values.size else np.nan
                 break
     known = [i for i, value in by_iteration.items() if np.isfinite(value)]
     if not known:
         raise NoReturnsError(f"has no iteration with a {metric}_average_return")
     if max(known) >= 10**6:
-        raise NotALogError(f"has an iteration number {max(known)}")
+        raise ValueError(f"has an iteration number {max(known)}")
     returns = np.full(max(known) + 1, np.nan)
     for iteration in known:
         returns[iteration] = by_iteration[iteration]
@@ -123,10 +117,8 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
 def training_steps_of(log: dict[str, Any]) -> int | None:
     """Finds how many agent steps an iteration's training phase has, from the episodes in a log.
 
-    A phase ends with the episode that passes its steps, so that the least sum is the nearest.
-
-    Returns:
-        The steps, or None where the log has no lengths of episodes.
+    A phase ends with the episode that passes its steps, so that the least sum is the nearest. None
+    where the log has no lengths of episodes.
     """
     sums = []
     for statistics in log.values():
@@ -181,14 +173,12 @@ def _line(error: BaseException) -> str:
 
 
 def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
-    """Finds the agent and its discount factor among a run's parameters.
+    """Finds the agent and its discount factor among a run's parameters; None if they don't say.
 
-    Returns:
-        (agent, gamma), or None if they don't say. The agent is what the run was started with, as
-        two may be of one class, and else its class.
+    The agent is what the run was started with, as two may be of one class, and else its class.
     """
     values = configuration.by_short_name(parameters)
-    names = (values.get(which) for which in ("VectorizedRunner.agent", _AGENT))
+    names = (values.get(which) for which in ("VectorizedRunner.agent", "create_agent.agent_name"))
     agent = next((name for name in names if isinstance(name, str)), None)
     for name in protocol.agent_parameters(values, "gamma"):
         value = values[name]
@@ -211,15 +201,12 @@ def read_runs(
         results_dir: holds `{agent}[/{setting}]/{game}/{seed}/`.
         metric: `train` or `eval`.
         notify: is told of whatever cannot be read.
-        agents: the agents to read; all if None.
-        only_games: the games to read; all if None.
+        agents: the agents to read; all if None, as for the games.
+        only_games: the games to read.
         progress: wraps the list of runs while it is worked through.
 
     Returns:
         The runs that could be read, sorted by agent, game and seed.
-
-    Raises:
-        ValueError: `results_dir` is not a folder, or holds no run.
     """
     found = [
         (agent, game, seed, path)

@@ -18,11 +18,8 @@ class Cell(NamedTuple):
     text: str
 
 
-class Table(NamedTuple):
-    """Headings and rows."""
-
-    heads: list[str]
-    rows: list[list[Cell]]
+Table = list[list[Cell]]
+"""Rows, of which the first has the headings."""
 
 
 def _number(value: float, pattern: str) -> Cell:
@@ -36,14 +33,14 @@ def rounded(value: float) -> str:
 
 def aggregate_table(comparison: Comparison, aggregates: Mapping[str, Interval]) -> Table:
     """Aggregates over games, with the intervals of agents with enough seeds."""
-    rows = []
+    rows = [[Cell("", head) for head in ("Agent", *AGGREGATES.values())]]
     for agent, interval in aggregates.items():
         row = [Cell(agent, comparison.name(agent, comparison.common_games))]
         for value, low, high in zip(*interval, strict=True):
             ends = "" if math.isnan(low) else f" [{rounded(low)}, {rounded(high)}]"
             row.append(Cell(f"{value:.9g}", rounded(value) + ends))
         rows.append(row)
-    return Table(["Agent", *AGGREGATES.values()], rows)
+    return rows
 
 
 def game_table(comparison: Comparison) -> Table:
@@ -58,7 +55,7 @@ def game_table(comparison: Comparison) -> Table:
         heads.append(f"{comparison.label(main)}, {comparison.scale}")
     heads += [*map(comparison.name, comparison.agents), *(["Human", "Random"] if human else [])]
     digits = ",.2f" if comparison.by_best else ",.1f"
-    rows = []
+    rows = [[Cell("", head) for head in heads]]
     for game in comparison.games:
         row = [Cell(game, game)]
         if relative:
@@ -71,7 +68,7 @@ def game_table(comparison: Comparison) -> Table:
             none = (math.nan, math.nan)
             row += [_number(x, ",.1f") for x in reversed(comparison.references.get(game, none))]
         rows.append(row)
-    return Table(heads, rows)
+    return rows
 
 
 def scored(comparison: Comparison) -> str:
@@ -89,7 +86,7 @@ def scored(comparison: Comparison) -> str:
             up_to += f", the last that all {'own ' * own}runs have"
     elsewhere: dict[str, list[str]] = {}
     for game, number in comparison.frames_elsewhere.items():
-        length = words.frames(number, comparison.frame_skip_on([game]))
+        length = words.frames(number, comparison.frame_skip([game]))
         elsewhere.setdefault(length, []).append(game)
     up_to += "".join(f"; up to {n} on {listing(on)}" for n, on in elsewhere.items())
     late: dict[int, dict[str, None]] = {}
@@ -119,7 +116,7 @@ def marked(comparison: Comparison, games: Collection[str] | None = None) -> list
 
 def markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """A table in Markdown, and lines below it."""
-    heads, *rows = ([text.replace("|", "\\|") for text in row] for row in _texts(table))
+    heads, *rows = ([cell.text.replace("|", "\\|") for cell in row] for row in table)
     rule = ["---", *["---:"] * (len(heads) - 1)]
     lines = [f"| {' | '.join(row)} |" for row in (heads, rule, *rows)]
     return "\n".join([*lines, *(f"\n{note}" for note in notes)]) + "\n"
@@ -139,11 +136,11 @@ _LATEX = str.maketrans(
 
 def latex(table: Table, notes: Sequence[str] = ()) -> str:
     r"""A table in LaTeX, with the rules of `booktabs`, and lines below it."""
-    rows = [" & ".join(text.translate(_LATEX) for text in row) for row in _texts(table)]
+    rows = [" & ".join(cell.text.translate(_LATEX) for cell in row) for row in table]
     below = [rf"\par{{\footnotesize {note.translate(_LATEX)}}}" for note in notes]
     lines = [
         r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{l{'r' * (len(table.heads) - 1)}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(table[0]) - 1)}}}",
         r"\toprule",
         rf"{rows[0]} \\",
         r"\midrule",
@@ -153,7 +150,3 @@ def latex(table: Table, notes: Sequence[str] = ()) -> str:
         *below,
     ]
     return "\n".join(lines) + "\n"
-
-
-def _texts(table: Table) -> list[list[str]]:
-    return [table.heads, *([cell.text for cell in row] for row in table.rows)]

@@ -6,12 +6,12 @@ import pickle
 
 import numpy as np
 
-from log_dqn.results import references
+from log_dqn.results import baselines
 
 
 def curve(game, num_iterations, level, seed):
     """A noisy curve that rises from random play to `level`, in human-normalised score."""
-    reference = references.references().get(game, references.Reference(0, 1000))
+    reference = baselines.references().get(game, baselines.Reference(0, 1000))
     rng = np.random.default_rng(seed)
     rise = level * (1 - np.exp(-np.arange(num_iterations) / 40)) + 0.05 * rng.normal(
         size=num_iterations

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from log_dqn import games
-from log_dqn.results import baselines, references, scores
+from log_dqn.results import baselines, scores
 from log_dqn.results.request import DEFAULT_AGENTS
 from tests.results import synthetic
 
@@ -304,14 +304,14 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
 
 
 def test_hashes_are_there_for_all_games():
-    table = {row["file"]: row["sha256"] for row in references.read_table("baseline_files.csv")}
+    table = {row["file"]: row["sha256"] for row in baselines.read_table("baseline_files.csv")}
     assert set(table) == {f"{game.lower()}.json" for game in games.GAMES}
     assert {len(value) for value in table.values()} == {64}
 
 
 @needs_published
 def test_the_hashes_and_final_scores_are_those_of_the_published_files():
-    table = {row["file"]: row["sha256"] for row in references.read_table("baseline_files.csv")}
+    table = {row["file"]: row["sha256"] for row in baselines.read_table("baseline_files.csv")}
     finals = {r[:3]: r.returns[-1] for r in baselines.final_runs(games.GAMES)}
     seen = 0
     for game in games.GAMES:
@@ -324,3 +324,19 @@ def test_the_hashes_and_final_scores_are_those_of_the_published_files():
                 assert run.returns[-20:].mean() == pytest.approx(final, rel=1e-4, abs=1e-3)
                 seen += 1
     assert seen == len(finals) == 60 * 4 * 5
+
+
+def test_references_are_wang_et_al_table_2():
+    table = baselines.references()
+    assert len(table) == 57
+    assert table["Alien"] == (227.8, 7127.7)
+    assert table["Zaxxon"] == (32.5, 9173.3)
+    assert table["VideoPinball"] == (16256.9, 17667.9)
+    assert all(reference.human > reference.random for reference in table.values())
+
+
+def test_the_lists_of_games_are_the_tables():
+    published = baselines.read_table("baseline_final_scores.csv")
+    assert tuple(dict.fromkeys(row["game"] for row in published)) == games.GAMES
+    assert set(games.PAPER55) == set(baselines.references()) - set(games.WITHOUT_BASELINES)
+    assert set(games.GAMES) - set(games.PAPER55) == set(games.WITHOUT_HUMAN_SCORES)

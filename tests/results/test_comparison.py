@@ -154,11 +154,6 @@ def test_evaluation_returns_that_are_not_there(published, tmp_path):
     assert lines == ["log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)"]
 
 
-def test_evaluation_returns_need_own_runs(published):
-    with pytest.raises(ValueError, match="--metric=eval: it must be 'train' without --results_dir"):
-        compare(published, games=("Pong",), metric="eval")
-
-
 @pytest.mark.parametrize("name", ["DQN", JAX_DQN, "DQN (JAX: Adam, MSE)"])
 def test_own_runs_never_bear_a_published_name(tmp_path, name):
     """Also where nothing is published: Defender."""

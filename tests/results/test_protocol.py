@@ -131,7 +131,8 @@ def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
     assert compared.deviations("log_dqn")[0] == reason
     [run] = [run for run in compared.runs if run.agent == "log_dqn"]
     assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
-    [found] = [s for s in provenance.unbound(compared, "log_dqn") if "gamma" in s.parameter]
+    _, unbound = provenance.hyperparameters(compared, "log_dqn")
+    [found] = [one for one in unbound if "gamma" in one.parameter]
     assert found.parameter == ascii(f"{name}Agent.gamma")
     assert all(line.isprintable() for line in lines)
 
@@ -254,7 +255,7 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     write_run(tmp_path / "wide" / folder / "0", config=other)
     compared, _ = compare(tmp_path, tmp_path, reference="dqn")
     assert compared.standard == "dqn"
-    assert compared.frame_skip == 1 and {s.frames for s in compared.scores} == {1_000_000}
+    assert compared.frame_skip() == 1 and {s.frames for s in compared.scores} == {1_000_000}
     found = {agent: compared.deviations(agent) for agent in compared.agents}
     assert found == {"log_dqn": [], "dqn": [], "wide": ["batch size 64 (dqn: 32)"]}
 

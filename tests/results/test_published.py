@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from log_dqn import games
-from log_dqn.results import baselines, comparison, references, report
+from log_dqn.results import baselines, comparison, report
 from tests.results import synthetic
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared"
@@ -20,7 +20,7 @@ needs_published = pytest.mark.skipif(
 
 def plainly(folder, game_names, agents, video_pinball_random=16256.9, num_seeds=5):
     """Mean and median human-normalised score of each agent, in plain Python."""
-    table = pathlib.Path(references.__file__).parent / "data" / "human_random_scores.csv"
+    table = pathlib.Path(baselines.__file__).parent / "data" / "human_random_scores.csv"
     with table.open() as file:
         human_random = {
             r["game"]: (float(r["random"]), float(r["human"])) for r in csv.DictReader(file)

@@ -14,7 +14,6 @@ from log_dqn.results import (
     gamma_scan,
     pictures,
     protocol,
-    references,
     report,
 )
 from log_dqn.results.looks import looks as looks_of
@@ -26,7 +25,7 @@ from log_dqn.results.statistics import Interval
 def made(scores, runs, agents, main=None):
     return comparison.Comparison(
         request=comparison.Request(repetitions=20),
-        references=references.references(),
+        references=baselines.references(),
         agents=agents,
         own_agents=agents,
         games=sorted({s.game for s in scores}),

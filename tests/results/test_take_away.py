@@ -140,21 +140,23 @@ def test_both_tables_in_latex(made):
 
 def test_latex_escapes_what_means_something_to_it():
     name = "\\$&%#_{}~^"
-    text = tables.latex(tables.Table(["a", "b"], [[tables.Cell("", name), tables.Cell("", "1")]]))
+    text = tables.latex([[tables.Cell("", text) for text in row] for row in ("ab", (name, "1"))])
     escaped = r"\textbackslash{}\$\&\%\#\_\{\}\textasciitilde{}\textasciicircum{} & 1 \\"
     assert escaped in text.splitlines()
 
 
 def test_hyperparameters_that_are_not_the_default(made):
     compared, _ = made
-    found = {setting.parameter: setting for setting in provenance.settings(compared, "log_dqn")}
+    found = {
+        setting.parameter: setting for setting in provenance.hyperparameters(compared, "log_dqn")[0]
+    }
     assert found == {
         "LogDQNAgent.gamma": ("LogDQNAgent.gamma", 0.9, 0.96, 6, 6),
         "LogDQNAgent.c": ("LogDQNAgent.c", 2.0, 0.5, 2, 6),
     }
     assert str(found["LogDQNAgent.gamma"]) == "LogDQNAgent.gamma = 0.9 (default 0.96)"
     assert str(found["LogDQNAgent.c"]) == "LogDQNAgent.c = 2.0 (default 0.5) in 2 of 6 runs"
-    assert provenance.settings(compared, "few") is None
+    assert provenance.hyperparameters(compared, "few") == (None, [])
 
 
 def test_hyperparameters_that_no_gin_file_has(made):
@@ -163,13 +165,12 @@ def test_hyperparameters_that_no_gin_file_has(made):
     config = compared.runs[0].parameters | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
     own = [run._replace(parameters=config) if run.agent == "log_dqn" else run
            for run in compared.runs]  # fmt: skip
-    found = provenance.unbound(dataclasses.replace(compared, runs=own), "log_dqn")
+    _, found = provenance.hyperparameters(dataclasses.replace(compared, runs=own), "log_dqn")
     assert [setting.recorded() for setting in found] == [
         "Adam.learning_rate = 0.01",
         "AtariPreprocessing.frame_skip = 4",
         "AtariPreprocessing.terminal_on_life_loss = False",
     ]
-    assert provenance.unbound(compared, "few") == []
     data = json.loads((folder / "report.json").read_text())["made_with"]
     assert data["unbound"]["log_dqn"]["AtariPreprocessing.frame_skip"] == 4
     assert "AtariPreprocessing.frame_skip = 4" in (folder / "report.html").read_text()
