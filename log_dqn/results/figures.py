@@ -2,7 +2,6 @@
 
 import functools
 import math
-import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,7 +49,7 @@ def relative_bars(
     relative: Mapping[str, float],
     agent: Look,
     reference: Look,
-    bounds: Mapping[str, tuple[float, float]] = types.MappingProxyType({}),
+    bounds: Mapping[str, tuple[float, float]],
 ) -> Figure:
     """Relative performance on each game, in percent (paper, section 6).
 
@@ -136,57 +135,40 @@ def footnote(figure: Figure, notes: Mapping[str, str]) -> Bbox:
     return Bbox.from_extents(0, -_FOOT, width, height)
 
 
-def mean_and_median_curves(
+def aggregate_curves(
     curves: Mapping[str, Series],
     looks: Mapping[str, Look],
+    rows: Mapping[str, int],
     num_games: int,
     scale: str,
     frame_skip: int | None,
-    until: float | None = None,
+    until: float | None,
 ) -> Figure:
-    """Mean and median normalised score against experience, with 95% intervals.
+    """Aggregates over games against experience, with 95% intervals, a panel for each of `rows`.
 
-    `curves` hold the first two rows of `statistics.mean_median_iqm` of each agent; the axis ends
-    at `until` emulator frames.
+    `curves` hold `statistics.mean_median_iqm` of each agent, whose rows `rows` numbers by name; the
+    axis ends at `until` emulator frames.
     """
-    figure = _figure(_WIDE, 4.5 + 0.08 * len(curves))
-    panels = _mean_and_median_panels(figure, num_games, scale)
-    for row, axes in enumerate(panels):
-        _lines(axes, {a: (x, _row(y, row)) for a, (x, y) in curves.items()}, looks, until)
+    figure = _figure(_WIDE, 4.8 if len(rows) == 1 else 4.5 + 0.08 * len(curves))
+    panels = _panels_over_games(figure, tuple(rows), num_games, scale)
+    for row, axes in zip(rows.values(), panels, strict=True):
+        of_row = {
+            agent: (x, Interval(*(bound[row] for bound in interval)))
+            for agent, (x, interval) in curves.items()
+        }
+        _lines(axes, of_row, looks, until)
         _experience_axis(axes, frame_skip, until)
     _legend(figure, panels[0])
     return figure
 
 
-def iqm_curves(
-    curves: Mapping[str, Series],
-    looks: Mapping[str, Look],
-    num_games: int,
-    scale: str,
-    frame_skip: int | None,
-    until: float | None = None,
-) -> Figure:
-    """Interquartile mean of the normalised score against experience, with 95% intervals.
-
-    `curves` hold `statistics.mean_median_iqm` of each agent.
-    """
-    figure = _figure(_WIDE, 4.8)
-    axes = _tidy(figure.subplots())
-    _lines(axes, {a: (x, _row(y, 2)) for a, (x, y) in curves.items()}, looks, until)
-    axes.set(title=f"IQM over {counted(num_games, 'game')}", ylabel=scale)
-    _experience_axis(axes, frame_skip, until)
-    _legend(figure, axes)
-    return figure
-
-
-def _row(interval: Interval, row: int) -> Interval:
-    return Interval(*(bound[row] for bound in interval))
-
-
-def _mean_and_median_panels(figure: Figure, num_games: int, scale: str) -> list[Axes]:
-    panels = [_tidy(axes) for axes in figure.subplots(1, 2)]
-    for name, axes in zip(("Mean", "Median"), panels, strict=True):
-        axes.set(title=f"{name} over {counted(num_games, 'game')}", ylabel=scale)
+def _panels_over_games(
+    figure: Figure, names: Sequence[str], num_games: int, scale: str
+) -> list[Axes]:
+    panels = [_tidy(axes) for axes in figure.subplots(1, len(names), squeeze=False)[0]]
+    for name, axes in zip(names, panels, strict=True):
+        title = f"{name[0].upper()}{name[1:]} over {counted(num_games, 'game')}"
+        axes.set(title=title, ylabel=scale)
     return panels
 
 
@@ -266,7 +248,7 @@ def learning_curves(
     looks: Mapping[str, Look],
     metric: str,
     frame_skips: Mapping[str, int | None],
-    until: Mapping[str, float] = types.MappingProxyType({}),
+    until: Mapping[str, float],
 ) -> Figure:
     """Learning curves of all games in a grid: mean over seeds, band from least to greatest.
 
@@ -333,7 +315,7 @@ def gamma_scan(
     `points` are (gamma, mean, median, number of agents) of each class, by gamma.
     """
     figure = _figure(_WIDE, 4.2)
-    panels = _mean_and_median_panels(figure, num_games, "human-normalised score")
+    panels = _panels_over_games(figure, ("mean", "median"), num_games, "human-normalised score")
     for agent, rows in points.items():
         look = looks[agent]
         gammas, *aggregates, _ = zip(*rows, strict=True)

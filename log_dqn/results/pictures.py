@@ -1,7 +1,7 @@
 """The figures of the report: name, heading, caption, and when each is made, one function each."""
 
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -106,27 +106,27 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
 
 @_picture("mean_median", "Mean and median")
 def _mean_median(comparison: Comparison, results: Results) -> Drawn:
-    return _over_frames(comparison, results, figures.mean_and_median_curves, ("mean", "median"))
+    return _over_frames(comparison, results, {"mean": 0, "median": 1})
 
 
 @_picture("iqm", "Interquartile mean")
 def _iqm(comparison: Comparison, results: Results) -> Drawn:
-    return _over_frames(comparison, results, figures.iqm_curves, ("IQM",))
+    return _over_frames(comparison, results, {"IQM": 2})
 
 
-def _over_frames(
-    comparison: Comparison, results: Results, draw: Callable[..., Figure], names: Sequence[str]
-) -> Drawn:
+def _over_frames(comparison: Comparison, results: Results, rows: Mapping[str, int]) -> Drawn:
+    """Draws some rows of `statistics.mean_median_iqm` against experience."""
     if not results.curves:
         return None
     games = comparison.common_games
     until, cut = _until(comparison, games)
     skip, looks = comparison.frame_skip(games), comparison.looks(games)
-    figure = draw(results.curves, looks, len(games), comparison.scale, skip, until)
-    rows = {"mean": 0, "median": 1, "IQM": 2}
+    figure = figures.aggregate_curves(
+        results.curves, looks, rows, len(games), comparison.scale, skip, until
+    )
     ends = [
         f"{looks[agent].name}: "
-        + ", ".join(f"{name} {values.value[rows[name], -1]:.3f}" for name in names)
+        + ", ".join(f"{name} {values.value[row, -1]:.3f}" for name, row in rows.items())
         + f" after {words.frames(x[-1], skip)}"
         for agent, (x, values) in results.curves.items()
         if len(x)
@@ -135,7 +135,7 @@ def _over_frames(
         figure,
         f"{comparison.scale.capitalize()} against experience, up to the last that all runs of the "
         f"agent have{cut}; bands are {_BANDS}.",
-        f"Curves of {' and '.join(names)} over {counted(len(games), 'game')}, which end at: "
+        f"Curves of {' and '.join(rows)} over {counted(len(games), 'game')}, which end at: "
         f"{'; '.join(ends)}.",
     )
 
@@ -225,7 +225,11 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
             "mean and median against gamma: needs own runs of one agent class with two discount "
             "factors (config.json), each on all of the paper's six games that are compared"
         )
-    shown = looks_of(_class_names(comparison))
+    settings, six, _ = gamma_scan.participants(comparison.runs, comparison.scores)
+    members: dict[str, list[str]] = {}
+    for agent, (agent_class, _) in settings.items():
+        members.setdefault(agent_class, []).append(agent)
+    shown = looks_of(_with_members(comparison, members, six))
     best = [
         f"{shown[name].name}: best mean {max(rows, key=lambda row: row[1])[1]:.3f} at gamma "
         f"{max(rows, key=lambda row: row[1])[0]:g}"
@@ -266,15 +270,6 @@ def _own_gammas(comparison: Comparison) -> Drawn:
         )
         + ".",
     )
-
-
-def _class_names(comparison: Comparison) -> dict[str, str]:
-    """How the classes of the gamma figure are named: with their agents' mark and seeds."""
-    settings, six, _ = gamma_scan.participants(comparison.runs, comparison.scores)
-    agents: dict[str, list[str]] = {}
-    for agent, (agent_class, _) in settings.items():
-        agents.setdefault(agent_class, []).append(agent)
-    return _with_members(comparison, agents, six)
 
 
 def _with_members(

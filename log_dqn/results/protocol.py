@@ -37,19 +37,7 @@ _EPISODE_LIMITS = {
 class Protocol(NamedTuple):
     """What returns were obtained under. None stands for what is not recorded.
 
-    Attributes:
-        games: the set of games.
-        returns: `training` or `evaluation`.
-        training_steps: agent steps of an iteration's training phase.
-        frames_per_episode: emulator frames after which an episode ends.
-        frame_skip: emulator frames of an agent step.
-        sticky_actions: whether the last action is repeated with probability 0.25.
-        terminal_on_life_loss: whether an episode ends with a life.
-        replay_capacity: transitions.
-        min_replay_history: agent steps before the first update.
-        update_period: agent steps from update to update.
-        batch_size: transitions.
-        updates: whether there was any update.
+    `_FIELDS` says what each field is; replay memory and batches are counted in transitions.
     """
 
     games: str
@@ -93,7 +81,7 @@ _FIELDS = {
     "training_steps": "agent steps an iteration",
     "frames_per_episode": "longest episode in frames",
     "frame_skip": "frames an agent step",
-    "sticky_actions": "sticky actions",
+    "sticky_actions": "sticky actions",  # with probability 0.25
     "terminal_on_life_loss": "ends with a life",
     "replay_capacity": "replay capacity",
     "min_replay_history": "agent steps before learning",
@@ -101,7 +89,7 @@ _FIELDS = {
     "batch_size": "batch size",
     "updates": "any update",
 }
-"""How each field is called."""
+"""How each field is called in words."""
 
 _ATARI_ONLY = ("frame_skip", "sticky_actions", "terminal_on_life_loss")
 
@@ -117,11 +105,7 @@ NOT_RECORDED = "not recorded"
 class Difference(NamedTuple):
     """What differs from a standard, as a table shows it.
 
-    Attributes:
-        field: its name, or `protocol` where nothing is recorded.
-        own: what the run has, or `NOT_RECORDED`.
-        standard: what it is compared with; empty for the whole protocol.
-        whose: whose that is.
+    Where nothing is recorded, the field is `protocol`, and there is no standard value.
     """
 
     field: str
@@ -237,12 +221,9 @@ def agent_parameters(values: Mapping[str, Any], parameter: str) -> list[str]:
 
 
 def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[Difference, ...]:
-    """Lists what differs from a standard.
+    """Lists what differs from a standard, which is `whose`, such as the `baselines`'.
 
-    Args:
-        own: a run's protocol.
-        standard: the protocol that it is compared with; what it doesn't record is not compared.
-        whose: whose that is, such as `baselines`.
+    What the standard doesn't record is not compared.
     """
     found = [
         Difference(field, _shown(name, value), _shown(name, usual), whose)

@@ -21,6 +21,8 @@ from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
 
+BOTH, IQM = {"mean": 0, "median": 1}, {"IQM": 2}
+
 
 def made(scores, runs, agents, main=None):
     return comparison.Comparison(
@@ -210,7 +212,8 @@ def test_learning_curves_show_mean_and_range():
     x = np.array([1e6, 2e6, 3e6])
     returns = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [2.0, nan, nan]])
     curves = {"Pong": {"a": (x, returns), "DQN": (x, returns[:2])}, "Alien": {}}
-    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", {"Pong": 4, "Alien": 4})
+    skips = {"Pong": 4, "Alien": 4}
+    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", skips, {})
     axes = figure.axes[0]
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2, 2, nan])
     band = axes.collections[0].get_paths()[0].vertices
@@ -227,7 +230,7 @@ def test_a_curve_of_one_point_is_a_marker():
     value = np.full((2, 199), np.nan)
     value[:, -1] = 3.0
     curve = np.arange(1, 200) * 1e6, Interval(value, value - 1, value + 1)
-    figure = figures.mean_and_median_curves({"DQN": curve}, looks("DQN"), 55, "score", 4)
+    figure = figures.aggregate_curves({"DQN": curve}, looks("DQN"), BOTH, 55, "score", 4, None)
     [line, *_] = figure.axes[0].lines
     np.testing.assert_array_equal(line.get_xydata(), [[199e6, 3]])
     assert line.get_marker() not in ("", "None")
@@ -251,7 +254,7 @@ def interval(value):
 
 def test_mean_and_median_panels():
     curves = {"a": (np.array([4e6, 8e6, 12e6]), interval([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))}
-    figure = figures.mean_and_median_curves(curves, looks("a"), 7, "score", 4)
+    figure = figures.aggregate_curves(curves, looks("a"), BOTH, 7, "score", 4, None)
     shown = {axes.get_title(): list(axes.lines[0].get_ydata()) for axes in figure.axes}
     assert shown == {"Mean over 7 games": [1, 2, 3], "Median over 7 games": [4, 5, 6]}
     for axes, (low, high) in zip(figure.axes, [(0.75, 3.5), (3.75, 6.5)], strict=True):
@@ -263,7 +266,7 @@ def test_mean_and_median_panels():
         figure.draw_without_rendering()
         assert steps.get_xlabel() == "agent steps"
         np.testing.assert_allclose(steps.get_xlim(), np.array(axes.get_xlim()) / 4)
-    [axes] = figures.iqm_curves(curves, looks("a"), 7, "score", 1).axes
+    [axes] = figures.aggregate_curves(curves, looks("a"), IQM, 7, "score", 1, None).axes
     assert list(axes.lines[0].get_ydata()) == [7, 8, 9]
     assert (axes.get_xlabel(), axes.child_axes) == ("agent steps", [])
 
@@ -385,21 +388,22 @@ def test_a_footnote_explains_the_marks_of_a_figure():
     notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
     marked = looks_of({"a": "a \N{DAGGER}, 3 seeds"})
     curves = {"a": (np.array([1e6, 2e6]), interval(np.ones((3, 2))))}
-    figure = figures.iqm_curves(curves, marked, 7, "score", 4)
+    figure = figures.aggregate_curves(curves, marked, IQM, 7, "score", 4, None)
     assert figures.footnote(figure, notes).y0 < 0
     [text] = figure.texts
     assert text.get_text() == "\N{DAGGER} another protocol"
-    figure = figures.iqm_curves(curves, looks("a"), 7, "score", 4)
+    figure = figures.aggregate_curves(curves, looks("a"), IQM, 7, "score", 4, None)
     assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])
 
 
-@pytest.mark.parametrize("draw", [figures.iqm_curves, figures.mean_and_median_curves])
-def test_a_footnote_stands_below_all_else(draw):
+@pytest.mark.parametrize("rows", [IQM, BOTH])
+def test_a_footnote_stands_below_all_else(rows):
     marked = looks_of({name: f"{name} \N{DAGGER}" for name in "abc"})
     curves = {name: (np.array([1e6, 2e6]), interval(np.ones((3, 2)))) for name in "abc"}
     pixels = []
     for notes in ({}, {"\N{DAGGER}": "another protocol"}):
-        figure, png = draw(curves, marked, 7, "score", 4), io.BytesIO()
+        figure = figures.aggregate_curves(curves, marked, rows, 7, "score", 4, None)
+        png = io.BytesIO()
         box = figures.footnote(figure, notes)
         figure.savefig(png, format="png", bbox_inches=box)
         pixels.append(np.asarray(Image.open(png)))
