@@ -18,12 +18,14 @@ import itertools
 import pathlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
+from minatar_study import analysis, inspection, tables
+from minatar_study.figures import draw_curves
 
 from log_dqn.program import shell
-
-if TYPE_CHECKING:
-    import pandas as pd
+from log_dqn.results import discount, figures
+from log_dqn.run_folder import checkpoints
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data"
 FIGURES = DATA.parent / "figures"
@@ -46,8 +48,6 @@ def _notify(line: str) -> None:
 
 def _tables() -> dict[pathlib.Path, Mapping[str, type]]:
     """Returns the files of scores and of curves, with their columns."""
-    from minatar_study import tables
-
     return {
         DATA / "minatar_scores.csv": tables.SCORES,
         DATA / "minatar_curves.csv": tables.CURVES,
@@ -56,10 +56,6 @@ def _tables() -> dict[pathlib.Path, Mapping[str, type]]:
 
 def collect(stage: str, results_dir: pathlib.Path) -> None:
     """Adds the scores and the curves of a stage's finished runs to `docs/data`."""
-    from minatar_study import tables
-
-    from log_dqn.run_folder import checkpoints
-
     found = tables.collect(results_dir / stage, stage, _notify)
     DATA.mkdir(parents=True, exist_ok=True)
     texts = {}
@@ -72,31 +68,10 @@ def collect(stage: str, results_dir: pathlib.Path) -> None:
         print(path)
 
 
-def gradients(results_dir: pathlib.Path) -> None:
-    """Prints the gradients of finished runs beside RMSProp's epsilon."""
-    from minatar_study import inspection
-
-    table = inspection.gradients(results_dir, _notify)
-    print(table.to_string(index=False, float_format="%.2g"))
-
-
-def values(results_dir: pathlib.Path) -> None:
-    """Prints the plus head's values at the end of runs beside their scores."""
-    from minatar_study import inspection
-
-    table = inspection.values(results_dir, _notify)
-    print(table.to_string(index=False, float_format="%.3g"))
-
-
 def report(folder: str) -> None:
     """Draws the figures of the main stage from `docs/data`, and prints the tables of all stages."""
     shell.check_writable("out", folder)
     out = pathlib.Path(folder)
-    from minatar_study import analysis, tables
-    from minatar_study.figures import draw_curves
-
-    from log_dqn.results import discount, figures
-
     all_scores, curves = (tables.read_table(path, columns) for path, columns in _tables().items())
     tables.check_curves(all_scores, curves)
     short = curves[curves["stage"] == "floor"]["iteration"].max() + 1
@@ -134,10 +109,8 @@ def report(folder: str) -> None:
         print(analysis.as_markdown(analysis.by_setting(of_stage)))
 
 
-def _print_claims(scores: "pd.DataFrame") -> None:
+def _print_claims(scores: pd.DataFrame) -> None:
     """Prints the claims of each two agents."""
-    from minatar_study import analysis, tables
-
     pairs = list(itertools.combinations(tables.present(scores), 2))
     for agent, other in pairs:
         if len(pairs) > 1:
@@ -146,14 +119,7 @@ def _print_claims(scores: "pd.DataFrame") -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the program.
-
-    Args:
-        argv: arguments without the program's name; None for the process's.
-
-    Returns:
-        The exit status.
-    """
+    """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("collect", "gradients", "values"):
@@ -163,10 +129,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--results_dir", type=_folder, required=True)
     commands.add_parser("report").add_argument("--out", default=str(FIGURES))
     args = parser.parse_args(argv)
+
+    def show(table: pd.DataFrame, digits: int) -> None:
+        print(table.to_string(index=False, float_format=f"%.{digits}g"))
+
     work: dict[str, Callable[[], int | None]] = {
         "collect": lambda: collect(args.stage, args.results_dir),
-        "gradients": lambda: gradients(args.results_dir),
-        "values": lambda: values(args.results_dir),
+        "gradients": lambda: show(inspection.gradients(args.results_dir, _notify), 2),
+        "values": lambda: show(inspection.values(args.results_dir, _notify), 3),
         "report": lambda: report(args.out),
     }
     return shell.run_once(parser.prog, work[args.command])

@@ -81,9 +81,6 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
     figures of an earlier report that are not made this time are removed.
 
     The folder is made if it is not there; the page shows `command`, the command line.
-
-    Raises:
-        OSError: the folder cannot be written.
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as aside_name:

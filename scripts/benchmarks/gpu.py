@@ -106,17 +106,9 @@ def _read(path: pathlib.Path) -> dict[str, Result]:
 
 
 def run(out: pathlib.Path, dry_run: bool) -> int:
-    """Runs the steps that are missing, and prints the page of each.
+    """Runs the steps that are missing, and prints the page of each; returns the exit status.
 
-    Args:
-        out: folder for the results.
-        dry_run: whether to do very little of each step, on any device.
-
-    Returns:
-        The exit status: 0 if every step ended well.
-
-    Raises:
-        ValueError: if the folder or the device isn't as it must be.
+    A dry run does very little of each step, on any device.
     """
     path = out / "gpu.json"
     shell.check_writable("out", str(out))

@@ -55,16 +55,9 @@ class Player:
 
 
 def play(agent: Any, environment: Any, action: int, steps: int) -> int:
-    """Plays agent steps of training, as Dopamine's runner does.
+    """Plays agent steps of training, as Dopamine's runner does, from the middle of an episode.
 
-    Args:
-        agent: the agent.
-        environment: its game, in the middle of an episode.
-        action: the action that it has chosen last.
-        steps: agent steps.
-
-    Returns:
-        The action that it has chosen now.
+    Takes the action that the agent has chosen last; returns that which it has chosen now.
     """
     for _ in range(steps):
         frame, reward, terminal, _ = environment.step(action)

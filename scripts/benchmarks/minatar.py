@@ -41,14 +41,9 @@ class Player:
     def __init__(
         self, game: str, agent: str, seeds: Sequence[int], steps: int = STEPS, **settings: float
     ) -> None:
-        """Plays until updates have begun.
+        """Plays some steps of a run for each seed, until updates have begun.
 
-        Args:
-            game: the game.
-            agent: a key of `agents.AGENTS`.
-            seeds: a seed for each run.
-            steps: agent steps that each run plays.
-            **settings: of the agent, other than those of its gin file.
+        `settings` are of the agent, other than those of its gin file.
         """
         gin.clear_config()
         gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], []))
@@ -153,12 +148,7 @@ def _dopamine(game: str) -> Callable[[], object]:
 
 
 def run(game: str, rounds: int) -> None:
-    """Prints steps/s of each, measured in turn.
-
-    Args:
-        game: one of MinAtar's.
-        rounds: blocks of each.
-    """
+    """Prints steps/s of each on one of MinAtar's games, measured in turn."""
     # As train_vectorized does.
     threads.limit(1)
     jax.config.update("jax_cpu_enable_async_dispatch", False)

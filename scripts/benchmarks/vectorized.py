@@ -12,12 +12,14 @@ Where TensorFlow and Dopamine are installed, one run is then measured against Do
 TensorFlow DQN, in turn, in the same process.
 """
 
+import contextlib
 import importlib.util
 import pathlib
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from unittest import mock
 
 import gin
 import jax
@@ -98,38 +100,28 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
     """Returns the mean time of a step, and the shares that its parts have of it."""
     spent = dict.fromkeys(("receive", "act", "learn"), 0.0)
 
-    def timed(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-
+    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             start = time.perf_counter()
             result = function(*args)
             spent[name] += time.perf_counter() - start
             return result
 
-        setattr(owner, name, call)
+        return call
 
-    of_runs = trainer.learner
-    parts = ((trainer._environments, "receive"), (of_runs, "act"), (of_runs, "learn"))
-    for owner, name in parts:
-        timed(owner, name)
-    try:
-        return _split(trainer, at_least, spent)
-    finally:
-        for owner, name in parts:
-            delattr(owner, name)  # Else the trainer refers to itself, and its memory stays taken.
-
-
-def _split(
-    trainer: training.HostTrainer, at_least: float, spent: dict[str, float]
-) -> tuple[float, dict[str, float]]:
-    steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
-    spent.update(dict.fromkeys(spent, 0.0))
-    start = time.perf_counter()
-    for _ in range(steps):
-        trainer.step()
-    jax.block_until_ready(trainer.learner.weights)
-    passed = time.perf_counter() - start
+    # Patched for a while: else the trainer refers to itself, and its memory stays taken.
+    with contextlib.ExitStack() as stack:
+        for name in spent:
+            owner = trainer._environments if name == "receive" else trainer.learner
+            patched = mock.patch.object(owner, name, timed(name, getattr(owner, name)))
+            stack.enter_context(patched)
+        steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
+        spent.update(dict.fromkeys(spent, 0.0))
+        start = time.perf_counter()
+        for _ in range(steps):
+            trainer.step()
+        jax.block_until_ready(trainer.learner.weights)
+        passed = time.perf_counter() - start
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 

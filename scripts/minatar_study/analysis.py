@@ -10,10 +10,6 @@ from log_dqn.results.discount import OVER_GAMES
 def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Returns the mean score of the seeds of each setting, with 95% intervals.
 
-    Args:
-        table: scores of any stages.
-        repetitions: bootstrap samples.
-
     Returns:
         Columns `game,agent,stage,setting,gamma,seeds,value,low,high`, in points per episode; a
         setting is named without its discount factor.
@@ -31,9 +27,6 @@ def by_setting(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
 
 def means(table: pd.DataFrame) -> pd.DataFrame:
     """Returns each setting's mean score on each game, and over games, there as part of the largest.
-
-    Args:
-        table: scores of one stage.
 
     Returns:
         Index `gamma,agent,setting`; a column for each game, and `mean`.
@@ -56,12 +49,6 @@ def claims(
     same discount factor. That the best becomes better: the same, each at its best discount factor,
     one for all games or one for each; it is chosen again in each bootstrap sample. The intervals
     are over seeds, of the games and best means (of all agents in the table) as they are.
-
-    Args:
-        table: scores of one stage.
-        agent: the agent.
-        other: the one that it is set against.
-        repetitions: bootstrap samples.
 
     Returns:
         Columns `claim,game,value,low,high`, for each game and over games.
@@ -96,11 +83,9 @@ def claims(
 
 
 def as_markdown(table: pd.DataFrame, across: str = "gamma") -> str:
-    """Returns a table of values with intervals as Markdown.
+    """Returns a table of values with intervals as Markdown: `value,low,high` and names of a row.
 
-    Args:
-        table: with the columns `value,low,high`, and others that name a row.
-        across: the name that makes the columns, if the table has it.
+    The name `across`, if the table has it, makes the columns.
     """
     shown = table.assign(
         value=[

@@ -18,19 +18,12 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
 
     They are read from the optimizer's state in the runs' newest checkpoints: its decaying means of
-    the gradient and of its square, of each weight.
-
-    Args:
-        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`.
-        notify: is told of checkpoints that are skipped.
+    the gradient and of its square, of each weight. `notify` is told of checkpoints
+    that are skipped.
 
     Returns:
         Columns `game,agent,gamma,epsilon,rms,above`: the root of the mean square gradient over all
         weights, and the share of weights whose gradient has a variance above epsilon.
-
-    Raises:
-        ValueError: if there are no runs, or none was trained with RMSProp.
-        checkpoints.CheckpointError: if a run has no usable checkpoint.
     """
     rows = []
     for agent, game, _, folder in find_runs(results_dir):
@@ -61,18 +54,12 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets what LogDQN's plus head says at the end of runs, so far, beside what they return.
 
-    Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth.
-
-    Args:
-        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`, with TensorBoard's events.
-        notify: is told of runs of LogDQN without such values.
+    Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth. The runs of
+    `results_dir` have TensorBoard's events; `notify` is told of LogDQN runs without such values.
 
     Returns:
         Columns `game,setting,score,q_plus,bound`: the mean training return of the last tenth of
         the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
-
-    Raises:
-        ValueError: if there are no runs, or none has such values.
     """
     with compat.quiet():
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -33,19 +33,12 @@ _NAMES = " or ".join(AGENTS)
 def collect(
     results_dir: pathlib.Path, stage: str, notify: runs.Notify
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Reads the finished runs of a stage.
+    """Reads the finished runs of a stage; `notify` is told of what can't be read or isn't finished.
 
-    Args:
-        results_dir: folder with `{agent}/{setting}/{game}/{seed}/`.
-        stage: name of the stage.
-        notify: is told of what can't be read or isn't finished.
+    An agent's runs may differ in what is scanned alone, and those of one setting not at all.
 
     Returns:
         The scores, and the curves with a row for each iteration: `iteration,mean_return`.
-
-    Raises:
-        ValueError: if there are no finished runs, or an agent's runs here differ in more than what
-            is scanned, or those of one setting at all.
     """
     rows, points = [], []
     common: dict[tuple[str, frozenset[str] | str], dict[str, Any]] = {}
@@ -99,15 +92,9 @@ def _fault(curve: runs.LearningCurve) -> str | None:
 
 
 def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
-    """Reads a table of scores or of curves from a CSV file.
+    """Reads a table of scores or of curves from a CSV file, with the columns `SCORES` or `CURVES`.
 
-    Args:
-        path: the file.
-        columns: `SCORES` or `CURVES`.
-
-    Raises:
-        ValueError: if it has not these columns, something else in them, another agent than those
-            of `AGENTS`, or a row twice.
+    Refuses other columns and agents, what is no number, and a row that is there twice.
     """
     try:
         # Without a scan a setting is empty, which isn't a missing number.
@@ -135,11 +122,7 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
 
 
 def check_curves(scores_of: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Checks that every run that has a score has a whole curve, which gives that score.
-
-    Raises:
-        ValueError: if one has none, or another; it names the first.
-    """
+    """Checks that every run that has a score has a whole curve, which gives that score."""
     merged = scores_of.merge(curves[RUN].drop_duplicates(), how="left", indicator=True)
     without = merged[merged["_merge"] == "left_only"]
     if len(without):
@@ -203,9 +186,7 @@ def whole(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
     """Returns the scores that runs would have if they had ended after some of their iterations.
 
-    Args:
-        curves: what `collect` returns.
-        num_iterations: how many of a run's iterations count; a shorter run's score is NaN.
+    A shorter run's score is NaN.
     """
     returns = curves.sort_values("iteration").groupby(RUN)["mean_return"]
     found = returns.agg(lambda run: scores.final_score(run.to_numpy(), num_iterations - 1))
@@ -215,13 +196,7 @@ def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
 def beside(of_stage: pd.DataFrame, curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
     """Sets the scores of a stage of short runs beside those of longer ones, cut as short.
 
-    Args:
-        of_stage: scores of the stage.
-        curves: of the longer runs.
-        num_iterations: of the short runs.
-
-    Returns:
-        The scores of both, as of that stage, with the seeds and discount factors that both have.
+    Returns both as of that stage, with the seeds and discount factors that both have.
     """
     (stage,) = of_stage["stage"].unique()
     cut = scores_after(curves, num_iterations).assign(stage=stage)
