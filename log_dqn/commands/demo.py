@@ -172,7 +172,7 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
         print(page)
         return 0
 
-    return shell.Training(show, lambda number: sys.exit(128 + number))
+    return show, lambda number: sys.exit(128 + number)
 
 
 def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Commands) -> str:
