@@ -15,7 +15,6 @@ from typing import IO, Any, NamedTuple
 
 from log_dqn import checks, games
 from log_dqn.program import progress, shell, threads
-from log_dqn.program.stopping import RunStopped
 from log_dqn.run_folder import layout
 
 # DQN's step-size is the one that docs/minatar_tuning.md found best for it.
@@ -107,7 +106,7 @@ def _check_ended(name: str, process: subprocess.Popen, output: IO[bytes]) -> Non
     if process.wait():
         output.seek(0)
         lines = output.read().decode(errors="replace").strip().splitlines()
-        raise RunStopped(f"{name} ended: {lines[-1] if lines else process.returncode}")
+        raise shell.RunStopped(f"{name} ended: {lines[-1] if lines else process.returncode}")
 
 
 def _train(commands: dict[str, list[str]], at_once: int) -> None:
