@@ -46,7 +46,7 @@ ROOMS = {
     | {"trained", "run_folder", "program", "single", "vectorized", "film", "linear", "results"},
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "jax", "vectorized"},
-    "sweep": BOTTOM | {"program", "run_folder", "single", "sweeps"},
+    "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
 }
 # Programs that a room starts, by their names.
 STARTED = {
