@@ -58,24 +58,20 @@ def named(agent: str) -> str:
     return AGENTS.get(agent, agent)
 
 
-class WrongContentError(ValueError):
-    """A file is not one of Dopamine's published results."""
-
-
 def parse(text: str | bytes, game: str) -> list[LearningCurve]:
     """Splits the rows of one game's file into runs, one for each agent and seed.
 
     Seeds are numbered in the file's order.
 
     Raises:
-        WrongContentError: the content is not JSON, or not such rows.
+        ValueError: the content is not JSON, or not such rows.
     """
     try:
         rows = json.loads(text)
     except (ValueError, RecursionError):
-        raise WrongContentError("is not JSON") from None
+        raise ValueError("is not JSON") from None
     if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
-        raise WrongContentError("is not a list of rows {Iteration, Value, Agent}")
+        raise ValueError("is not a list of rows {Iteration, Value, Agent}")
     runs = []
     for agent, agent_rows in itertools.groupby(rows, lambda row: row["Agent"]):
         curves: list[list[float]] = []
@@ -83,7 +79,7 @@ def parse(text: str | bytes, game: str) -> list[LearningCurve]:
             if row["Iteration"] == 0:
                 curves.append([])
             if not curves or row["Iteration"] != len(curves[-1]):
-                raise WrongContentError(f"lacks iterations of {agent}")
+                raise ValueError(f"lacks iterations of {agent}")
             curves[-1].append(row["Value"])
         runs += [
             LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
@@ -131,13 +127,10 @@ def load(
     Args:
         source: a folder, or an http(s) address to whose end `/pong.json` is added.
         games: the games, in Dopamine's spelling; those without published runs are left out.
-        notify: is told of each file that cannot be read.
+        notify: is told of each file that cannot be read, for which `final_runs` stand in.
         cache_dir: where downloaded files are kept; the user's cache folder if None.
         timeout: seconds without a byte after which a download is given up.
         progress: wraps the list of games while it is worked through.
-
-    Returns:
-        The runs of all agents in the files. For a game whose file cannot be read, `final_runs`.
     """
     games = [game for game in games if game in GAMES]
     try:
@@ -180,9 +173,7 @@ def _reason(error: Exception) -> str:
         return "the download broke off"
     if isinstance(error, OSError):
         return str(error.strerror).lower()
-    if isinstance(error, WrongContentError):
-        return str(error)
-    return "is not the file that Dopamine published"  # A hash or a form that is not the right one.
+    return str(error)
 
 
 class _Downloads(pooch.HTTPDownloader):
@@ -213,7 +204,10 @@ class _Downloads(pooch.HTTPDownloader):
         kept = self._kept.abspath / name
         if self._kept.registry[name] is None and kept.exists() and not _has_right_form(kept):
             kept.unlink()
-        return pathlib.Path(self._kept.fetch(name, downloader=self)).read_bytes()
+        try:
+            return pathlib.Path(self._kept.fetch(name, downloader=self)).read_bytes()
+        except ValueError:  # A hash or a form that is not the right one.
+            raise ValueError("is not the file that Dopamine published") from None
 
     def __call__(self, url: str, output_file: Any, pooch: Any, check_only: bool = False) -> None:
         """Downloads a file for pooch; see `pooch.HTTPDownloader`."""
@@ -231,5 +225,5 @@ class _Downloads(pooch.HTTPDownloader):
 def _has_right_form(path: pathlib.Path) -> bool:
     try:
         return bool(parse(path.read_bytes(), game=""))
-    except WrongContentError:
+    except ValueError:
         return False

@@ -16,9 +16,7 @@ OVER_GAMES = "over games"
 def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent", "gamma")) -> pd.Series:
     """Returns each game's best mean score of any agent at any discount factor.
 
-    Args:
-        table: scores, with columns `game,score` and those of `of`.
-        of: what one mean is of.
+    The table has columns `game,score` and those that say what one mean is `of`.
     """
     return table.groupby(["game", *of])["score"].mean().groupby("game").max()
 
@@ -42,13 +40,9 @@ def array_of(
 def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     """Returns the statistics of each agent at each discount factor, with 95% intervals.
 
-    Args:
-        table: scores, with columns `agent,gamma,game,seed,score`.
-        repetitions: bootstrap samples.
-
-    Returns:
-        Columns `agent,gamma,game,statistic,value,low,high`: the mean on each game in points per
-        episode, and mean and IQM of normalised scores over games.
+    Takes columns `agent,gamma,game,seed,score`, and returns
+    `agent,gamma,game,statistic,value,low,high`: the mean on each game in points per episode, and
+    mean and IQM of normalised scores over games.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     normalised = normalise(table)

@@ -63,11 +63,7 @@ _MARKERS = "osDv^P<X>Hp"
 def looks(names: Mapping[str, str]) -> dict[str, Look]:
     """Gives each agent its look, which depends on nothing but its own name.
 
-    Args:
-        names: how each agent is named in legends.
-
-    Returns:
-        The agents' looks, in the order of `names`.
+    `names` says, in their order, how each agent is named in legends.
     """
     return {agent: Look(name, *_FIXED.get(agent, _other(agent))) for agent, name in names.items()}
 

@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import jinja2
 import numpy as np
@@ -12,31 +11,22 @@ from log_dqn.program import words
 from log_dqn.results import protocol, statistics, tables
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
+from log_dqn.results.pictures import Shown
 from log_dqn.results.provenance import Provenance
 from log_dqn.results.statistics import AGGREGATES, Interval
-
-
-class Illustration(NamedTuple):
-    """A figure as it is shown on the page."""
-
-    heading: str
-    caption: str
-    alternative: str
-    png: bytes
-    width: float  # CSS pixels
 
 
 def render(
     comparison: Comparison,
     aggregates: Mapping[str, Interval],
-    shown: Sequence[Illustration],
+    shown: Sequence[tuple[str, Shown, bytes]],
     not_made: Sequence[str],
     made: Provenance,
 ) -> str:
     """Returns the page's HTML. It loads nothing from outside and opens from disk.
 
-    The last figure shown is that of the learning curves; `not_made` says which figures are not
-    made, and why; `made` says with what the report is.
+    `shown` are headings, figures and their PNGs, the last of the learning curves; `not_made` says
+    which figures are not made, and why; `made` says with what the report is.
     """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("log_dqn.results"),

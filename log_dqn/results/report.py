@@ -95,8 +95,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
             if isinstance(drawn, Shown):
                 box = figures.footnote(drawn.figure, notes)
                 png = _save(drawn.figure, box, aside / picture.name)
-                width = 100 * drawn.figure.get_figwidth()
-                shown.append(page.Illustration(picture.heading, *drawn[1:], png, width))
+                shown.append((picture.heading, drawn, png))
             elif drawn is not None:
                 not_made.append(drawn)
         made = provenance.collect(comparison, command)

@@ -221,9 +221,6 @@ def interval(
             [num_seeds, num_games, ...] each.
         repetitions: number of bootstrap samples.
         seed: seeds the resampling.
-
-    Returns:
-        The statistic of `scores` itself and the bounds of its interval.
     """
     value = statistic(*scores)
     low, high = _Bootstrap(*scores, rng=np.random.default_rng(seed)).conf_int(

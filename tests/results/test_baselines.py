@@ -47,12 +47,13 @@ def test_parse_splits_agents_and_seeds():
         json.dumps([{"Iteration": 0, "Value": "1", "Agent": "DQN"}]),
         json.dumps([{"Iteration": True, "Value": 1, "Agent": "DQN"}]),
         '[{"Iteration": 0, "Value": NaN, "Agent": "DQN"}]',
+        *(json.dumps(rows("DQN", [value])) for value in (10**400, 1e300, -1e300)),
         json.dumps(rows("DQN", [1, 2, 3])[1:]),
         json.dumps(rows("DQN", [1, 2, 3])[::2]),
     ],
 )  # fmt: skip
 def test_wrong_content_is_refused(text):
-    with pytest.raises(baselines.WrongContentError):
+    with pytest.raises(ValueError, match=r"^(is not|lacks)"):
         baselines.parse(text, "Pong")
 
 
@@ -252,13 +253,6 @@ def test_neither_address_nor_folder(tmp_path, source):
     runs = baselines.load(source, GAMES, lines.append, tmp_path)
     assert len(lines) == 1 and f"{source}: not an http(s) address or folder" in lines[0]
     assert len(runs) == 3 * 20 and files(tmp_path) == []
-
-
-@pytest.mark.parametrize("value", [10**400, 1e300, -1e300])
-def test_values_that_no_return_has(value):
-    text = json.dumps([{"Iteration": 0, "Value": value, "Agent": "DQN"}])
-    with pytest.raises(baselines.WrongContentError, match="not a list of rows"):
-        baselines.parse(text, "Pong")
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):
