@@ -211,18 +211,11 @@ def test_log_dqn_is_set_against_the_reference_unless_told_otherwise(published, t
     assert (compared.agents, compared.main) == (["DQN", "c51_mine", "IQN"], "c51_mine")
 
 
-@pytest.mark.parametrize("kind", ["absent", "file", "empty", "only unreadable"])
-def test_results_folders_without_runs(tmp_path, kind):
+def test_a_results_folder_without_a_readable_run(tmp_path):
     """Before any baseline is read."""
-    folder = tmp_path / kind
-    if kind == "file":
-        folder.write_text("")
-    elif kind == "empty":
-        folder.mkdir()
-    elif kind == "only unreadable":
-        (synthetic.write_log(folder / "a/Pong/0", [1])).write_bytes(b"")
-    with pytest.raises(ValueError, match=f"--results_dir={folder}: (no|not a) "):
-        compare(tmp_path, folder, games=("Pong",))
+    synthetic.write_log(tmp_path / "a/Pong/0", [1]).write_bytes(b"")
+    with pytest.raises(ValueError, match=f"--results_dir={tmp_path}: no "):
+        compare(tmp_path, tmp_path, games=("Pong",))
 
 
 def test_an_unknown_agent_is_named(published):

@@ -50,21 +50,6 @@ def test_older_forms(tmp_path, lines, protocol):
     np.testing.assert_array_equal(run.returns, [1, 2.5])
 
 
-@pytest.mark.parametrize(
-    "log",
-    [[], "text", {}, {"iteration_0": 3}, {"iteration_0": {"eval_average_return": [1]}},
-     {"iteration_0": {"train_average_return": ["x"]}},
-     {"iteration_0": {"train_average_return": []}},
-     {"iteration_99999999999": {"train_average_return": 1}},
-     {"iteration_0": {"train_average_return": 10**400}},
-     {"iteration_0": {"train_average_return": [1e308, -1e308]}},
-     {"iteration_0": {"train_average_return": 1.1e15}}],
-)  # fmt: skip
-def test_pickles_that_are_no_logs(log):
-    with pytest.raises(ValueError, match=r"^(holds|has|iteration_0:) "):
-        runs.returns_of(log, "train")
-
-
 def test_a_setting_of_a_scan_is_an_agent_of_its_own(tmp_path, lines):
     for agent in ("log_dqn", "log_dqn/gamma=0.84,c=1", "log_dqn/gamma=0.96,c=1"):
         synthetic.write_log(tmp_path / agent / "Pong/1", [1, 2])
@@ -131,21 +116,6 @@ def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
     assert [run.game for run in only] == ["MinAtar/Breakout"] and lines == []
 
 
-def test_only_games(tmp_path, lines):
-    for game in ("Pong", "Alien"):
-        synthetic.write_log(tmp_path / f"a/{game}/0", [1])
-    found = runs.read_runs(tmp_path, "train", lines.append, only_games=["Alien"])
-    assert [run.game for run in found] == ["Alien"]
-
-
-def test_not_a_folder_and_no_runs(tmp_path, lines):
-    with pytest.raises(ValueError, match="not a folder"):
-        runs.read_runs(tmp_path / "absent", "train", lines.append)
-    (tmp_path / "Pong/logs").mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"no runs; .*\{agent\}/\{game\}/\{seed\}/logs"):
-        runs.read_runs(tmp_path, "train", lines.append)
-
-
 def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
     (tmp_path / "a/Pong/0/logs/log_5").mkdir(parents=True)
     assert runs.read_runs(tmp_path, "train", lines.append) == []
@@ -192,20 +162,36 @@ def nested(depth):
     return inner
 
 
-@pytest.mark.parametrize("value", [10**400, 1e308, -1e308, "1" * 500, nested(80), {1}])
-def test_numbers_that_no_return_has_cost_one_run(tmp_path, lines, value):
+NOT_NUMBERS = [
+    10**400, 1e308, -1e308, 1.1e15, "1" * 500, ["x"], [1e308, -1e308], nested(80), {1}
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ([], "holds a list"),
+        ("text", "holds a str"),
+        ({"iteration_99999999999": {"train_average_return": 1}}, "has an iteration number"),
+        ({f"iteration_{'9' * 5000}": {"train_average_return": 1}}, ""),
+        *(
+            ({"iteration_0": {"train_average_return": value}}, "iteration_0: train_average_return")
+            for value in NOT_NUMBERS
+        ),
+    ],
+)
+def test_a_pickle_that_is_no_log_costs_one_run(tmp_path, lines, log, reason):
     synthetic.write_log(tmp_path / "a/Pong/0", [1, 2])
-    path = synthetic.write_log(tmp_path / "a/Pong/1", [1])
-    path.write_bytes(pickle.dumps({"iteration_0": {"train_average_return": value}}))
+    synthetic.write_log(tmp_path / "a/Pong/1", [1]).write_bytes(pickle.dumps(log))
     assert [run.seed for run in runs.read_runs(tmp_path, "train", lines.append)] == ["0"]
-    assert len(lines) == 1 and "1/logs/log_0: iteration_0: train_average_return is" in lines[0]
+    assert len(lines) == 1 and f"1/logs/log_0: {reason}" in lines[0]
 
 
-def test_a_number_of_an_iteration_that_is_none(tmp_path, lines):
-    path = synthetic.write_log(tmp_path / "a/Pong/1", [1])
-    path.write_bytes(pickle.dumps({f"iteration_{'9' * 5000}": {"train_average_return": 1}}))
-    assert runs.read_runs(tmp_path, "train", lines.append) == []
-    assert len(lines) == 1 and "log_0" in lines[0]
+@pytest.mark.parametrize("statistics", [None, 3, {"eval_average_return": [1]},
+                                        {"train_average_return": []}])  # fmt: skip
+def test_a_log_without_returns_of_the_metric(statistics):
+    with pytest.raises(runs.NoReturnsError):
+        runs.returns_of({} if statistics is None else {"iteration_0": statistics}, "train")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep\nstack")])

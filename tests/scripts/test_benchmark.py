@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-import log_dqn
 from tests.scripts import SCRIPTS
 
 PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep", "cores")
@@ -51,12 +50,6 @@ def test_flags_that_are_refused(benchmark, capsys, flag):
     (line,) = capsys.readouterr().err.splitlines()
     assert ": error: " in line
     assert flag.split("=")[-1] in line
-
-
-def test_its_version_is_the_packages(benchmark, capsys):
-    with pytest.raises(SystemExit):
-        benchmark.parse(["--version"])
-    assert capsys.readouterr().out == f"log_dqn {log_dqn.__version__}\n"
 
 
 def test_parts_have_a_module_each(benchmark):
