@@ -160,8 +160,22 @@ def page(study):
     return "\n".join(path.read_text(encoding="utf-8") for path in pages)
 
 
-def test_the_page_has_the_tables_of_the_committed_scores(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+@pytest.fixture
+def lines(page):
+    return page.splitlines()
+
+
+@pytest.fixture
+def scores(study):
+    return tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+
+
+@pytest.fixture
+def curves(study):
+    return tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
+
+
+def test_the_page_has_the_tables_of_the_committed_scores(study, page, scores):
     scores = tables.whole(scores[scores["stage"] == "main"])[0]
     # A table ends with an empty line.
     assert analysis.as_markdown(discount.by_gamma(scores)) + "\n" in page
@@ -190,11 +204,9 @@ BREAKOUT = {
 }  # fmt: skip
 
 
-def test_the_page_has_the_experiments_on_breakout(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def test_the_page_has_the_experiments_on_breakout(scores, lines):
     of_stage = scores[scores["stage"] == "breakout"]
     of_setting = of_stage.groupby(["agent", "setting"])["score"].agg(["mean", "min", "max", "size"])
-    lines = page.splitlines()
     settings = {setting.removeprefix("gamma=0.8").strip(",") for _, setting in of_setting.index}
     assert settings == set(BREAKOUT) and len(of_setting) == len(BREAKOUT) + 1
     for (agent, setting), (mean, low, high, size) in of_setting.iterrows():
@@ -208,8 +220,7 @@ STUDYS = {"log_dqn": "beta_log 0.0025, beta_reg 0.3, c 1", "dqn": "learning rate
 PAPERS = "beta_log 0.0025, beta_reg 0.1, c 0.5"
 
 
-def test_the_page_has_the_tuning(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def test_the_page_has_the_tuning(scores, page, lines):
     of_stage = scores[scores["stage"] == "tuning"]
     assert "(400,000 agent steps) of seeds 6 to 8," in page
     for _, seeds in of_stage.groupby(["agent", "game", "setting"])["seed"]:
@@ -218,7 +229,6 @@ def test_the_page_has_the_tuning(study, page):
     rows = analysis.by_setting(of_stage, repetitions=2)
     rows["share"] = rows["value"] / rows.groupby("game")["value"].transform("max")
     places = list(itertools.product(sorted(set(rows["game"])), (0.5, 0.8, 0.99)))
-    lines = page.splitlines()
     settings = rows.groupby(["agent", "setting"])
     for (agent, setting), of_setting in settings:
         label = setting.replace("learning_rate", "learning rate").replace("6.25e-05", "0.0000625")
@@ -241,13 +251,11 @@ CONTROLS = {
 }
 
 
-def test_the_page_has_the_controls(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def test_the_page_has_the_controls(scores, page, lines):
     controls = scores[scores["stage"] == "controls"]
     found = analysis.by_setting(
         tables.merge(controls, scores[scores["stage"] == "main"])
     ).set_index(["game", "agent", "stage"])
-    lines = page.splitlines()
     for game in ("Asterix", "Breakout", "Freeway"):
         for (agent, stage), label in CONTROLS.items():
             of_gamma = found.loc[(f"MinAtar/{game}", agent, stage)].sort_values("gamma")
@@ -272,11 +280,9 @@ SLOW = {
 SLOW_PLACES = list(itertools.product(("MinAtar/Freeway", "MinAtar/Asterix"), (0.96, 0.99)))
 
 
-def test_the_page_has_how_slow_the_controls_are(study, page):
-    curves = tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
+def test_the_page_has_how_slow_the_controls_are(curves, lines):
     after = curves[curves["iteration"] == SHORT - 1]
     returns = after.groupby(["agent", "stage", "game", "gamma"])["mean_return"]
-    lines = page.splitlines()
     for of_runs, label in SLOW.items():
         cells = []
         for place in SLOW_PLACES:
@@ -286,11 +292,9 @@ def test_the_page_has_how_slow_the_controls_are(study, page):
         assert f"| {label} | {' | '.join(cells)} |" in lines
 
 
-def test_the_page_has_the_scan_of_epsilon(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def test_the_page_has_the_scan_of_epsilon(scores, lines):
     of_stage = scores[scores["stage"] == "epsilon"]
     found = analysis.means(of_stage).drop(columns="mean").unstack("setting")
-    lines = page.splitlines()
     for game, gamma in SLOW_PLACES:
         of_settings = found.loc[(gamma, "log_dqn"), game]
         cells = [
@@ -300,11 +304,9 @@ def test_the_page_has_the_scan_of_epsilon(study, page):
         assert f"| {game} | {gamma:g} | {' | '.join(cells)} |" in lines
 
 
-def test_the_page_has_rewards_of_both_signs(study, page):
-    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def test_the_page_has_rewards_of_both_signs(scores, lines):
     rows = analysis.by_setting(scores[scores["stage"] == "signs"]).sort_values("gamma")
     labels = {"": "DQN", "minus_head=True": "LogDQN", "minus_head=False": "without the minus head"}
-    lines = page.splitlines()
     for setting, label in labels.items():
         of_setting = rows[rows["setting"] == setting]
         cells = [
@@ -321,8 +323,7 @@ def test_the_page_has_rewards_of_both_signs(study, page):
         ("0.002 on Breakout, 0.0005 on Freeway", "learning_rate=0.002", "learning_rate=0.0005"),
     ],
 )
-def test_the_page_has_the_calibration(study, page, step_size, on_breakout, on_freeway):
-    curves = tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
+def test_the_page_has_the_calibration(curves, lines, step_size, on_breakout, on_freeway):
     curves = curves[curves["stage"] == "calibration"]
     cells = ["here", step_size, "5"]
     for game, setting, length in (("Breakout", on_breakout, 2), ("Freeway", on_freeway, 5)):
@@ -333,16 +334,12 @@ def test_the_page_has_the_calibration(study, page, step_size, on_breakout, on_fr
             of_seeds = returns.loc[:, last - length : last - 1].mean(axis=1)
             low, high = of_seeds.min(), of_seeds.max()
             cells.append(f"{of_seeds.mean():.1f} ({low:.1f} to {high:.1f})")
-    assert f"| {' | '.join(cells)} |" in page.splitlines()
+    assert f"| {' | '.join(cells)} |" in lines
 
 
-def test_the_page_has_what_another_k_does(study, page):
-    both = [tables.read_table(path, columns) for path, columns in study._tables().items()]
-    of_stage, curves = (
-        table[table["stage"] == stage] for table, stage in zip(both, ("floor", "main"), strict=True)
-    )
+def test_the_page_has_what_another_k_does(scores, curves, lines):
+    of_stage, curves = scores[scores["stage"] == "floor"], curves[curves["stage"] == "main"]
     means = analysis.means(tables.beside(of_stage, curves, SHORT))
-    lines = page.splitlines()
     assert means.shape == (11, 6) and not means.isna().to_numpy().any()
     for (gamma, agent, setting), row in means.iterrows():
         name = "DQN" if agent == "dqn" else f"LogDQN, k {setting.removeprefix('k=') or '100'}"

@@ -19,21 +19,13 @@ GAMMAS = (0.5, 0.9)
 
 def table(values):
     """Rows from {(agent, gamma, game): scores by seed}."""
-    return pd.DataFrame(
-        [
-            {
-                "stage": "main",
-                "agent": agent,
-                "setting": f"gamma={gamma}",
-                "gamma": gamma,
-                "game": game,
-                "seed": seed,
-                "score": x,
-            }
-            for (agent, gamma, game), scores in values.items()
-            for seed, x in enumerate(scores, 1)
-        ]
-    )
+    rows = [
+        ("main", agent, f"gamma={gamma}", gamma, game, seed, x)
+        for (agent, gamma, game), scores in values.items()
+        for seed, x in enumerate(scores, 1)
+    ]
+    columns = ["stage", "agent", "setting", "gamma", "game", "seed", "score"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 # Best means: 10 on MinAtar/A (LogDQN, 0.9), 4 on MinAtar/B (DQN, 0.9).
@@ -209,9 +201,8 @@ def test_figures_show_what_the_tables_hold():
     np.testing.assert_allclose(log_dqn.get_ydata(), [8.0, 10.0])
     np.testing.assert_allclose(dqn.get_ydata(), [2.0, 6.0])
     band = first.collections[0].get_paths()[0].get_extents()
-    assert (band.y0, band.y1) == pytest.approx(
-        (7.0, 10.0)
-    )  # From the least at 0.5 to those at 0.9.
+    # From the least at 0.5 to those at 0.9.
+    assert (band.y0, band.y1) == pytest.approx((7.0, 10.0))
     curves = pd.concat(
         [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
     )
