@@ -50,11 +50,7 @@ def board(frame: np.ndarray) -> np.ndarray:
 
 
 class DopamineGame:
-    """An environment with Dopamine's interface: of Atari, MinAtar or gymnasium.
-
-    Attributes:
-        action_names: names of the actions.
-    """
+    """An environment with Dopamine's interface: of Atari, MinAtar or gymnasium."""
 
     def __init__(self, name: str, environment: Any, seed: int) -> None:
         """Takes the environment, and seeds it."""
@@ -92,11 +88,7 @@ class DopamineGame:
 
 
 class BoardGame:
-    """A game that is a JAX program.
-
-    Attributes:
-        action_names: names of the actions.
-    """
+    """A game that is a JAX program; with the methods of `DopamineGame`."""
 
     def __init__(self, game: jax_games.JaxGame, seed: int) -> None:
         """Takes the game, and seeds it."""

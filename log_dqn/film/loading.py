@@ -59,21 +59,13 @@ _CALLED = ("AdamOptimizer", "RMSPropOptimizer", "adam", "rmsprop_tf")
 
 
 class Player(NamedTuple):
-    """An agent in its game.
-
-    Attributes:
-        agent: the agent, with the weights of its newest checkpoint.
-        game: the game.
-        game_name: its name.
-        iterations: finished iterations of training.
-        max_steps: agent steps after which training left an episode.
-    """
+    """An agent in its game, with the weights of its newest checkpoint."""
 
     agent: players.DopaminePlayer | players.VectorizedPlayer
     game: DopamineGame | BoardGame
     game_name: str
-    iterations: int
-    max_steps: int
+    iterations: int  # Of training, finished.
+    max_steps: int  # Agent steps after which training left an episode.
 
 
 def load(run_dir: pathlib.Path, seed: int) -> Player:

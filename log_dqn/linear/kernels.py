@@ -168,7 +168,7 @@ def _error_ratio(q: float, u_hat: float, new_q: float, beta_log: float) -> float
     return abs(error) / bound
 
 
-# Longer than a screen: a third of it is the docstring, and the parts of a sweep share so many
+# Longer than a screen: a quarter of it is the docstring, and the parts of a sweep share so many
 # arrays that functions of their own would only pass them on.
 @numba.njit(nogil=True)
 def logarithmic(
@@ -193,21 +193,11 @@ def logarithmic(
     special cases: with rewards >= 0, Q- stays 0 and Q+ follows section 4.2; with beta_reg = 1 as
     well, section 4.1 with alpha = beta_log.
 
-    Args:
-        width: tile width.
-        gamma: discount factor.
-        k: exponent of the mapping; gamma^k must be a normal double.
-        p: probability of a slip.
-        rewards: r_left, r_step, r_right.
-        largest_target: update targets above, of either head, are reduced to this; may be inf.
-        betas_log: step-size in the log space of each sweep; the last holds for later sweeps.
-        betas_reg: step-size in the ordinary space, likewise.
-        measure_every: number of sweeps between two measurements.
-        rng: source of the shuffles and slips.
-        measured_q: the result, Q = Q+ - Q-, shape (measurements, states, 2). Runs for
-            measurements * measure_every sweeps.
-        error_ratios: the largest |e_t| / bound (Appendix A) of all updates since the
-            measurement before, shape (measurements,), or (0,) not to compute it.
+    Takes the arguments of `regular`, with a bound on the targets of either head. `k` is the exponent
+    of the mapping; gamma^k must be a normal double. `betas_log` and `betas_reg` are the step-sizes
+    of each sweep in the log space and in the ordinary one; the last ones hold for later sweeps.
+    `error_ratios` is a second result, the largest |e_t| / bound (Appendix A) of all updates since
+    the measurement before, shape (measurements,), or (0,) not to compute it.
     """
     n_measurements, n_states, _ = measured_q.shape
     n_sweeps = n_measurements * measure_every

@@ -26,6 +26,11 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
         game: dict(zip(Interval._fields, (value, *results.relative.get(game, none)), strict=True))
         for game, value in comparison.relative().items()
     }
+    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
+    classes = {
+        name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
+        for name, rows in points.items()
+    }
     means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
     data = {
         "made_with": _provenance(made),
@@ -63,7 +68,7 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
             for agent, (frames, interval) in results.curves.items()
         },
-        "gamma": _gammas(comparison),
+        "gamma": {"games": num_games, "classes": classes},
         "runs": _runs(comparison),
         "notes": comparison.notices,
     }
@@ -92,15 +97,6 @@ def _agent(comparison: Comparison, agent: str) -> dict[str, Any]:
         "iteration": {score.game: score.iteration for score in scores},
         "frames": {score.game: score.frames for score in scores},
     }
-
-
-def _gammas(comparison: Comparison) -> dict[str, Any]:
-    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
-    classes = {
-        name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
-        for name, rows in points.items()
-    }
-    return {"games": num_games, "classes": classes}
 
 
 def _runs(comparison: Comparison) -> list[dict[str, Any]]:

@@ -331,10 +331,8 @@ def gamma_panels(
 ) -> Figure:
     """Draws returns against the discount factor, a panel for each game and one over games.
 
-    Args:
-        rows: what `discount.by_gamma` returns.
-        looks: of its agents, in the order of the legend.
-        returns: `training` or `evaluation`.
+    `rows` are what `discount.by_gamma` returns, and `returns` says whether of training or
+    evaluation; the legend is in the order of `looks`.
     """
     wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == "iqm")]
     panels = [*sorted(set(wanted["game"]) - {OVER_GAMES}), OVER_GAMES]

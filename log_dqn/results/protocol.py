@@ -135,13 +135,8 @@ def recorded(
 ) -> Protocol:
     """Reads the protocol of a run from the parameters of its configuration.
 
-    Args:
-        parameters: what `configuration.read` returns.
-        game: the game.
-        metric: `train` or `eval`.
-        num_iterations: iterations that the run has finished.
-        logged_steps: agent steps of an iteration's training phase by the log, whose last episode
-            goes on beyond the phase's end; used where the parameters don't tell.
+    It has finished `num_iterations`. By the log, whose last episode goes on beyond its end, a
+    training phase has `logged_steps` agent steps; that is used where the parameters don't tell.
     """
     values = configuration.by_short_name(parameters)
 
@@ -162,6 +157,12 @@ def recorded(
     skip = None if is_atari else 1
     skip = _FRAMES_PER_STEP if vectorized else count("AtariPreprocessing.frame_skip") or skip
     steps = count("Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
+    # After these frames the configured games end an episode by themselves.
+    limits = [
+        limit
+        for factory, limit in _EPISODE_LIMITS.items()
+        if any(name.startswith(f"{factory}.") for name in values)
+    ]
     sticky = flag("create_environment.sticky_actions", "create_atari_environment.sticky_actions")
     life_loss = flag("AtariPreprocessing.terminal_on_life_loss")
     history = count(*agent_parameters(values, "min_replay_history"))
@@ -172,7 +173,7 @@ def recorded(
         games=_ATARI if game == played in games.GAMES else played,
         returns="training" if metric == "train" else "evaluation",
         training_steps=training_steps or None,
-        frames_per_episode=min([steps * skip, *_limits(values)]) if steps and skip else None,
+        frames_per_episode=min([steps * skip, *limits]) if steps and skip else None,
         frame_skip=skip,
         sticky_actions=vectorized or sticky,
         terminal_on_life_loss=False if vectorized else life_loss,
@@ -191,15 +192,6 @@ def _game(values: Mapping[str, Any], game: str) -> str:
     names = (values[name] for name in values if re.fullmatch(r".*_environment\..*_(name|id)", name))
     played = next((name for name in names if isinstance(name, str)), game)
     return words.printable(games.canonical(played) or played)
-
-
-def _limits(values: Mapping[str, Any]) -> list[int]:
-    """Returns the frames after which the configured games end an episode by themselves."""
-    return [
-        limit
-        for factory, limit in _EPISODE_LIMITS.items()
-        if any(name.startswith(f"{factory}.") for name in values)
-    ]
 
 
 def _steps_of_log(logged_steps: int) -> int:

@@ -17,14 +17,9 @@ from log_dqn.run_folder import configuration
 
 
 class Hyperparameter(NamedTuple):
-    """A hyperparameter that is not that of the agent's shipped gin file.
+    """A hyperparameter that is not that of the agent's shipped gin file, whose is the default.
 
-    Attributes:
-        parameter: its name, such as `LogDQNAgent.gamma`.
-        value: what the runs have.
-        default: what the gin file has.
-        runs: how many of the agent's runs have it.
-        of: how many runs the agent has.
+    It is named like `LogDQNAgent.gamma`, and `runs` of the agent's runs have the value.
     """
 
     parameter: str

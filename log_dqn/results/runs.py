@@ -197,16 +197,8 @@ def read_runs(
 ) -> list[LearningCurve]:
     """Reads all runs under a results folder.
 
-    Args:
-        results_dir: holds `{agent}[/{setting}]/{game}/{seed}/`.
-        metric: `train` or `eval`.
-        notify: is told of whatever cannot be read.
-        agents: the agents to read; all if None, as for the games.
-        only_games: the games to read.
-        progress: wraps the list of runs while it is worked through.
-
-    Returns:
-        The runs that could be read, sorted by agent, game and seed.
+    Of `agents` and `only_games`, or all if None, returns those that could be read, sorted by agent,
+    game and seed; `notify` is told of what could not, and `progress` wraps the list of runs.
     """
     found = [
         (agent, game, seed, path)

@@ -13,9 +13,6 @@ class Score(NamedTuple):
     """One number for one run.
 
     Attributes:
-        game: the game.
-        agent: the agent.
-        seed: the run.
         iteration: the last iteration that counts.
         score: mean return per episode over the last tenth of the iterations up to it.
         hns: human-normalised score, or the score as part of the game's best mean where no game
