@@ -193,11 +193,11 @@ def logarithmic(
     special cases: with rewards >= 0, Q- stays 0 and Q+ follows section 4.2; with beta_reg = 1 as
     well, section 4.1 with alpha = beta_log.
 
-    Takes the arguments of `regular`, with a bound on the targets of either head. `k` is the exponent
-    of the mapping; gamma^k must be a normal double. `betas_log` and `betas_reg` are the step-sizes
-    of each sweep in the log space and in the ordinary one; the last ones hold for later sweeps.
-    `error_ratios` is a second result, the largest |e_t| / bound (Appendix A) of all updates since
-    the measurement before, shape (measurements,), or (0,) not to compute it.
+    Takes the arguments of `regular`, with a bound on the targets of either head. `k` is the
+    mapping's exponent; gamma^k must be a normal double. `betas_log` and `betas_reg` are the step-
+    sizes of each sweep in the log space and in the ordinary one; the last ones hold for later
+    sweeps. `error_ratios` is a second result, the largest |e_t| / bound (Appendix A) of all updates
+    since the measurement before, shape (measurements,), or (0,) not to compute it.
     """
     n_measurements, n_states, _ = measured_q.shape
     n_sweeps = n_measurements * measure_every
