@@ -1,5 +1,6 @@
 """The program of the study of discount factors."""
 
+import collections
 import itertools
 import json
 import os
@@ -87,7 +88,7 @@ def test_a_stage_is_commands_that_can_be_read(stage, tmp_path):
         assert str(args.results_dir) == f"results/study/{stage.stem}"
         assert args.seeds in ("2-3", [2, 3], (2, 3))
         named = [*args.gin_bindings, *(n for one in scan.parse(args.scan) for n in one.bindings)]
-        prefix = {"log_dqn": "VectorizedLogDQNAgent", "dqn": "VectorizedDQNAgent"}[args.agent]
+        prefix = f"Vectorized{'' if args.agent == 'dqn' else 'Log'}DQNAgent"
         others = (prefix, "VectorizedRunner", "adam", "rmsprop_tf")
         assert all(name.startswith(tuple(f"{other}." for other in others)) for name in named)
 
@@ -345,3 +346,40 @@ def test_the_page_has_what_another_k_does(scores, curves, lines):
         name = "DQN" if agent == "dqn" else f"LogDQN, k {setting.removeprefix('k=') or '100'}"
         line = " | ".join([f"{gamma:g}", name, *(f"{value:.3g}" for value in row)])
         assert f"| {line} |" in lines
+
+
+def loglin_label(settings):
+    """How docs/minatar_loglin.md calls a setting of LogLinDQN, given as {'c': '0.1', ...}."""
+    loss = {"huber": "Huber", "mse": "squared error"}[settings["loss_type"]]
+    label = f"b {settings['linear_above']}, beta_reg {settings['beta_reg']}, {loss}"
+    if settings["beta_log"] != "0.0005":
+        label += f", beta_log {settings['beta_log']}"
+    has_floor = settings.get("k", "100") != "100" and settings["beta_reg"] == "1"
+    return label + ", floor 1e-5" * has_floor
+
+
+def test_the_page_has_the_tuning_of_loglin_dqn(scores, curves, lines):
+    places = list(itertools.product(("Asterix", "Breakout", "Freeway"), (0.5, 0.8, 0.96, 0.99)))
+    table = scores[scores["stage"] == "loglin_tuning"]
+    assert set(table["seed"]) == {6}
+    expected = collections.defaultdict(dict)
+    for row in table.itertuples():
+        settings = dict(part.split("=") for part in row.setting.split(","))
+        if row.agent == "dqn":
+            label = "DQN | learning rate 0.0005, squared error"
+        elif settings.get("k") == "282" and settings["beta_reg"] == "0.3":
+            continue  # One run, of Asterix.
+        else:
+            label = f"LogLinDQN | {loglin_label(settings)}"
+        expected[label][row.game.removeprefix("MinAtar/"), row.gamma] = row.score
+    eighth = curves[(curves["stage"] == "main") & (curves["iteration"] == 7)]
+    of_study = eighth.groupby(["agent", "game", "gamma"])["mean_return"].mean()
+    for agent, label in (
+        ("dqn", "DQN | learning rate 0.0005, Huber"),
+        ("log_dqn", "LogDQN | the study's"),
+    ):
+        for game, gamma in places:
+            expected[label][game, gamma] = of_study[agent, f"MinAtar/{game}", gamma]
+    for label, cells in expected.items():
+        shown = " | ".join(f"{cells[place]:.1f}" if place in cells else "-" for place in places)
+        assert f"| {label} | {shown} |" in [line.replace("**", "") for line in lines]
