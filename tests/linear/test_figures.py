@@ -29,20 +29,6 @@ def program(*arguments):
     )
 
 
-@pytest.fixture
-def refused(capsys):
-    """Runs the program in this process; returns the exit status and what it says."""
-
-    def run(*arguments):
-        try:
-            status = linear_figures.main([*map(str, arguments)])
-        except SystemExit as exit_:
-            status = exit_.code
-        return status, capsys.readouterr().err
-
-    return run
-
-
 def test_confidence_interval_by_hand():
     # Mean 2, standard deviation 1, and 4.3027 the 97.5% quantile of t with 2 degrees of freedom.
     low, high = figures.confidence_interval(np.array([[1.0, 2.0, 3.0]]))
@@ -152,14 +138,12 @@ def test_program(tmp_path):
             ["--constant_step_sizes", "--only", "hypotheses", "rms_error"],
             "constant_step_sizes is True; it must be left out without chain_regular or chain_log",
         ),
-        (["--runs", "two"], "argument --runs: 'two' is not a whole number, at least 1"),
     ],
 )
-def test_bad_input_is_one_line(arguments, message, tmp_path, refused):
-    status, err = refused("--out", tmp_path / "figures", *arguments)
-    assert status == 2
-    assert message in err
-    assert err.count("\n") == 1
+def test_bad_input_is_one_line(arguments, message, tmp_path, capsys):
+    assert linear_figures.main(["--out", str(tmp_path / "figures"), *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
     assert not (tmp_path / "figures").exists()
 
 
@@ -175,15 +159,6 @@ def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
     gammas = ["--gammas", "0.9", "0.5", "0.9"]
     linear_figures.main(["--out", str(tmp_path), "--only", "chain_regular", *gammas])
     assert seen == [(0.5, 0.9)]
-
-
-def test_out_that_cannot_be_written(tmp_path, refused):
-    (tmp_path / "file").write_text("kept")
-    status, err = refused("--out", tmp_path / "file" / "figures")
-    assert status == 2
-    assert str(tmp_path / "file") in err
-    assert err.count("\n") == 1
-    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -141,6 +141,7 @@ def test_evaluation_returns(published, tmp_path):
         "a: not comparable with the published baselines: returns evaluation (baselines: training)"
     )
     assert [score.score for score in compared.scores if score.agent == "a"] == [3]
+    assert compared.label("a") == "a \N{DAGGER}"
     compared, _ = compare(published, tmp_path)
     assert [score.score for score in compared.scores if score.agent == "a"] == [1]
 

@@ -93,15 +93,8 @@ def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
 
 
 def test_every_field_has_its_test():
-    others = {"games", "returns", "updates"}  # The three tests below.
+    others = {"games", "returns", "updates"}  # Their tests, here and in test_comparison.
     assert {*CHANGES, *others} == {*PUBLISHED._fields} == {*protocol._FIELDS}
-
-
-def test_evaluation_returns_give_the_mark(tmp_path, published):
-    write_run(tmp_path / "log_dqn/Pong/0")
-    compared, _ = compare(published, tmp_path, metric="eval")
-    assert compared.deviations("log_dqn") == ["returns evaluation (baselines: training)"]
-    assert compared.label("log_dqn").endswith("\N{DAGGER}")
 
 
 @pytest.mark.parametrize(
