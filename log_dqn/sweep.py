@@ -117,19 +117,19 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
 
     Folders of sweeps that were killed are removed as well.
     """
-    with contextlib.ExitStack() as stack:
-        with lock.writing("results_dir", str(results_dir)), contextlib.ExitStack() as undo:
+    with contextlib.ExitStack() as undo, contextlib.ExitStack() as stack:
+        with lock.writing("results_dir", str(results_dir)):
             lock.make(results_dir, undo)
             for left in results_dir.glob(".sweep-*"):
                 with contextlib.suppress(ValueError, OSError), lock.hold(left):
                     shutil.rmtree(left)
-            folder = undo.enter_context(
+            folder = stack.enter_context(
                 tempfile.TemporaryDirectory(
                     prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True
                 )
             )
-            undo.enter_context(lock.hold(pathlib.Path(folder)))
-            stack.enter_context(undo.pop_all())
+            stack.enter_context(lock.hold(pathlib.Path(folder)))
+        undo.pop_all()
         yield folder
 
 

@@ -76,10 +76,10 @@ class Parser(argparse.ArgumentParser):
             "all",
         )
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Does what ArgumentParser does."""
         self._given = sys.argv[1:] if args is None else list(args)
-        return super().parse_args(args, namespace)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Exits with status 2 and the message, and the flags like one that there isn't."""

@@ -254,7 +254,7 @@ def most(size: Size) -> dict[str, Any]:
         room = placement.free()  # Less than before, where a failure has left something behind.
         num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, room, bound)
         if not num_runs:
-            return {"failed": f"none fits in {room}; before: {reason}"}
+            return {"failed": f"none fits in {room[0]} bytes; before: {reason}"}
         try:
             return atari(size, num_runs)
         except (jax.errors.JaxRuntimeError, ValueError) as error:  # Of memory, most likely.
