@@ -22,8 +22,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import absl.logging
-
 
 def apply() -> None:
     """Applies every workaround that has to precede the first import of Dopamine."""
@@ -32,7 +30,6 @@ def apply() -> None:
     provide_baselines()
     silence_gym_notice()
     give_back_pytype_aval_mappings()
-    silence_sampler()
 
 
 @contextlib.contextmanager
@@ -151,18 +148,6 @@ def give_back_pytype_aval_mappings() -> None:
     """
     if not any(isinstance(finder, _BeforeTensorFlowProbability) for finder in sys.meta_path):
         sys.meta_path.insert(0, _BeforeTensorFlowProbability())
-
-
-def silence_sampler() -> None:
-    """Keeps a line of Dopamine's JAX replay memory off the terminal.
-
-    Reason: JaxDQNAgent gives every transition a priority, None, and the uniform sampler logs that
-    it ignores it.
-    Can go: when the agent gives none where nothing is prioritized.
-    """
-    absl.logging.get_absl_logger().addFilter(
-        lambda record: "UniformDistribution.add" not in str(record.msg)
-    )
 
 
 def register_optimizers() -> None:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+import absl.logging
 import numpy as np
 import optax
 from dopamine.jax.agents.dqn import dqn_agent
@@ -112,6 +113,18 @@ class FirstValue:
         instance.__dict__.setdefault(self._name, value)
 
 
+def silence_sampler() -> None:
+    """Keeps a line of Dopamine's JAX replay memory off the terminal.
+
+    Reason: JaxDQNAgent gives every transition a priority, None, and the uniform sampler logs that
+    it ignores it.
+    Can go: when the agent gives none where nothing is prioritized.
+    """
+    absl.logging.get_absl_logger().addFilter(
+        lambda record: "UniformDistribution.add" not in str(record.msg)
+    )
+
+
 def give_replay_memory_defaults() -> None:
     """Lets a JAX agent be made without gin, as a TensorFlow agent can.
 
@@ -128,3 +141,4 @@ for rainbow in (rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbow
     rainbow._replay_scheme = FirstValue("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer
 accumulator.TransitionAccumulator = TransitionAccumulator
+silence_sampler()

@@ -45,8 +45,9 @@ def find(game: str, agent: str, gamma: float | None = None) -> pathlib.Path:
         ValueError: if there is no such network.
     """
     game = games.canonical(game) or game
-    of_game = [network for network in networks() if network.game == game]
-    known = list(dict.fromkeys(network.game for network in networks()))
+    there = list(networks())
+    of_game = [network for network in there if network.game == game]
+    known = list(dict.fromkeys(network.game for network in there))
     allowed = f"one of {', '.join(known)}{nearest(game, known)}"
     check("trained", game, bool(of_game), allowed)
     check_one_of("agent", agent, dict.fromkeys(network.agent for network in of_game))
