@@ -35,7 +35,8 @@ def create_parser() -> shell.Parser:
         "MinAtar/Breakout, minatar5",
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
-    add("--agent", help="log_dqn (default), loglin_dqn or dqn")
+    agents = ", ".join(request.AGENTS)
+    add("--agent", help=f"one of {agents} (default: {gin_files.DEFAULT_AGENT})")
     parser.add_gin_options(
         "vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar",
         "VectorizedLogDQNAgent",

@@ -1,6 +1,6 @@
 """Measures this package against Dopamine, side by side in one run.
 
-    python scripts/benchmark.py              LogDQN against DQN, interleaved
+    python scripts/benchmark.py              LogDQN against LogLinDQN and DQN, interleaved
     python scripts/benchmark.py --framework=jax    the same of the JAX agents
     python scripts/benchmark.py checkpoint   saving and loading a full replay memory
     python scripts/benchmark.py vectorized   many runs at once, and what limits them
@@ -11,7 +11,7 @@
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
 
 A line of two agents gives both medians and the median of the ratios of neighbouring blocks, with
-its range. A ratio is LogDQN's over DQN's.
+its range. A ratio is LogDQN's over the other's.
 """
 
 import argparse

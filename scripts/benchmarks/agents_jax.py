@@ -1,4 +1,4 @@
-"""LogDQN on JAX against Dopamine's JaxDQNAgent.
+"""LogDQN on JAX against LogLinDQN and Dopamine's JaxDQNAgent.
 
 LogDQN is compared with DQN twice: with the same optimizer and loss (`jax_dqn_rmsprop.gin`), and
 with Dopamine's JAX settings, Adam and the squared error (`jax_dqn.gin`).
@@ -21,6 +21,7 @@ with compat.quiet():
 
 AGENTS = {
     "LogDQN": log_dqn_agent.JaxLogDQNAgent,
+    "LogLinDQN": functools.partial(log_dqn_agent.JaxLogDQNAgent, linear_above=0.1, c=0.1),
     "DQN RMSProp": functools.partial(
         dqn_agent.JaxDQNAgent, optimizer=optimizers.rmsprop_tf(), loss_type="huber"
     ),

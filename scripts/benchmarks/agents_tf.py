@@ -1,5 +1,6 @@
-"""LogDQN against Dopamine's DQN, both on TensorFlow."""
+"""LogDQN against LogLinDQN and Dopamine's DQN, all on TensorFlow."""
 
+import functools
 from typing import Any, ClassVar
 
 from benchmarks import measuring
@@ -12,7 +13,11 @@ with compat.quiet():
     from log_dqn.single import seeding
     from log_dqn.tf import log_dqn_agent
 
-AGENTS = {"LogDQN": log_dqn_agent.LogDQNAgent, "DQN": dqn_agent.DQNAgent}
+AGENTS = {
+    "LogDQN": log_dqn_agent.LogDQNAgent,
+    "LogLinDQN": functools.partial(log_dqn_agent.LogDQNAgent, linear_above=0.1, c=0.1),
+    "DQN": dqn_agent.DQNAgent,
+}
 
 
 class Player(measuring.Player):
