@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 from log_dqn import checks, games, scan
-from log_dqn.program import shell
+from log_dqn.program import next_steps, shell
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
 
@@ -133,6 +133,18 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
         yield folder
 
 
+def _last_lines(
+    args: argparse.Namespace, results_dir: pathlib.Path, first: plan.PlannedRun, has_failures: bool
+) -> list[str]:
+    where = f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them"
+    if has_failures:
+        return [where]
+    filmed = None if args.env else first.folder
+    trained = next_steps.Trained(filmed, results_dir, first.num_iterations)
+    runner = "VectorizedRunner" if args.vectorized else "Runner"
+    return [where, *next_steps.lines(trained, "sweep", create_parser(), args, runner)]
+
+
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     shell.check_writable("results_dir", args.results_dir)
     checks.check_extra("sweep", ("ray", "rich"))
@@ -188,7 +200,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         if signals:
             name = signal.Signals(signals[0]).name
             raise shell.RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
-        print(f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them")
+        print(*_last_lines(args, results_dir, jobs[0].runs[0], bool(shown.failures())), sep="\n")
         return 1 if shown.failures() else 0
 
     return train, lambda number: sys.exit(128 + number)

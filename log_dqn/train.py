@@ -4,11 +4,12 @@ import argparse
 import contextlib
 import importlib.util
 import logging
+import pathlib
 import sys
 from collections.abc import Sequence
 
 from log_dqn import checks, compat
-from log_dqn.program import gin_files, shell, threads, words
+from log_dqn.program import gin_files, next_steps, shell, threads, words
 from log_dqn.single import request
 
 
@@ -102,6 +103,13 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         line = f"Training {name} on {device}; results go to {args.base_dir}{resumed}{grows}"
         print(line, file=spoken, flush=True)
         runner.run_experiment()
+        folder = pathlib.Path(args.base_dir)
+        trained = next_steps.Trained(
+            folder if start.can_be_filmed() else None,
+            next_steps.results_of(folder, asked.env),
+            runner.num_iterations,
+        )
+        print(*next_steps.lines(trained, "train", create_parser(), args), sep="\n", file=spoken)
         return 0
 
     return train, runner.stop

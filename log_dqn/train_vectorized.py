@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
 from log_dqn.checks import check
-from log_dqn.program import device_memory, gin_files, shell, threads
+from log_dqn.program import device_memory, gin_files, next_steps, shell, threads
 from log_dqn.vectorized import request
 
 
@@ -100,14 +100,24 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
     job_runs, found = start.unfinished(planned, runner.num_iterations)
+    trained = next_steps.Trained(
+        planned[0].folder, pathlib.Path(args.results_dir), runner.num_iterations
+    )
+    next_lines = next_steps.lines(
+        trained, "train-vectorized", create_parser(), args, "VectorizedRunner"
+    )
     if not job_runs:
+        print(*next_lines, sep="\n")
         return None
     workload = training.Workload(job_runs, runner, found, args.checkpoint_replay)
     pool = start.create_pool(workload, num_threads, threads_of_run, stack)
 
     def train() -> int:
         pool.train()
-        return 1 if pool.failures else 0
+        if pool.failures:
+            return 1
+        print(*next_lines, sep="\n")
+        return 0
 
     return train, pool.stop
 

@@ -50,6 +50,7 @@ ROOMS = {
 }
 # Programs that a room starts, by their names.
 STARTED = {
+    "program": {"commands"},
     "sweeps": {"train", "train_vectorized"},
     "commands": {"train", "train_vectorized", "sweep"},
 }

@@ -94,7 +94,13 @@ def test_a_scan_on_two_games(tmp_path, capsys, monkeypatch):
     # Again: nothing is left to do, and nothing is touched.
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert run(*arguments(tmp_path, *scans, games="Centipede,Pong")) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["4 of 4 runs have finished."]
+    _, finished, *more = capsys.readouterr().out.splitlines()
+    assert finished == "4 of 4 runs have finished."
+    assert [line.split(":")[0] for line in more] == [
+        "Film it",
+        "Compare it",
+        "Train on, to 4 iterations",
+    ]
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 

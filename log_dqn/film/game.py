@@ -22,10 +22,29 @@ _ACTIONS = {
     "bsuite/Catch": ("left", "stay", "right"),
 }
 
+# As gymnax describes its games. A car that moves every other step has speed 1.
+_CHANNELS = {
+    "MinAtar/Asterix": ("player", "enemy", "trail", "gold"),
+    "MinAtar/Breakout": ("paddle", "ball", "trail", "brick"),
+    "MinAtar/Freeway": (
+        "chicken", "car", "trail: fastest", "trail: fast", "trail: medium", "trail: slow",
+        "trail: slowest",
+    ),
+    "MinAtar/Seaquest": (
+        "sub's front", "sub's back", "own bullet", "trail", "enemy bullet", "fish",
+        "enemy sub", "oxygen left", "divers taken", "diver",
+    ),
+    "MinAtar/SpaceInvaders": (
+        "cannon", "alien", "alien, to left", "alien, to right", "own bullet", "enemy bullet",
+    ),
+}  # fmt: skip
+
 # pygame looks for a screen and a loudspeaker, and greets.
 _WITHOUT_SCREEN = {
     "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"
 }  # fmt: skip
+
+_EMPTY = np.array([22, 25, 30], np.uint8)
 
 _DRAWN_BY_PYGAME = {"classic_control", "box2d", "toy_text"}  # Of gym's and gymnasium's own games.
 
@@ -43,10 +62,20 @@ def board(frame: np.ndarray) -> np.ndarray:
     Where a field has several channels, the last shows, as in MinAtar's own display.
     """
     channels = frame.shape[-1]
-    colours = matplotlib.colormaps["turbo"](np.linspace(0.1, 0.95, channels))[:, :3]
-    palette = np.concatenate([[[0.09, 0.1, 0.12]], colours])
     shown = np.max(frame * np.arange(1, channels + 1), axis=-1)
-    return (255 * palette[shown]).astype(np.uint8)
+    return np.concatenate([[_EMPTY], _colours(channels)])[shown]
+
+
+def _colours(channels: int) -> np.ndarray:
+    """Returns the colours of the channels of a board, uint8, shape [channels, 3]."""
+    colours = matplotlib.colormaps["turbo"](np.linspace(0.1, 0.95, channels))[:, :3]
+    return (255 * colours).astype(np.uint8)
+
+
+def legend(game: str) -> dict[str, tuple[int, int, int]]:
+    """Returns the colours of a board's channels by their names, none of a game without names."""
+    names = _CHANNELS.get(game, ())
+    return dict(zip(names, map(tuple, _colours(len(names)).tolist()), strict=True))
 
 
 class DopamineGame:

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import GifImagePlugin, Image, ImageChops, ImageDraw, ImageFont
 
 from log_dqn.film.episode import Step, play
+from log_dqn.film.game import legend
 from log_dqn.film.loading import Player
 
 FRAMES_PER_SECOND = 15
@@ -19,6 +20,7 @@ WIDTH, HEIGHT = 800, 468
 """Pixels of one agent's frame."""
 
 _SCREEN = (8, 40, 320, 420)  # Left, top and the size that a screen fits into.
+_LEGEND_COLUMNS = 3
 _PANEL_X, _PANEL_RIGHT = 344, WIDTH - 10
 _AXES_X = _PANEL_X + 104
 _ROWS_TOP, _MOST_ROWS, _BOTTOM = 84, 192, HEIGHT - 8
@@ -107,9 +109,18 @@ def _text(value: float, digits: int, is_log: bool) -> str:
 class Painter:
     """Draws frames of an episode."""
 
-    def __init__(self, title: str, gamma: float, action_names: Sequence[str]) -> None:
-        """Initializes the painter; the title is written above the screen."""
-        self._title, self._gamma = title, gamma
+    def __init__(
+        self, title: str, gamma: float, action_names: Sequence[str], game: str = ""
+    ) -> None:
+        """Initializes the painter; the title is written above the screen, a board's legend below.
+
+        Args:
+            title: what is filmed.
+            gamma: the agent's discount factor.
+            action_names: the game's actions.
+            game: its name.
+        """
+        self._title, self._gamma, self._legend = title, gamma, legend(game)
         self._actions = action_names
         self._history: list[Step] = []
         self._series: list[_Series] = []
@@ -148,7 +159,13 @@ class Painter:
         size = round(screen.width * scale), round(screen.height * scale)
         image.paste(screen.resize(size, resample), (left, top))
         right, bottom = left + size[0], top + size[1]
-        ImageDraw.Draw(image).rectangle((left - 1, top - 1, right, bottom), outline=_FAINT)
+        draw = ImageDraw.Draw(image)
+        draw.rectangle((left - 1, top - 1, right, bottom), outline=_FAINT)
+        for number, (name, colour) in enumerate(self._legend.items()):
+            row, column = divmod(number, _LEGEND_COLUMNS)
+            x, y = left + column * width // _LEGEND_COLUMNS, bottom + 12 + 20 * row
+            draw.rectangle((x, y, x + 11, y + 11), fill=colour)
+            draw.text((x + 16, y + 6), name, _INK, self._small, anchor="lm")
 
     def _numbers(self, steps: Sequence[Step]) -> np.ndarray:
         """Returns the series of some steps, shape [num_series, num_steps, num_actions]."""
@@ -258,7 +275,7 @@ def film(
         A frame, and the last step of each episode so far.
     """
     painters = [
-        Painter(title, player.agent.gamma, player.game.action_names)
+        Painter(title, player.agent.gamma, player.game.action_names, player.game_name)
         for player, title in zip(players, titles, strict=True)
     ]
     episodes = [

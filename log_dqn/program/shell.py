@@ -76,6 +76,19 @@ class Parser(argparse.ArgumentParser):
             "all",
         )
 
+    def typed(self, flags: argparse.Namespace) -> list[str]:
+        """Returns the options that give such flags, but for what they are by default."""
+        words = []
+        for action in self._actions:
+            value, option = getattr(flags, action.dest, action.default), action.option_strings[-1]
+            if value == action.default:
+                continue
+            if isinstance(value, list) and not isinstance(action, argparse._AppendAction):
+                value = ",".join(value)
+            values = value if isinstance(value, list) else [value]
+            words += [option] if action.nargs == 0 else [f"{option}={one}" for one in values]
+        return words
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Does what ArgumentParser does."""
         self._given = sys.argv[1:] if args is None else list(args)

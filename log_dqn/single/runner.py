@@ -99,6 +99,11 @@ class ResumableRunner(run_experiment.Runner):
         self._tracker = reports.Tracker(self._folder, self._config.parameters) if track else None
 
     @property
+    def num_iterations(self) -> int:
+        """Iterations that the run has when it is finished."""
+        return self._num_iterations
+
+    @property
     def finished_iterations(self) -> int:
         """Iterations that an earlier start has finished."""
         return self._start_iteration

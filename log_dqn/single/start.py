@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -42,6 +43,17 @@ def _bind_game(game: str) -> None:
             gin.parse_config(f"{parameter} = {game!r}")
             return
     raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
+
+
+def can_be_filmed() -> bool:
+    """Returns whether `log-dqn play` can film what is configured, with what is installed."""
+    factory = _environment_factory()
+    if any(factory.endswith(name.split(".")[-2]) for name in _GAME_PARAMETERS):
+        return True
+    # A film imports no module that a run names, and gymnasium's own environments draw by pygame.
+    is_own = ":" in str(files.bound(f"{agents.GYMNASIUM_FACTORY}.environment_id"))
+    is_of_gym = factory.endswith((agents.GYMNASIUM_FACTORY, "create_gym_environment"))
+    return is_of_gym and not is_own and importlib.util.find_spec("pygame") is not None
 
 
 def configure(asked: request.Request) -> None:

@@ -17,7 +17,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageSequence
 
-from log_dqn import train_vectorized
+from log_dqn import games, train_vectorized
 from log_dqn.commands import play as commands_play
 from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, play
@@ -25,7 +25,7 @@ from log_dqn.film.players import Values, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
 from log_dqn.single import request, runner, start
-from log_dqn.vectorized import learner, networks, schedule, timeline
+from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
 from tests.programs import NEEDS_MINATAR, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 from tests.vectorized import toys
@@ -498,6 +498,24 @@ def test_a_board_shows_its_last_channel():
     assert picture.shape == (2, 2, 3) and picture.dtype == np.uint8
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) == 3
     np.testing.assert_array_equal(picture[1, 0], picture[1, 1])
+
+
+@pytest.mark.parametrize("name", games.MINATAR5)
+def test_a_legend_below_the_board_names_its_colours(name):
+    channels = jax_games.create(name, 10).frame_shape[-1]
+    frames = np.eye(channels, dtype=bool)[:, None, None]
+    colours = [tuple(game.board(frame)[0, 0].tolist()) for frame in frames]
+    assert list(game.legend(name).values()) == colours and len(set(colours)) == channels
+    screen, values = np.zeros((10, 10, 3), np.uint8), values_of([0.0, 1.0])
+    step = Step(screen, values, 0, 0.0)
+    picture, without = (
+        np.array(painter.Painter("run", 0.5, ["a", "b"], of).frame(step)) for of in (name, "")
+    )
+    left_below = picture[362:, :344]
+    for colour in colours:
+        assert (left_below == colour).all(axis=2).sum() == 12 * 12
+    picture[362:, :344] = without[362:, :344]
+    np.testing.assert_array_equal(picture, without)  # Nothing else is drawn over.
 
 
 def test_two_agents_side_by_side():

@@ -42,7 +42,12 @@ def test_json_alone_on_standard_output(tmp_path, capsys):
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["iteration"] for line in lines] == [1, 2]
     assert all(line["train_episodes"] == 3 and line["num_iterations"] == 2 for line in lines)
-    assert [line.split()[0] for line in err.splitlines()] == ["Starting", "Training"]
+    assert [line.split()[0] for line in err.splitlines()] == [
+        "Starting",
+        "Training",
+        "Film",
+        "Train",
+    ]
     assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
     out, err = capsys.readouterr()
     assert out == "" and "This run has finished its 2 iterations." in err

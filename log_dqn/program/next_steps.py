@@ -1,0 +1,79 @@
+"""What can be done when training has ended, each a command that works as it is printed."""
+
+import argparse
+import pathlib
+import shlex
+import shutil
+import sys
+from typing import NamedTuple
+
+from log_dqn import games
+from log_dqn.program.shell import Parser
+
+_FILM_STEPS = 300  # Agent steps: 20 seconds.
+
+
+class Trained(NamedTuple):
+    """What has been trained.
+
+    Attributes:
+        filmed: folder of a run that can be filmed, if there is one.
+        results_dir: the results that the runs are among, if they lie as `layout.run_dir` says.
+        num_iterations: how long a run is.
+    """
+
+    filmed: pathlib.Path | None
+    results_dir: pathlib.Path | None
+    num_iterations: int
+
+
+def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
+    """Returns the folder of results in which a run lies, if it does; see `layout.run_dir`.
+
+    `env` is the environment of gymnasium that it trained on, if it was one.
+    """
+    above = list(run.parents)[1:]
+    if above and "=" in above[0].name:  # A setting of a scan.
+        del above[0]
+    is_game = games.canonical(run.parent.name) or run.parent.name == games.folder_name(env or "/")
+    return above[1] if is_game and len(above) > 1 else None
+
+
+def lines(
+    trained: Trained,
+    command: str,
+    parser: Parser,
+    flags: argparse.Namespace,
+    runner: str = "Runner",
+) -> list[str]:
+    """Returns a line for each thing that can be done.
+
+    Args:
+        trained: what has been trained.
+        command: what of `log-dqn` has trained it.
+        parser: the command's.
+        flags: the command's.
+        runner: whose `num_iterations`, in gin, says how long a run is.
+    """
+    shown = []
+    if trained.filmed is not None:
+        film = f"--run={trained.filmed}", f"--out={trained.filmed / 'film.gif'}"
+        shown.append(f"Film it: {_typed('play', *film, f'--max_steps={_FILM_STEPS}')}")
+    if trained.results_dir is not None:
+        runs = f"--results_dir={trained.results_dir}"
+        shown.append(f"Compare it: {_typed('compare', runs, '--out=report')}")
+    more, length = 2 * trained.num_iterations, f"{runner}.num_iterations"
+    others = [line for line in flags.gin_bindings if line.partition("=")[0].strip() != length]
+    longer = {"restart": False, "gin_bindings": [*others, f"{length}={more}"]}
+    options = parser.typed(argparse.Namespace(**{**vars(flags), **longer}))
+    return [*shown, f"Train on, to {more} iterations: {_typed(command, *options)}"]
+
+
+def _typed(*arguments: str) -> str:
+    """Returns a command line of `log-dqn`, which is started as this program was."""
+    started, found = pathlib.Path(sys.argv[0]), shutil.which("log-dqn")
+    if started.name != "log-dqn":
+        program = [sys.executable, "-m", "log_dqn.commands.main"]
+    else:
+        program = ["log-dqn" if found and started.samefile(found) else str(started)]
+    return shlex.join([*program, *arguments])

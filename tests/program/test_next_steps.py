@@ -1,0 +1,91 @@
+import importlib
+import pathlib
+import shlex
+
+import pytest
+
+from log_dqn import sweep, train, train_vectorized
+from log_dqn.commands import main
+from log_dqn.program import next_steps
+
+
+def typed(line):
+    """The command and the flags of a line, as the command's own parser reads them."""
+    program, name, *arguments = shlex.split(line.partition(": ")[2])
+    assert program == "log-dqn"
+    module = importlib.import_module(main.COMMANDS[name].module)
+    return name, vars(module.create_parser().parse_args(arguments))
+
+
+@pytest.fixture
+def on_path(tmp_path, monkeypatch):
+    command = tmp_path / "log-dqn"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [str(command), "train"])
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [
+        (
+            train,
+            "--base_dir=R --game=Pong --json --restart --gin_bindings=LogDQNAgent.c=2"
+            " --gin_bindings Runner.num_iterations=7",
+        ),
+        (train, "--base_dir 'a folder' --gin_files=a.gin --gin_files=b.gin --seed=0 --threads=1"),
+        (
+            train_vectorized,
+            "--results_dir=R --games=Pong,Asterix --seeds=2-3 --checkpoint_replay"
+            " --scan=VectorizedLogDQNAgent.gamma=0.9,0.96 --scan=VectorizedLogDQNAgent.c=1,2",
+        ),
+        (sweep, "--results_dir=R --agents=dqn,log_dqn --games=Pong,Asterix --cpus_per_run=2"),
+    ],
+)
+def test_each_line_is_a_command_with_the_given_flags(on_path, program, given):
+    parser = program.create_parser()
+    flags = parser.parse_args(shlex.split(given))
+    name = program.__name__.rpartition(".")[2].replace("_", "-")
+    trained = next_steps.Trained(pathlib.Path("my run/1"), pathlib.Path("my results"), 7)
+    film, compare, more = map(typed, next_steps.lines(trained, name, parser, flags))
+    assert film[0] == "play" and film[1]["run"] == pathlib.Path("my run/1")
+    assert film[1]["out"] == pathlib.Path("my run/1/film.gif")
+    assert compare[0] == "compare" and compare[1]["results_dir"] == pathlib.Path("my results")
+    others = [line for line in flags.gin_bindings if "num_iterations" not in line]
+    longer = {"gin_bindings": [*others, "Runner.num_iterations=14"]}
+    removed = {"restart": False} if program is train else {}
+    assert more == (name, {**vars(flags), **longer, **removed})
+
+
+def test_what_can_not_be_done_is_not_offered(on_path):
+    parser = train.create_parser()
+    flags = parser.parse_args(["--base_dir=R"])
+    (line,) = next_steps.lines(next_steps.Trained(None, None, 3), "train", parser, flags)
+    assert line.startswith("Train on, to 6 iterations: log-dqn train --base_dir=R ")
+
+
+def test_a_command_that_is_not_on_the_path_is_called_as_it_was(on_path, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
+    assert next_steps._typed("games") == f"{tmp_path / 'log-dqn'} games"
+    monkeypatch.setattr("sys.argv", ["log_dqn/train.py"])
+    assert next_steps._typed("games").endswith(" -m log_dqn.commands.main games")
+
+
+@pytest.mark.parametrize(
+    ("run", "env", "results_dir"),
+    [
+        ("results/log_dqn/Asterix/1", None, "results"),
+        ("/results/log_dqn/gamma=0.5,c=1/MinAtar-Breakout/1", None, "/results"),
+        ("log_dqn/pong/1", None, "."),
+        ("r/dqn/CartPole-v1/1", "CartPole-v1", "r"),
+        ("r/dqn/CartPole-v1/1", None, None),
+        ("dqn/CartPole-v1/1", "Acrobot-v1", None),
+        ("Pong/1", None, None),
+        ("runs/quick", None, None),
+        (".", None, None),
+    ],
+)
+def test_results_are_found_where_a_run_lies_as_compare_expects(run, env, results_dir):
+    found = next_steps.results_of(pathlib.Path(run), env)
+    assert found == (results_dir and pathlib.Path(results_dir))
