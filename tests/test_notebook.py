@@ -5,12 +5,10 @@ import pathlib
 import sys
 
 import nbformat
-import numpy as np
 import pytest
 from nbclient import NotebookClient
 
 from log_dqn.results import runs
-from tests.programs import NEEDS_MINATAR
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PATH = ROOT / "docs" / "log_dqn.ipynb"
@@ -38,8 +36,7 @@ def test_it_is_saved_as_it_ran_once():
 
 
 @pytest.mark.slow
-@NEEDS_MINATAR
-def test_it_runs_and_both_agents_learn(tmp_path, monkeypatch):
+def test_it_runs_and_log_dqn_is_far_ahead(tmp_path, monkeypatch):
     # As pip installs it, for a checkout that is not installed.
     command = tmp_path / "log-dqn"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m log_dqn.commands.main "$@"\n')
@@ -51,13 +48,7 @@ def test_it_runs_and_both_agents_learn(tmp_path, monkeypatch):
     where = {"metadata": {"path": str(PATH.parent)}}
     NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute()
     assert pictures(notebook) == ["image/png", "image/png", "image/gif", "image/png"]
-    (folder,) = tmp_path.glob("*/runs")
-    returns: dict[str, list[np.ndarray]] = {}
-    for run in runs.read_runs(folder, "train", print):
-        returns.setdefault(run.agent, []).append(run.returns)
-    assert [one.shape for one in returns.pop("log_dqn")] == [(6,)]  # Freeway's.
-    assert set(returns) == {f"{a}/gamma={g}" for a in ("log_dqn", "dqn") for g in (0.6, 0.99)}
-    for of_agent in returns.values():
-        # Three seeds: at first one ball in six is caught, at the end half of them or more.
-        curve = np.mean(of_agent, axis=0)
-        assert curve.shape == (30,) and curve[0] < -0.5 and curve[-5:].mean() > 0
+    (folder,) = tmp_path.glob("*/demo/gamma=0.5")
+    curves = {run.agent: run.returns for run in runs.read_runs(folder, "train", print)}
+    assert {agent: curve.shape for agent, curve in curves.items()} == {"log_dqn": (6,), "dqn": (6,)}
+    assert curves["log_dqn"][-1] > 3 * curves["dqn"][-1] and curves["log_dqn"][-1] > 30

@@ -25,7 +25,7 @@ _AGENTS = {
 
 _ITERATIONS, _STEPS = 6, 50_000  # Agent steps of an iteration on MinAtar.
 _WARM_UP = 1_000
-_FILM_STEPS = 300
+_FILM_STEPS = 150
 _FILMED = "--run", "--compare"
 
 _PAGE = "demo.html"

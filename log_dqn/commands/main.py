@@ -40,7 +40,7 @@ COMMANDS = {
     "train-vectorized": Command(
         "log_dqn.train_vectorized",
         "train many runs at once on one device",
-        "--games=minatar5 --seeds=5 --results_dir=results",
+        "--games=MinAtar/Breakout --results_dir=results",
     ),
     "sweep": Command(
         "log_dqn.sweep",
@@ -55,7 +55,7 @@ COMMANDS = {
     "play": Command(
         "log_dqn.commands.play",
         "film a trained agent beside the values of its actions",
-        "--run=results/log_dqn/Asterix/1 --out=asterix.mp4",
+        "--trained=MinAtar/Asterix --out=asterix.gif",
     ),
     "figures": Command(
         "log_dqn.commands.linear_figures",

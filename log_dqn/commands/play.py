@@ -74,7 +74,10 @@ def _check_run(option: str, folder: pathlib.Path) -> None:
 
 def _title(run: pathlib.Path, player: "Player") -> str:
     counted = f"{player.iterations} iteration{'s' * (player.iterations != 1)}"
-    return f"{'/'.join(run.resolve().parts[-3:])}   after {counted}"
+    parts = run.resolve().parts
+    is_of_scan = "=" in "".join(parts[-3:-2])  # Its agent stands a folder higher.
+    named = parts[-4 if is_of_scan else -3 :]
+    return f"{'/'.join(named)}   after {counted}"
 
 
 def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":

@@ -50,19 +50,25 @@ class Gif:
     def append_data(self, pixels: np.ndarray) -> None:
         """Writes what has changed since the last frame; pixels are [height, width, 3]."""
         frame = Image.fromarray(pixels)
-        if self._before is None:
-            header, _ = GifImagePlugin.getheader(frame.quantize(), info={"loop": 0})
-            self._file.writelines(header)
-            box = None
-        else:
-            box = ImageChops.difference(frame, self._before).getbbox() or (0, 0, 1, 1)
         # Hundredths of a second: delays of 60 and 70 ms take turns.
         begin, end = (100 * n // FRAMES_PER_SECOND for n in (self._count, self._count + 1))
-        data = GifImagePlugin.getdata(
-            frame.crop(box).quantize(), box[:2] if box else (0, 0),
-            duration=10 * (end - begin), include_color_table=True,
-        )  # fmt: skip
-        self._file.writelines(data)
+        settings = {"duration": 10 * (end - begin), "include_color_table": True}
+        if self._before is None:
+            shown, corner = frame.quantize(), (0, 0)
+            header, _ = GifImagePlugin.getheader(shown, info={"loop": 0})
+            self._file.writelines(header)
+        else:
+            box = ImageChops.difference(frame, self._before).getbbox() or (0, 0, 1, 1)
+            part, before, corner = frame.crop(box), self._before.crop(box), box[:2]
+            shown = part.quantize(255)
+            palette = shown.getpalette() or []
+            settings["transparency"] = len(palette) // 3
+            is_same = (np.asarray(part) == np.asarray(before)).all(axis=-1)
+            # Long rows of one number take few bytes.
+            numbers = np.where(is_same, settings["transparency"], np.asarray(shown))
+            shown = Image.fromarray(numbers.astype(np.uint8))
+            shown.putpalette([*palette, 0, 0, 0])
+        self._file.writelines(GifImagePlugin.getdata(shown, corner, **settings))
         self._before, self._count = frame, self._count + 1
 
 

@@ -491,6 +491,19 @@ def test_a_long_title_gives_way():
     assert (frames[0][:38, 640:] < 128).any() and (frames[1][:38, 400:600] < 128).any()
 
 
+@pytest.mark.parametrize(
+    ("run", "title"),
+    [
+        ("/r/log_dqn/Pong/1", "log_dqn/Pong/1   after 1 iteration"),
+        ("/r/log_dqn/gamma=0.5/Pong/1", "log_dqn/gamma=0.5/Pong/1   after 1 iteration"),
+        ("/1", "//1   after 1 iteration"),
+    ],
+)
+def test_a_title_names_agent_game_and_seed(run, title):
+    player = loading.Player(Fake(1), Fake(1), "Pong", 1, 100)
+    assert commands_play._title(pathlib.Path(run), player) == title
+
+
 def test_a_board_shows_its_last_channel():
     frame = np.zeros((2, 2, 3), bool)
     frame[0, 1, 0] = frame[1, 1, 0] = frame[1, 1, 2] = frame[1, 0, 2] = True
