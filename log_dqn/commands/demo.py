@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 from log_dqn import checks, games
 from log_dqn.program import progress, shell, threads
 from log_dqn.run_folder import layout
+from log_dqn.single import request
 
 # DQN's step-size is the one that docs/minatar_tuning.md found best for it.
 _AGENTS = {
@@ -49,7 +50,7 @@ def create_parser() -> shell.Parser:
     )
     add = parser.add_argument
     add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")
-    add("--gamma", type=float, default=0.5, help="discount factor (default: %(default)s)")
+    add("--gamma", type=shell.real, default=0.5, help="discount factor (default: %(default)s)")
     add("--seed", type=shell.at_least(1), default=1, help="seed of both (default: %(default)s)")
     add("--out", default="demo", help="folder of the runs and the page (default: %(default)s)")
     return parser
@@ -156,6 +157,7 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
+    request.check_seed(flags.seed)
     shell.check_writable("out", flags.out)
     each = f"{_ITERATIONS * _STEPS:,} agent steps each"
     shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma:g}, {each}")

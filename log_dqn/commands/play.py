@@ -37,7 +37,9 @@ def create_parser() -> shell.Parser:
     )
     parser.add_argument("--agent", help="with --trained: loglin_dqn (default), log_dqn or dqn")
     parser.add_argument(
-        "--gamma", type=float, help="with --trained: 0.5, or the one that suits it best (default)"
+        "--gamma",
+        type=shell.real,
+        help="with --trained: 0.5, or the one that suits it best (default)",
     )
     parser.add_argument(
         "--compare", metavar="RUN", type=pathlib.Path,
@@ -140,7 +142,8 @@ def _mp4(path: pathlib.Path) -> Any:
 
 def _play(flags: argparse.Namespace) -> None:
     if flags.trained is not None:
-        flags.run = trained.find(flags.trained, flags.agent or "loglin_dqn", flags.gamma)
+        agent = "loglin_dqn" if flags.agent is None else flags.agent
+        flags.run = trained.find(flags.trained, agent, flags.gamma)
     else:
         for option in ("agent", "gamma"):
             value = getattr(flags, option)

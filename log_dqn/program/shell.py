@@ -150,6 +150,14 @@ def whole(text: str) -> int | str:
         return text
 
 
+def real(text: str) -> float | str:
+    """Returns a number; or the text as it is, for the check of the setting to refuse."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def explain(error: Exception) -> str:
     """Returns an error of gin, or of Dopamine, as one line that says what and where."""
     is_first = isinstance(error, KeyError | tokenize.TokenError) and error.args

@@ -29,6 +29,8 @@ def test_its_commands_are_those_of_log_dqn():
     [
         ("--game=Freeway", "game is 'Freeway'; it must be one of MinAtar/Asterix"),
         ("--gamma=1", "gamma is 1.0; it must be a number between 0 and 1"),
+        ("--gamma=0,5", "gamma is '0,5'; it must be a number between 0 and 1"),
+        ("--seed=4294967296", "seed is 4294967296; it must be a whole number from 0 to 4294967295"),
         ("--seed=0", "argument --seed: '0' is not a whole number, at least 1"),
         ("--out= ", "out is ' '; it must be the name of a folder"),
     ],
