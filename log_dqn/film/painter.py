@@ -102,7 +102,7 @@ class _Series:
 def _text(value: float, digits: int, is_log: bool) -> str:
     """Writes a number, or one that is given by ln, which may be beyond floats."""
     if not is_log:
-        return f"{value:.{digits}g}".replace("-", "\u2212")
+        return f"{value:.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
     if value == -math.inf:
         return "0"
     if -9 < value < 9:
