@@ -10,117 +10,62 @@ from log_dqn.program import gin_files
 from log_dqn.vectorized import agents, request, schedule, start
 
 RUNNER = {
-    "num_iterations": 200,
-    "training_steps": 250_000,
-    "evaluation_steps": 125_000,
-    "max_steps_per_episode": 27_000,
-    "replay_capacity": 1_000_000,
-    "batch_size": 32,
-}
+    "num_iterations": 200, "training_steps": 250_000, "evaluation_steps": 125_000,
+    "max_steps_per_episode": 27_000, "replay_capacity": 1_000_000, "batch_size": 32,
+}  # fmt: skip
 # What the Atari files leave at its default.
 ATARI = {"stack_size": 4, "network": "nature", "precision": "float32"}
 SCHEDULE = {
-    "loss_type": "huber",
-    "update_horizon": 1,
-    "min_replay_history": 20_000,
-    "update_period": 4,
-    "target_update_period": 8_000,
-    "epsilon_train": 0.01,
-    "epsilon_eval": 0.001,
+    "loss_type": "huber", "update_horizon": 1, "min_replay_history": 20_000, "update_period": 4,
+    "target_update_period": 8_000, "epsilon_train": 0.01, "epsilon_eval": 0.001,
     "epsilon_decay_period": 250_000,
-}
-OPTIMIZER = {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True}
+}  # fmt: skip
 LOG_DQN = {
-    "gamma": 0.96,
-    "k": 100,
-    "c": 0.5,
-    "beta_reg": 0.1,
-    "beta_log": 0.0025,
-    "q_init_plus": 1.0,
-    "q_init_minus": 0.0,
-    "clip_bootstrap": True,
-    "clip_inverse": False,
-    "head_init": "asymmetric",
-    "minus_head": True,
-    **SCHEDULE,
-}
+    "gamma": 0.96, "k": 100, "c": 0.5, "beta_reg": 0.1, "beta_log": 0.0025, "q_init_plus": 1.0,
+    "q_init_minus": 0.0, "clip_bootstrap": True, "clip_inverse": False, "head_init": "asymmetric",
+    "minus_head": True, **SCHEDULE,
+}  # fmt: skip
+DQN = {"gamma": 0.99, "learning_rate": 0.00025, **SCHEDULE}
 MINATAR_RUNNER = {
-    "num_iterations": 20,
-    "training_steps": 50_000,
-    "evaluation_steps": 0,
-    "max_steps_per_episode": 1_000_000_000,
-    "replay_capacity": 100_000,
-    "stack_size": 1,
+    "num_iterations": 20, "training_steps": 50_000, "evaluation_steps": 0, "stack_size": 1,
+    "max_steps_per_episode": 1_000_000_000, "replay_capacity": 100_000,
     "network": "revisiting_rainbow",
-}
-MINATAR_SCHEDULE = {
-    "optimizer": "adam",
-    "min_replay_history": 1000,
-    "target_update_period": 1000,
-}
+}  # fmt: skip
+MINATAR = {"optimizer": "adam", "min_replay_history": 1000, "target_update_period": 1000}
 LOGLIN = {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0}
-ADAM = {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125}
+OPTIMIZERS = {
+    "adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125},
+    "rmsprop_tf": {"decay": 0.95, "momentum": 0.0, "epsilon": 0.00001, "centered": True},
+}
 
 
-def config(agent, class_name, settings, runner):
-    is_adam = settings.get("optimizer") == "adam"
+def config(agent, settings, **runner):
+    class_name = "VectorizedDQNAgent" if agent == "dqn" else "VectorizedLogDQNAgent"
+    optimizer = settings.get("optimizer", "rmsprop_tf")
     return {
         "VectorizedRunner": {"agent": agent, **RUNNER, **runner},
         class_name: settings,
-        **({"adam": ADAM} if is_adam else {"rmsprop_tf": OPTIMIZER}),
+        optimizer: OPTIMIZERS[optimizer],
     }
 
 
+QUICK = {"min_replay_history": 1000, "target_update_period": 500, "epsilon_decay_period": 5000}
 EXPECTED = {
-    "vectorized_log_dqn.gin": config("log_dqn", "VectorizedLogDQNAgent", LOG_DQN, {}),
-    "vectorized_dqn.gin": config(
-        "dqn", "VectorizedDQNAgent", {"gamma": 0.99, "learning_rate": 0.00025, **SCHEDULE}, {}
-    ),
+    "vectorized_log_dqn.gin": config("log_dqn", LOG_DQN),
+    "vectorized_dqn.gin": config("dqn", DQN),
     "vectorized_log_dqn_quick.gin": config(
-        "log_dqn",
-        "VectorizedLogDQNAgent",
-        {
-            **LOG_DQN,
-            "min_replay_history": 1000,
-            "target_update_period": 500,
-            "epsilon_decay_period": 5000,
-        },
-        {
-            "num_iterations": 3,
-            "training_steps": 2000,
-            "evaluation_steps": 1000,
-            "replay_capacity": 15_000,
-        },
+        "log_dqn", LOG_DQN | QUICK, num_iterations=3, training_steps=2000, evaluation_steps=1000,
+        replay_capacity=15_000,
     ),
     "vectorized_log_dqn_minatar.gin": config(
-        "log_dqn",
-        "VectorizedLogDQNAgent",
-        {**LOG_DQN, **MINATAR_SCHEDULE, "beta_reg": 0.3, "c": 1.0},
-        MINATAR_RUNNER,
+        "log_dqn", LOG_DQN | MINATAR | {"beta_reg": 0.3, "c": 1.0}, **MINATAR_RUNNER
     ),
-    "vectorized_loglin_dqn.gin": config(
-        "loglin_dqn", "VectorizedLogDQNAgent", {**LOG_DQN, **LOGLIN, "beta_log": 0.00025}, {}
-    ),
+    "vectorized_loglin_dqn.gin": config("loglin_dqn", LOG_DQN | LOGLIN | {"beta_log": 0.00025}),
     "vectorized_loglin_dqn_minatar.gin": config(
-        "loglin_dqn",
-        "VectorizedLogDQNAgent",
-        {**LOG_DQN, **MINATAR_SCHEDULE, **LOGLIN, "beta_log": 0.0005},
-        MINATAR_RUNNER,
+        "loglin_dqn", LOG_DQN | MINATAR | LOGLIN | {"beta_log": 0.0005}, **MINATAR_RUNNER
     ),
-    "vectorized_dqn_minatar.gin": config(
-        "dqn",
-        "VectorizedDQNAgent",
-        {"gamma": 0.99, "learning_rate": 0.00025, **SCHEDULE, **MINATAR_SCHEDULE},
-        MINATAR_RUNNER,
-    ),
-}
-
-
-@pytest.fixture(autouse=True)
-def clean_gin():
-    gin.clear_config()
-    yield
-    gin.clear_config()
+    "vectorized_dqn_minatar.gin": config("dqn", DQN | MINATAR, **MINATAR_RUNNER),
+}  # fmt: skip
 
 
 def test_every_file_is_covered():
