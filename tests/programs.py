@@ -73,16 +73,10 @@ def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
     ]
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    def clear():
-        gin.clear_config()
-        gin.config._OPERATIVE_CONFIG.clear()
-
-    clear()
-    with tf.Graph().as_default():
-        yield
-    clear()
+def forget():
+    """Takes back what gin has been told, and what it has recorded."""
+    gin.clear_config()
+    gin.config._OPERATIVE_CONFIG.clear()
 
 
 def no_more_than_the_start(out):
@@ -101,24 +95,24 @@ def weights(base_dir, iteration):
 
 def run(base_dir, *arguments):
     """Runs the program in this process, as if it were a new one; returns the exit status."""
-    gin.clear_config()
-    gin.config._OPERATIVE_CONFIG.clear()
+    forget()
     with tf.Graph().as_default():
         return train.main([f"--base_dir={base_dir}", *arguments])
 
 
-def assert_refused(tmp_path, capsys, arguments, message):
+def assert_refused(tmp_path, capsys, arguments, message, program=train, folder="base_dir"):
     """Asserts that a command line is answered in one line, whose parts `.*` divides."""
-    base_dir = tmp_path / "new" / "run"
+    new = tmp_path / "new" / "run"
     try:
-        status = train.main([f"--base_dir={base_dir}", *arguments])
+        status = program.main([f"--{folder}={new}", *arguments])
     except SystemExit as stop:  # argparse
         status = stop.code
     out, err = capsys.readouterr()
     assert status == 2
     assert no_more_than_the_start(out)
     assert err.endswith("\n") and err.count("\n") == 1
-    assert err.startswith("log-dqn train: error: ")
+    name = program.__name__.removeprefix("log_dqn.").replace("_", "-")
+    assert err.startswith(f"log-dqn {name}: error: ")
     for part in message.split(".*"):
         assert part in err
-    assert not base_dir.parent.exists()
+    assert not new.parent.exists()

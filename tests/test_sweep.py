@@ -338,6 +338,7 @@ def test_minatar(tmp_path, vectorized):
         assert "beta2 = 0.999" in (folder / "operative_config.gin").read_text()
 
 
+# Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 BAD = [
     (["--games=minatar5,Pong"], "games are Pong and MinAtar/Asterix; they must be all of Atari,"),
     (["--games=MinAtar/Frevay"], "games is 'MinAtar/Frevay'; it must be .* MinAtar/Freeway"),
@@ -349,14 +350,9 @@ BAD = [
     (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51"),
     (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn,"),
     (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
-    (["--gin_files=none.gin"], "gin_files is 'none.gin'; it must be the path of a gin file"),
-    (["--results_dir="], "results_dir is ''; it must be the name of a folder"),
-    (["--results_dir=/proc/results"], "it must be a folder that can be written (No such file"),
-    (["--seeds=0"], "seeds is '0'; it must be N or A-B"),
     (["--cpus_per_run=none"], "'none' is not a number of CPUs"),
     (["--gaem=Pong"], "unrecognized arguments: --gaem=Pong (nearest: --games"),
     (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
-    (["--games=MinAtar/Nope"], "games is 'MinAtar/Nope'; it must be .*MinAtar's 5"),
     (["--gpus_per_run=-1"], "'-1' is not a number of GPUs, 0 or more"),
     (["--ray_address=127.0.0.1:9"], "a Ray head node that is running (Connection refused)"),
     (["--ray_address=ray://10.0.0.1:10001"], "it must be auto, or the HOST:PORT"),
@@ -365,17 +361,8 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
-    folder = tmp_path / "a/b"
-    required = [f"--results_dir={folder}", "--agents=log_dqn", "--games=Pong"]
-    try:
-        status = sweep.main([*required, *arguments])
-    except SystemExit as exit_:
-        status = exit_.code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert status == 2
-    assert line.startswith("log-dqn sweep: error: ")
-    assert all(part in line for part in message.split(".*"))
-    assert list(tmp_path.iterdir()) == []
+    arguments = ["--agents=log_dqn", "--games=Pong", *arguments]
+    programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
 
 def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
@@ -383,11 +370,9 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "minatar" else find(name)
     )
-    arguments = [f"--results_dir={tmp_path / 'r'}", "--agents=dqn", "--games=minatar5"]
-    assert sweep.main(arguments) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "game is 'MinAtar/Asterix'; it must be left out where the package minatar is" in line
-    assert list(tmp_path.iterdir()) == []
+    message = "game is 'MinAtar/Asterix'; it must be left out where the package minatar is"
+    arguments = ["--agents=dqn", "--games=minatar5"]
+    programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
 
 @pytest.mark.parametrize(

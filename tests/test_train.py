@@ -11,16 +11,7 @@ import tensorflow as tf
 from log_dqn import games, train
 from log_dqn.program import progress, threads, words
 from log_dqn.single import request, start
-from tests.programs import (  # noqa: F401
-    NEEDS_MINATAR,
-    assert_refused,
-    fresh,
-    read_log,
-    run,
-    tiny,
-    tiny_minatar,
-    weights,
-)
+from tests.programs import NEEDS_MINATAR, assert_refused, read_log, run, tiny, tiny_minatar, weights
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
@@ -164,29 +155,18 @@ def binding(text):
 
 MINATAR = "--game=MinAtar/Breakout"
 
+QUICK, OF_MINATAR = "--gin_files=log_dqn_quick.gin", "--gin_files=log_dqn_minatar.gin"
+# Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 BAD_INPUT = [
     (["--game=MinAtar/Brekout"], "game is 'MinAtar/Brekout'; .*of MinAtar's 5.*MinAtar/Breakout"),
     (["--game=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
-    (
-        ["--gin_files=log_dqn.gin", MINATAR],
-        "game is 'MinAtar/Breakout'; it must be one of Atari's, since the environment is "
-        "@atari.create_environment",
-    ),
-    (["--gin_files=log_dqn_minatar.gin", "--game=Pong"], "game is 'Pong'; it must be one of MinA"),
+    (["--gin_files=log_dqn.gin", MINATAR], "one of Atari's, since .* @atari.create_environment"),
+    ([OF_MINATAR, "--game=Pong"], "game is 'Pong'; it must be one of MinA"),
     (["--agent=rainbow", MINATAR], "jax_loglin_dqn, jax_dqn on MinAtar/Breakout, or have gin"),
-    (
-        [binding("create_environment.game_name='MinAtar/Breakout'")],
-        "game is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari games",
-    ),
-    (
-        ["--gin_files=log_dqn_minatar.gin", binding("create_minatar_environment.game_name='Pong'")],
-        "game is 'Pong'; it must be one of MinAtar's 5",
-    ),
+    ([binding("create_environment.game_name='MinAtar/Breakout'")], "'MinAtar/Breakout'; .* 60 Ata"),
+    ([OF_MINATAR, binding("create_minatar_environment.game_name='Pong'")], "'Pong'; .* MinAtar's"),
     ([MINATAR, binding("LogDQNAgent.stack_size=4")], "stack_size is 4; it must be 1 for MinAtar"),
-    (
-        [MINATAR, binding("LogDQNAgent.observation_shape=(84, 84)")],
-        "observation_shape is (84, 84); it must be left out for MinAtar",
-    ),
+    ([MINATAR, binding("LogDQNAgent.observation_shape=(84, 84)")], "(84, 84); it must be left out"),
     (
         [
             MINATAR,
@@ -204,63 +184,44 @@ BAD_INPUT = [
         "network is '@RevisitingRainbowNetwork'; it must be left out, or another, where the game",
     ),
     (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
-    (["--game="], "game is ''; it must be one of Dopamine's 60 Atari games"),
-    (["--agent=ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51, rainbow,"),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
     ([binding("LogDQNAgent.gamma=1.0")], "gamma is 1.0; it must be a number between 0 and 1"),
     ([binding("LogDQNAgent.beta_reg=None")], "beta_reg is None; it must be in (0, 1]"),
-    ([binding("LogDQNAgent.loss_type='l1'")], "loss_type is 'l1'; it must be one of huber, mse"),
     ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
     ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be a number from"),
     ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
-    ([binding("LogDQNAgent.network='x'")], "network is 'x'; it must be "),
     ([binding("WrappedReplayBuffer.batch_size=0")], "batch_size is 0; it must be a whole"),
     (["--agent=dqn", binding("DQNAgent.gamma=1.5")], "gamma is 1.5; it must be a number between"),
     (["--agent=dqn", binding("DQNAgent.update_horizon=0")], "update_horizon is 0; it must be"),
     *[
         ([binding(f"Runner.{name}={value}")], f"{name} is {value}; it must be a whole number")
         for name in ("num_iterations", "training_steps", "evaluation_steps")
-        for value in ("0", "-1", "1.5", "'a'")
+        for value in ("0", "1.5")
     ],
     ([binding("Runner.max_steps_per_episode=0")], "max_steps_per_episode is 0; it must be"),
-    (
-        [binding("LogDQNAgent.gama=0.5")],
-        "gin_bindings is 'LogDQNAgent.gama=0.5'; it must be gin that can be read: LogDQNAgent has "
-        "no parameter gama (nearest: gamma",
-    ),
+    ([binding("LogDQNAgent.gama=0.5")], "is 'LogDQNAgent.gama=0.5'; .* no parameter gama (nearest"),
     ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*no LogDQN in gin"),
     ([binding("LogDQNAgnt.gamma=0.5")], "there is no LogDQNAgnt in gin (nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
     ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
-    ([binding("gamma")], "gin_bindings is 'gamma'; it must be gin that can be read"),
     ([binding("gamma=0.5")], "gamma is 0.5, a macro that nothing reads; .* LogDQNAgent.gamma?"),
-    (
-        [binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")],
-        "gamma is 0.5, a macro that nothing reads",
-    ),
-    (
-        [binding("LogDQNAgent.gamma=%macro")],
-        "LogDQNAgent.gamma is '%macro'; it must be a macro that a line of gin",
-    ),
+    ([binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")], "gamma is 0.5, a macro that nothing"),
+    ([binding("LogDQNAgent.gamma=%macro")], "gamma is '%macro'; it must be a macro that a line"),
     ([binding("DQNAgent.gamma=0.5")], "DQNAgent.gamma is 0.5, which nothing reads; .* LogDQNAgent"),
     ([binding("train/LogDQNAgent.gamma=0.5")], "train/LogDQNAgent.gamma is 0.5, which nothing"),
     ([binding("create_agent.debug_mode=True")], "create_agent.debug_mode is True, which nothing"),
     (
         [binding("tf.train.AdamOptimizer.learning_rate=0.5")],
-        "AdamOptimizer.learning_rate is 0.5, which nothing reads; .*RMSPropOptimizer.learning_rate",
+        "is 0.5, .* RMSPropOptimizer.learning_",
     ),
     ([binding("LogDQNAgent.beta_log=0.1")], "beta_log is .*learning rate: RMSPropOptimizer.learni"),
     (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .*(nearest: "),
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
-    (["--seed=-1"], "seed is -1; it must be a whole number from 0"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
-    (["--threads=0"], "threads is 0; it must be a whole number from 1 to "),
     (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),
     (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
-    (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
-    ([binding("create_runner.schedule='x'")], "schedule is 'x'; it must be one of"),
     (["--gin_files=log_dqn_cartpole.gin", "--game=Pong"], "game is 'Pong'; it must be left out,"),
-    (["--gin_files=log_dqn_quick.gin", "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
+    ([QUICK, "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
 ]
 
 
