@@ -13,6 +13,7 @@ import hypothesis
 import jax
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from log_dqn import compat
 from log_dqn.program import progress
@@ -51,6 +52,17 @@ def seeded():
     """Seeds the global generators, from which Dopamine samples and explores."""
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    """Gives each test a graph and an empty configuration, as a new program has them."""
+    programs.forget()
+    tf.compat.v1.disable_v2_behavior()
+    with tf.Graph().as_default():
+        tf.compat.v1.set_random_seed(0)
+        yield
+    programs.forget()
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ def test_importing_the_package_imports_no_framework():
         """
         import sys, log_dqn, log_dqn.mapping, log_dqn.log_space
         print([name for name in ("tensorflow", "jax", "dopamine", "gym") if name in sys.modules])
-        """,
+        """
     )
     assert (out, err) == ("[]", "")
 
@@ -50,7 +50,7 @@ def test_the_host_imports_without_baselines_and_without_noise():
             atari_wrappers.NoopResetEnv
         except ImportError as error:
             print(error)
-        """,
+        """
     )
     assert out == (
         "baselines.common.atari_wrappers.NoopResetEnv is needed for Dopamine's PPO "
@@ -92,7 +92,7 @@ def test_keras_takes_dopamines_layers():
         network = atari_lib.NatureDQNNetwork(np.int64(6), name="Online")
         outputs = network(tf.zeros((1, 84, 84, 4))).q_values
         print(outputs.shape, [v.name for v in network.trainable_variables][-1])
-        """,
+        """
     )
     assert out == "(1, 6) Online/fully_connected_1/bias:0"
 
@@ -120,7 +120,7 @@ def test_tensorflow_probability_imports_with_jax_with_the_table_that_it_reads():
         import jax.interpreters.xla
         from jax._src import core
         print(jax.interpreters.xla.pytype_aval_mappings is core.pytype_aval_mappings)
-        """,
+        """
     )
     assert out.split() == ["False", "True"]
 
@@ -146,7 +146,7 @@ def test_gin_knows_the_optimizers():
         gin.parse_config("tf.train.AdamOptimizer.learning_rate = 0.25")
         print(gin.get_configurable("tf.train.RMSPropOptimizer")()._learning_rate)
         print(gin.get_configurable("tf.train.AdamOptimizer")()._lr)
-        """,
+        """
     )
     assert out.split() == ["0.5", "0.25"]
 
@@ -164,7 +164,7 @@ def test_agents_start_silently_on_a_device_that_is_not_there():
         from dopamine.discrete_domains import gym_lib
         LogDQNAgent(None, 2, observation_shape=(4, 1), observation_dtype=tf.float64, stack_size=1,
                     network=gym_lib.CartpoleDQNNetwork, tf_device="/gpu:0")
-        """,
+        """
     )
     assert err == ""
 
@@ -183,7 +183,7 @@ def test_quiet_gives_back_what_it_held_when_the_block_fails():
         except KeyError as error:
             print(error)
         print("after", file=sys.stderr)
-        """,
+        """
     )
     assert (out, err) == ("'it'", "shown after all\nafter\n")
 
@@ -209,13 +209,6 @@ class Above(Below):
         self.own = (c, e)
 
 
-@pytest.fixture
-def empty_gin():
-    gin.clear_config()
-    yield
-    gin.clear_config()
-
-
 @pytest.mark.parametrize(
     ("args", "settings", "below", "taken", "own"),
     [
@@ -224,7 +217,7 @@ def empty_gin():
         ([], {"e": 9, "a": 7, "b": 8}, (7, 8, 5), {"b": 8, "d": 4}, (5, 9)),
     ],
 )
-def test_parameters_of_other_classes(empty_gin, args, settings, below, taken, own):
+def test_parameters_of_other_classes(args, settings, below, taken, own):
     above = Above(*args, **settings)
     assert (above.below, above.settings, above.own) == (below, taken, own)
 
@@ -234,7 +227,7 @@ def test_they_are_one_list():
     assert list(inspect.signature(Above.__init__).parameters) == ["self", *"abcde"]
 
 
-def test_other_names_are_refused(empty_gin):
+def test_other_names_are_refused():
     with pytest.raises(TypeError, match="unexpected keyword argument 'f'"):
         Above(0, f=1)
     with pytest.raises(TypeError, match="missing a required argument: 'a'"):
@@ -244,7 +237,7 @@ def test_other_names_are_refused(empty_gin):
             gin.parse_config(f"Above.{name} = 1")
 
 
-def test_gin_sets_and_records_them_at_the_class_alone(empty_gin):
+def test_gin_sets_and_records_them_at_the_class_alone():
     gin.parse_config("Below.b = 20\nBelow.c = 21\nAbove.d = 22")
     assert Above(0).below == (0, 3, 5)
     lines = gin.operative_config_str().splitlines()

@@ -27,12 +27,6 @@ FREE |= {"game_name", "environment_id"}
 CALLED = {"agent_name": "agent", "environment_name": "env"}
 
 
-@pytest.fixture(autouse=True)
-def fresh():
-    yield
-    gin.clear_config()
-
-
 def wrong_values(default):
     """A value of a wrong type, and a wrong one of the right type where there is one."""
     if isinstance(default, bool):

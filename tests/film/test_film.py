@@ -26,7 +26,7 @@ from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
 from log_dqn.single import request, runner, start
 from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
-from tests.programs import NEEDS_MINATAR, tiny
+from tests.programs import NEEDS_MINATAR, forget, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 from tests.vectorized import toys
 
@@ -48,19 +48,6 @@ DRAWN = "Film/Picture-v0"
 gymnasium.register(DRAWN, Drawn, max_episode_steps=TIME_LIMIT, kwargs={"observation": "Picture"})
 
 
-def clear():
-    gin.clear_config()
-    gin.config._OPERATIVE_CONFIG.clear()
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    clear()
-    with tf.Graph().as_default():
-        yield
-    clear()
-
-
 def main(*arguments):
     """Runs the program; returns the exit status."""
     return commands_play.main([str(argument) for argument in arguments])
@@ -68,7 +55,7 @@ def main(*arguments):
 
 def write_run(run_dir, gin_files=(), **settings):
     """Writes a run whose agent has not been trained. Returns the agent."""
-    clear()
+    forget()
     start.configure(request.check(gin_files, [], seed=5, **settings))
     for memory in loading._MEMORIES:
         gin.parse_config(f"{memory} = 200", skip_unknown=True)
@@ -76,13 +63,13 @@ def write_run(run_dir, gin_files=(), **settings):
     with tf.Graph().as_default():
         experiment = runner.create_runner(str(run_dir))
         experiment._checkpoint_experiment(0)
-    clear()
+    forget()
     return experiment._agent
 
 
 def train_many(results_dir, agent, game_name):
     """Trains a vectorized agent for some steps; returns the run's folder."""
-    clear()
+    forget()
     settings = {
         "num_iterations": 2, "training_steps": 60, "evaluation_steps": 0, "batch_size": 8,
         "max_steps_per_episode": 20, "replay_capacity": 200,
@@ -94,7 +81,7 @@ def train_many(results_dir, agent, game_name):
         *[f"--gin_bindings=VectorizedRunner.{name}={value}" for name, value in settings.items()],
     ]  # fmt: skip
     assert train_vectorized.main(arguments) == 0
-    clear()
+    forget()
     return layout.run_dir(pathlib.Path(results_dir), agent, "", game_name, 1)
 
 
@@ -211,7 +198,7 @@ def test_what_pygame_draws_needs_it(a_run, monkeypatch):
     for folder in drawn_by_pygame:
         with pytest.raises(ValueError, match="pygame must be installed"):
             loading.load(folder, seed=0)
-        clear()
+        forget()
     assert loading.load(own, seed=0).game_name.endswith(DRAWN)
 
 

@@ -34,7 +34,6 @@ def test_the_priorities_of_a_replay_memory_come_back(tmp_path):
             agent.step(1.0, rng.normal(size=(4, 1)))
         agent.end_episode(1.0)
     agent_checkpoint.load(other, tmp_path, agent_checkpoint.save(agent, tmp_path))
-    gin.clear_config()
     saved, loaded = (a._replay._sampling_distribution._sum_tree for a in (agent, other))
     # By losses, so that they differ, and one is above 1, with which a memory begins.
     assert len(np.unique(saved._nodes)) > 8 and saved.max_recorded_priority > 1

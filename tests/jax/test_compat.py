@@ -103,7 +103,6 @@ def test_agents_use_it():
     "agent_class", [rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent]
 )
 def test_rainbow_keeps_its_replay_scheme(agent_class):
-    gin.clear_config()
     gin.parse_config(
         """
         ReplayBuffer.max_capacity = 100
@@ -115,7 +114,6 @@ def test_rainbow_keeps_its_replay_scheme(agent_class):
         assert agent_class(3, seed=0, replay_scheme=scheme)._replay_scheme == scheme
     with pytest.raises(ValueError, match="Invalid replay scheme: x"):
         agent_class(3, seed=0, replay_scheme="x")
-    gin.clear_config()
 
 
 def test_an_optimizer_may_be_given_by_itself_or_by_name():

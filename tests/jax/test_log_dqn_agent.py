@@ -19,11 +19,8 @@ NUM_ACTIONS = 3
 
 
 @pytest.fixture(autouse=True)
-def clean_gin():
-    gin.clear_config()
+def small_replay_memory():
     gin.parse_config("ReplayBuffer.max_capacity = 100\nReplayBuffer.batch_size = 8")
-    yield
-    gin.clear_config()
 
 
 class _Linear(nn.Module):

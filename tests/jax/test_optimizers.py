@@ -63,10 +63,8 @@ def test_a_step_worked_by_hand():
 
 
 def test_gin_configures_it():
-    gin.clear_config()
     gin.parse_config("rmsprop_tf.learning_rate = 0.5\nrmsprop_tf.epsilon = 3.0")
     optimizer = optimizers.rmsprop_tf()
     # ms = 0.95 + 0.05, mg = 0.05.
     updates, _ = optimizer.update(jnp.ones(1), optimizer.init(jnp.zeros(1)))
     np.testing.assert_allclose(updates, [-0.5 / np.sqrt(1 - 0.0025 + 3)], rtol=1e-6)
-    gin.clear_config()

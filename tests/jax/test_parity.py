@@ -17,16 +17,6 @@ from log_dqn.tf.log_dqn_agent import LogDQNAgent
 NUM_ACTIONS = 6
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    gin.clear_config()
-    tf.compat.v1.disable_v2_behavior()
-    with tf.Graph().as_default():
-        tf.compat.v1.set_random_seed(0)
-        yield
-    gin.clear_config()
-
-
 def invented_batch(rng, size):
     """Transitions between CartPole's states that have nothing to do with each other."""
     low, high = gym_lib.CARTPOLE_MIN_VALS, gym_lib.CARTPOLE_MAX_VALS

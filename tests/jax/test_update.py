@@ -73,13 +73,7 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
 
     def loss_fn(tqs):
         return update.batch_loss(
-            rule,
-            "huber",
-            tqs,
-            tuple(map(jnp.asarray, next_tqs)),
-            actions,
-            rewards,
-            terminals,
+            rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), actions, rewards, terminals
         )[0]
 
     loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
@@ -113,10 +107,7 @@ def test_train_step_worked_by_hand():
     # beta_reg = 0.5: d_+ = 0, d_- = ln 4. r = 1, q = (0.5, 0.25), in s' q_+ = 1, q_- = 0.5:
     # U_+ = 1.5, U^_+ = 1; U_- = 0.25, U^_- = 0.25. The losses are ln(2)^2 / 2 and 0.
     rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5).rule
-    params = {
-        "plus": jnp.log(jnp.array([4, 0.5])),
-        "minus": jnp.log(4 * jnp.array([1, 0.25])),
-    }
+    params = {"plus": jnp.log(jnp.array([4, 0.5])), "minus": jnp.log(4 * jnp.array([1, 0.25]))}
     target_params = {"plus": jnp.zeros(2), "minus": jnp.log(4 * jnp.array([0.5, 3]))}
 
     def network(params, states):

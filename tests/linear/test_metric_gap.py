@@ -31,10 +31,7 @@ def test_task_b_rises():
     assert gap[-1] == 1
     gamma = np.array(GAMMAS)[gap > 0][0]
     # Small object first: rewards at steps 2 and 10; large object first: at steps 6 and 14.
-    first_small, first_large = (
-        lambda g: g + 4 * g**9,
-        lambda g: 4 * g**5 + g**13,
-    )
+    first_small, first_large = (lambda g: g + 4 * g**9, lambda g: 4 * g**5 + g**13)
     assert first_large(gamma) > first_small(gamma)
     assert first_large(gamma - 0.01) < first_small(gamma - 0.01)
 

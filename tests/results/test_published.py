@@ -44,10 +44,7 @@ def through_the_package(folder, game_names, agents):
     lines = []
     compared = comparison.compare(
         comparison.Request(
-            agents=tuple(agents),
-            games=tuple(game_names),
-            baselines=str(folder),
-            repetitions=2,
+            agents=tuple(agents), games=tuple(game_names), baselines=str(folder), repetitions=2
         ),
         lines.append,
         lambda title, items: items,

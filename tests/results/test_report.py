@@ -7,15 +7,7 @@ import pytest
 from matplotlib.colors import to_rgba
 from PIL import Image
 
-from log_dqn.results import (
-    baselines,
-    comparison,
-    figures,
-    gamma_scan,
-    pictures,
-    protocol,
-    report,
-)
+from log_dqn.results import baselines, comparison, figures, gamma_scan, pictures, protocol, report
 from log_dqn.results.looks import looks as looks_of
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score

@@ -155,8 +155,7 @@ def test_a_damaged_array_is_not_taken(tmp_path, hurt, message):
 
 
 @pytest.mark.parametrize(
-    "target",
-    [np.empty((9, 3), np.uint8), np.empty((10, 4), np.uint8), np.empty((10, 3), np.int8)],
+    "target", [np.empty((9, 3), np.uint8), np.empty((10, 4), np.uint8), np.empty((10, 3), np.int8)]
 )
 def test_an_array_that_does_not_fit_is_not_taken(tmp_path, target):
     arrays.save(tmp_path / "a", np.zeros((10, 3), np.uint8))

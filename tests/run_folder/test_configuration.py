@@ -1,6 +1,5 @@
 """A run's configuration as data."""
 
-import gin
 import pytest
 
 from log_dqn.run_folder import configuration
@@ -31,8 +30,6 @@ def test_written_and_read_back(tmp_path):
 
 
 def test_what_was_called_is_operative():
-    gin.clear_config()
-    gin.config._OPERATIVE_CONFIG.clear()
     config = configuration.operative(create_agent={"agent_name": "dqn"})
     assert config.parameters == {"create_agent.agent_name": "dqn"}
     assert "create_agent.agent_name = 'dqn'\n" in config.text

@@ -41,10 +41,7 @@ def steps(gpu, monkeypatch):
 
 def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu, steps, tmp_path):
     out = tmp_path / "out"
-    steps |= {
-        "twin": functools.partial(int, "x"),
-        "Atari, 4 runs": functools.partial(os._exit, 3),
-    }
+    steps |= {"twin": functools.partial(int, "x"), "Atari, 4 runs": functools.partial(os._exit, 3)}
     assert gpu.main(["gpu", f"--out={out}"]) == 1
     results = json.loads((out / "gpu.json").read_text())
     assert list(results) == ["device", "twin", "Atari, 1 run", "Atari, 4 runs"]

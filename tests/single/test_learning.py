@@ -3,22 +3,12 @@
 import pathlib
 import pickle
 
-import gin
 import numpy as np
 import pytest
-import tensorflow as tf
 from dopamine.discrete_domains import gym_lib
 
 from log_dqn import train
 from log_dqn.single import seeding
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    gin.clear_config()
-    with tf.Graph().as_default():
-        yield
-    gin.clear_config()
 
 
 def random_policy_returns(episodes):

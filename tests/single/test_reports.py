@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from log_dqn.single import reports
-from tests.programs import fresh, run, tiny  # noqa: F401
+from tests.programs import run, tiny
 
 NEEDS_WANDB = pytest.mark.skipif(
     importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
@@ -85,11 +85,7 @@ def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path):
     environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none")}
     command = [sys.executable, "-m", "log_dqn.train", f"--base_dir={tmp_path / 'run'}"]
     done = subprocess.run(
-        [*command, "--track", *tiny()],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [*command, "--track", *tiny()], env=environment, capture_output=True, text=True, timeout=300
     )
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2

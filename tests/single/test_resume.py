@@ -18,15 +18,7 @@ from dopamine.discrete_domains import run_experiment
 from log_dqn import train
 from log_dqn.run_folder import data, lock
 from log_dqn.single import agents, request, runner, saved_run, start
-from tests.programs import (  # noqa: F401
-    NEEDS_MINATAR,
-    fresh,
-    read_log,
-    run,
-    tiny,
-    tiny_minatar,
-    weights,
-)
+from tests.programs import NEEDS_MINATAR, read_log, run, tiny, tiny_minatar, weights
 
 SEED = "--seed=4"
 CARTPOLE = [

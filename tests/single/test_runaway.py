@@ -2,7 +2,7 @@ import pytest
 
 from log_dqn import train
 from log_dqn.program import divergence
-from tests.programs import NEEDS_MINATAR, fresh, tiny_minatar  # noqa: F401
+from tests.programs import NEEDS_MINATAR, tiny_minatar
 
 
 @NEEDS_MINATAR

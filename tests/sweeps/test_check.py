@@ -1,16 +1,8 @@
 import os
 
-import gin
 import pytest
 
 from log_dqn.sweeps import check, plan
-
-
-@pytest.fixture(autouse=True)
-def clean_gin():
-    gin.clear_config()
-    yield
-    gin.clear_config()
 
 
 def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorized=False):

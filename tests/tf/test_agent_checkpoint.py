@@ -26,7 +26,6 @@ def small_rainbow():
 
 
 def test_the_priorities_of_a_replay_memory_come_back(tmp_path):
-    tf.compat.v1.disable_v2_behavior()
     rng = np.random.default_rng(0)
     trees = []
     for _ in range(2):
@@ -44,7 +43,6 @@ def test_the_priorities_of_a_replay_memory_come_back(tmp_path):
             else:
                 agent_checkpoint.load(agent, tmp_path, state)
             trees.append(agent._replay.memory.sum_tree)
-    gin.clear_config()
     saved, loaded = trees
     # By losses, so that they differ, and one is above 1, with which a memory begins.
     assert len(np.unique(saved.nodes[-1])) > 8 and saved.max_recorded_priority > 1

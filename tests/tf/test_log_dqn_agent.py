@@ -18,16 +18,6 @@ from tests import reference
 NUM_ACTIONS = 3
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    gin.clear_config()
-    tf.compat.v1.disable_v2_behavior()
-    with tf.Graph().as_default() as graph:
-        tf.compat.v1.set_random_seed(0)
-        yield graph
-    gin.clear_config()
-
-
 def small_agent(batch_size=24, num_actions=NUM_ACTIONS, **settings):
     gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
     gin.bind_parameter("WrappedReplayBuffer.batch_size", batch_size)

@@ -95,8 +95,6 @@ def twins(create, create_other, **settings):
 @pytest.fixture(autouse=True)
 def small_replay_memory():
     gin.parse_config("ReplayBuffer.max_capacity = 10\nReplayBuffer.batch_size = 8")
-    yield
-    gin.clear_config()
 
 
 @pytest.mark.parametrize(

@@ -165,11 +165,7 @@ def make_runs(folder, run_agents, seeds):
 
 def log_dqn(**settings):
     """A LogDQN agent with periods for short tests."""
-    defaults = {
-        "min_replay_history": 50,
-        "target_update_period": 40,
-        "epsilon_decay_period": 200,
-    }
+    defaults = {"min_replay_history": 50, "target_update_period": 40, "epsilon_decay_period": 200}
     return agents.VectorizedLogDQNAgent(**(defaults | settings))
 
 
