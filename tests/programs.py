@@ -1,9 +1,12 @@
 """What the tests of whole training programs share."""
 
 import importlib.util
+import os
 import pathlib
 import pickle
 import re
+import subprocess
+import sys
 
 import gin
 import pytest
@@ -14,6 +17,8 @@ from log_dqn import compat, train
 # Imported before the first run, whose record would else have the optimizer that it creates then.
 with compat.quiet():
     from log_dqn.single import agents  # noqa: F401
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 # Some hundred frames of a game in which even 20 steps of random play score: 2 iterations of 60
 # training and 20 evaluation agent steps.
@@ -71,6 +76,14 @@ def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
         f"--game={game}",
         *[f"--gin_bindings={name}={value}" for name, value in bindings.items()],
     ]
+
+
+def python(*arguments, env=(), **settings):
+    """Runs Python, with this package, in a process of its own; returns what it wrote."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=600,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **dict(env)}, **settings,
+    )  # fmt: skip
 
 
 def forget():

@@ -3,8 +3,6 @@
 import dataclasses
 import inspect
 import os
-import subprocess
-import sys
 import textwrap
 
 import gin
@@ -12,17 +10,12 @@ import jax
 import pytest
 
 from log_dqn import compat
+from tests.programs import python
 
 
-def run(code, env=None):
+def run(code, env=()):
     """Runs code in a new interpreter; returns what it printed, and what came on stderr."""
-    process = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    process = python("-c", textwrap.dedent(code), env=env)
     assert process.returncode == 0, process.stderr
     return process.stdout.strip(), process.stderr
 
@@ -129,7 +122,7 @@ def test_tensorflow_probability_imports_with_jax_with_the_table_that_it_reads():
     tuple(map(int, jax.__version__.split(".")[:2])) < (0, 7), reason="JAX still has the name"
 )
 def test_without_the_mend_it_does_not():
-    process = subprocess.run([sys.executable, "-c", TFP], capture_output=True, text=True)
+    process = python("-c", TFP)
     assert process.stderr.splitlines()[-1] == (
         "AttributeError: module 'jax.interpreters.xla' has no attribute 'pytype_aval_mappings'"
     )

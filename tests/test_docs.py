@@ -1,16 +1,15 @@
 """The documents: what they link to and name exists, and their examples run as printed."""
 
-import os
 import pathlib
 import re
 import runpy
-import subprocess
 import sys
 
 import pytest
 
 from log_dqn import sweep, train, train_vectorized
 from log_dqn.commands import compare, linear_figures, play
+from tests.programs import python
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -149,11 +148,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_python_examples_run_as_printed(name, tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.run(
-        [sys.executable, "-c", EXAMPLES[name]],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    process = python("-c", EXAMPLES[name], cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     if name == "README.md, 1":

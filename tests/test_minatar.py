@@ -92,8 +92,7 @@ def test_the_seed_decides_and_no_other_game_disturbs():
     first = play(minatar.create_environment("MinAtar/Asterix", seed=1), 500)
     again, other = (minatar.create_environment("MinAtar/Asterix", seed=seed) for seed in (1, 2))
     play(other, 300)
-    for ours, theirs in zip(first, play(again, 500), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(first, play(again, 500))
     assert not np.array_equal(first[0], play(other, 500)[0])
     # As the runner seeds it.
     reseeded = minatar.create_environment("MinAtar/Asterix")
@@ -115,8 +114,7 @@ def test_what_follows_an_episode_is_restored_exactly(name):
     seeding.restore_random_state(resumed, state)
     assert resumed.game_over
     assert resumed.environment.unwrapped._game.last_action == 4
-    for ours, theirs in zip(play(resumed, 500), expected, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(play(resumed, 500), expected)
     assert (random.random(), np.random.rand()) == (python, numpy)
 
 

@@ -35,14 +35,7 @@ def command(results_dir, *arguments):
 
 
 def run(results_dir, *arguments):
-    return subprocess.run(
-        command(results_dir, *arguments),
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    return programs.python(*command(results_dir, *arguments)[1:], cwd=ROOT)
 
 
 @contextlib.contextmanager
@@ -463,7 +456,7 @@ def test_without_ray_it_says_how_to_install_it(tmp_path):
         "from log_dqn import sweep\n"
         f"sys.exit(sweep.main(['--results_dir={tmp_path}/r', '--agents=dqn', '--games=Pong']))"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    done = programs.python("-c", program)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2
     assert "ray must be installed: pip install 'log_dqn[sweep]'" in line

@@ -1,6 +1,5 @@
 import os
 import re
-import subprocess
 import sys
 
 import gin
@@ -11,13 +10,21 @@ import tensorflow as tf
 from log_dqn import games, train
 from log_dqn.program import progress, threads, words
 from log_dqn.single import request, start
-from tests.programs import NEEDS_MINATAR, assert_refused, read_log, run, tiny, tiny_minatar, weights
+from tests.programs import (
+    NEEDS_MINATAR,
+    assert_refused,
+    python,
+    read_log,
+    run,
+    tiny,
+    tiny_minatar,
+    weights,
+)
 
 
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
-    command = [sys.executable, "-m", "log_dqn.train", *tiny(), "--seed=3", "--threads=1"]
-    command.append(f"--base_dir={tmp_path}")
-    first = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    arguments = [*tiny(), "--seed=3", "--threads=1", f"--base_dir={tmp_path}"]
+    first = python("-m", "log_dqn.train", *arguments)
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == f"Starting log_dqn on Centipede in {tmp_path}"
@@ -144,9 +151,7 @@ def test_the_recorded_configuration_makes_the_same_run(tmp_path, trained):
     recorded = tmp_path / "a" / "operative_config.gin"
     assert run(tmp_path / "b", f"--gin_files={recorded}") == 0
     assert (tmp_path / "b" / "operative_config.gin").read_text() == recorded.read_text()
-    first, second = weights(tmp_path / "a", 1), weights(tmp_path / "b", 1)
-    for name, value in first.items():
-        np.testing.assert_array_equal(value, second[name])
+    np.testing.assert_equal(weights(tmp_path / "a", 1), weights(tmp_path / "b", 1))
 
 
 def binding(text):
@@ -305,9 +310,8 @@ def test_a_game_is_named_in_any_case(game, name):
 def test_a_gin_file_that_includes_itself_is_one_line(tmp_path):
     """From the top of a process, where gin's own message would be a thousand lines."""
     (tmp_path / "self.gin").write_text(f"include '{tmp_path / 'self.gin'}'\n")
-    command = [sys.executable, "-m", "log_dqn.train_vectorized", "--games=Pong"]
-    command += [f"--results_dir={tmp_path / 'new'}", f"--gin_files={tmp_path / 'self.gin'}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    arguments = [f"--results_dir={tmp_path / 'new'}", f"--gin_files={tmp_path / 'self.gin'}"]
+    done = python("-m", "log_dqn.train_vectorized", "--games=Pong", *arguments)
     assert done.returncode == 2
     assert done.stderr == (
         f"log_dqn.train_vectorized: error: gin_files is '{tmp_path / 'self.gin'}'; it must be gin "

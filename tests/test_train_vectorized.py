@@ -124,8 +124,8 @@ def test_a_run_is_the_same_alone_and_side_by_side(tmp_path):
 
     # From JAX 0.7 on, the number of threads decides the order in which products are added.
     for name, options in (("both", ["--seeds=2"]), ("one", ["--seeds=2-2", "--threads=1"])):
-        program = ["-m", "log_dqn.train_vectorized", *arguments(tmp_path / name, *options)]
-        subprocess.run([sys.executable, *program], check=True, stdout=subprocess.DEVNULL)
+        of_program = arguments(tmp_path / name, *options)
+        programs.python("-m", "log_dqn.train_vectorized", *of_program, check=True)
     alone, beside = weights("one", 2), weights("both", 2)
     for name in alone.files:
         np.testing.assert_array_equal(alone[name], beside[name])
@@ -281,9 +281,8 @@ def test_runs_side_by_side_have_a_device_each(tmp_path, monkeypatch, trainers):
 
 
 def test_what_ends_the_process_where_the_device_starts_is_said(tmp_path):
-    command = [sys.executable, "-m", "log_dqn.train_vectorized", *arguments(tmp_path / "new")]
-    environment = {**os.environ, "XLA_FLAGS": "--nonsense=1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    wrong = {"XLA_FLAGS": "--nonsense=1"}
+    done = programs.python("-m", "log_dqn.train_vectorized", *arguments(tmp_path), env=wrong)
     assert done.returncode not in (0, 2)
     assert "Unknown flag in XLA_FLAGS: --nonsense=1" in done.stderr
 
@@ -377,9 +376,7 @@ def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tm
         "sys.exit(train_vectorized.main(sys.argv[1:]))"
     )
     args = arguments(tmp_path, VectorizedRunner__num_iterations=1)
-    result = subprocess.run(
-        [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=200
-    )
+    result = programs.python("-c", code, *args)
     assert (result.returncode, result.stderr) == (0, "")
     assert "TensorBoard is not installed: no events are written" in result.stdout
     folder = tmp_path / "log_dqn" / "Centipede" / "1"

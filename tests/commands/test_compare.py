@@ -6,9 +6,7 @@ import itertools
 import json
 import pickle
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,9 @@ from PIL import Image
 from log_dqn import games
 from log_dqn.commands.compare import main
 from log_dqn.results import baselines, pictures, scores
+from tests.programs import ROOT, python
 from tests.results import synthetic
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
 FEW = ["Pong", "Alien", "DoubleDunk"]
 
 
@@ -331,14 +329,8 @@ def test_settings_of_a_scan(tmp_path, published, capsys):
 
 
 def test_the_program_runs_by_itself(tmp_path, published):
-    done = subprocess.run(
-        [sys.executable, SCRIPT, f"--out={tmp_path / 'r'}", f"--baselines={published}",
-         "--games=Pong", "--repetitions=10"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    with (tmp_path / "r/scores.csv").open() as file:
-        agents = {row["agent"] for row in csv.DictReader(file)}
+    flags = [f"--out={tmp_path / 'r'}", f"--baselines={published}", "--games=Pong"]
+    done = python(ROOT / "scripts" / "compare.py", *flags, "--repetitions=10", check=True)
+    agents = {row["agent"] for row in table(tmp_path / "r/scores.csv")}
     assert agents == {"DQN", "C51", "Rainbow", "IQN"}
-    assert "Warning" not in done.stderr
-    # Progress bars are for terminals.
-    assert done.stderr == ""
+    assert done.stderr == ""  # No warnings, and no progress bars, which are for terminals.

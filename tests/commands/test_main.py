@@ -17,8 +17,7 @@ from log_dqn.commands import linear_figures
 from log_dqn.commands import main as command
 from log_dqn.commands.main import COMMANDS
 from log_dqn.linear import experiments
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.programs import ROOT, python
 
 HEAVY = ("tensorflow", "jax", "dopamine", "numpy", "ray", "pandas", "matplotlib", "gymnasium")
 
@@ -48,13 +47,7 @@ def run(*arguments, before=""):
         f"print([name for name in {HEAVY} if name in sys.modules])\n"
         "sys.exit(status)\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return python("-c", code, *arguments)
 
 
 NOWHERE = pathlib.Path(tempfile.gettempdir(), "log_dqn_nowhere")
@@ -348,12 +341,6 @@ def test_the_modules_and_scripts_can_be_run_as_well():
     scripts = {f"{name}.py": "scripts" for name in ("compare", "play", "linear_figures")}
     for name, way in {**modules, **scripts}.items():
         program = [way, name] if way == "-m" else [f"{ROOT}/{way}/{name}"]
-        version, error = (
-            subprocess.run(
-                [sys.executable, *program, option],
-                env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-            )
-            for option in ("--version", "--nothing")
-        )  # fmt: skip
+        version, error = (python(*program, option) for option in ("--version", "--nothing"))
         assert (version.returncode, version.stdout) == (0, f"log_dqn {log_dqn.__version__}\n")
         assert error.returncode == 2 and error.stderr.startswith(f"{name}: error: ")

@@ -5,7 +5,6 @@ import json
 import math
 import pathlib
 import shutil
-import subprocess
 import sys
 from typing import ClassVar
 
@@ -26,11 +25,10 @@ from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
 from log_dqn.single import request, runner, start
 from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
-from tests.programs import NEEDS_MINATAR, forget, tiny
+from tests.programs import NEEDS_MINATAR, forget, python, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 from tests.vectorized import toys
 
-ROOT = pathlib.Path(__file__).parents[2]
 SIZE = painter.WIDTH, painter.HEIGHT
 
 
@@ -249,8 +247,7 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
     agent = player.agent._agent
     restored = agent._sess.run(agent.online_convnet.trainable_weights)
     weights = trained._sess.run(trained.online_convnet.trainable_weights)
-    for ours, saved in zip(restored, weights, strict=True):
-        np.testing.assert_array_equal(ours, saved)
+    np.testing.assert_equal(restored, weights)
     steps = list(play(player.agent, player.game, max_steps=12, seed=1))
     assert len(steps) == 12
     # Independent of the package: tq from the last layer, q = exp((tq - d) / c), equation 13's d.
@@ -606,8 +603,7 @@ def test_a_program_that_refuses_a_run_says_one_line(a_run, tmp_path):
     changes = {"create_gym_environment.environment_name": "evil_module:CartPole"}
     run_dir = altered(a_run("jax_log_dqn cartpole"), tmp_path / "run", **changes)
     arguments = ["play", f"--run={run_dir}", f"--out={tmp_path / 'film.gif'}"]
-    command = [sys.executable, "-m", "log_dqn.commands.main", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = python("-m", "log_dqn.commands.main", *arguments)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert done.stderr.startswith("log-dqn play: error: env is 'evil_module:CartPole-v")
 

@@ -1,14 +1,12 @@
 """Platforms that JAX doesn't find, and devices whose programs run at the same time."""
 
-import os
-import subprocess
-import sys
 from unittest import mock
 
 import jax
 import pytest
 
 from log_dqn.jax import devices
+from tests.programs import python
 
 
 @pytest.mark.parametrize(
@@ -54,12 +52,8 @@ def test_a_device_that_does_not_start_where_none_is_wanted(monkeypatch, wanted):
 )
 def test_a_platform_that_is_not_here_is_refused_in_one_line(tmp_path, arguments):
     program, *options, folder = arguments
-    done = subprocess.run(
-        [sys.executable, "-m", f"log_dqn.{program}", *options, f"{folder}={tmp_path / 'runs'}"],
-        env={**os.environ, "JAX_PLATFORMS": "abacus"},
-        capture_output=True,
-        text=True,
-    )
+    options.append(f"{folder}={tmp_path / 'runs'}")
+    done = python("-m", f"log_dqn.{program}", *options, env={"JAX_PLATFORMS": "abacus"})
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert f"log_dqn.{program}: error: JAX_PLATFORMS is 'abacus'; it must be " in done.stderr
@@ -115,7 +109,5 @@ with concurrent.futures.ThreadPoolExecutor(2) as executor:
     jax.__version_info__ < (0, 7), reason="JAX 0.6 has a runtime whose programs take no turns"
 )
 def test_programs_on_devices_side_by_side_do_not_take_turns():
-    done = subprocess.run(
-        [sys.executable, "-c", _MEETING], capture_output=True, text=True, timeout=60
-    )
+    done = python("-c", _MEETING)
     assert done.stdout == "256.0 256.0\n1024.0 1024.0\n", done.stderr

@@ -1,9 +1,6 @@
 """The whole program with JAX agents."""
 
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -11,11 +8,8 @@ import tensorflow as tf
 
 from log_dqn import atari, train
 from log_dqn.run_folder import arrays, data
-from tests.programs import NEEDS_MINATAR, assert_refused, read_log, run, tiny_minatar
+from tests.programs import NEEDS_MINATAR, assert_refused, python, read_log, run, tiny_minatar
 from tests.programs import tiny as tiny_tf
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 CARTPOLE = [
     "--gin_files=jax_log_dqn_cartpole.gin",
@@ -142,10 +136,7 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, mo
         "--agent=jax_log_dqn", "--seed=3", *tiny("JaxLogDQNAgent"),
         "--gin_bindings=JaxLogDQNAgent.summary_writing_frequency=20",
     ]  # fmt: skip
-    command = [sys.executable, "-m", "log_dqn.train", "--base_dir=run", *arguments]
-    first = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT
-    )
+    first = python("-m", "log_dqn.train", "--base_dir=run", *arguments, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
     assert lines[0] == "Starting jax_log_dqn on Centipede in run"

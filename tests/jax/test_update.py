@@ -1,6 +1,4 @@
 import functools
-import subprocess
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ import pytest
 from log_dqn import log_space
 from log_dqn.jax import update
 from tests import reference
+from tests.programs import python
 
 NUM_ACTIONS = 4
 BATCH_SIZE = 48
@@ -151,5 +150,5 @@ def test_update_heads_and_optimizers_need_neither_tensorflow_nor_dopamine():
         "import sys, log_dqn.jax.update, log_dqn.jax.heads, log_dqn.jax.optimizers\n"
         "print([name for name in ('tensorflow', 'dopamine') if name in sys.modules])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    out = python("-c", code)
     assert (out.stdout.strip(), out.stderr) == ("[]", "")

@@ -1,6 +1,4 @@
 import csv
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -8,8 +6,8 @@ import pytest
 from log_dqn.commands import linear_figures
 from log_dqn.linear import experiments, figures
 from log_dqn.linear.experiments import Options, Table
+from tests.programs import ROOT, python
 
-SCRIPT = "scripts/linear_figures.py"
 COLUMNS = {
     "metric_gap": "task,gamma,f_optimal,f_learned",
     "chain_regular": "width,gamma,early,final,early_low,early_high,final_low,final_high",
@@ -21,12 +19,6 @@ COLUMNS = {
     "hypotheses": "variation,width,gamma,early,final",
     "convergence": "schedule,sweep,rms,largest_error_ratio",
 }
-
-
-def program(*arguments):
-    return subprocess.run(
-        [sys.executable, SCRIPT, *map(str, arguments)], capture_output=True, text=True
-    )
 
 
 def test_confidence_interval_by_hand():
@@ -109,18 +101,15 @@ def test_tasks_are_drawn_in_cells_of_one_size():
 
 
 def test_program(tmp_path):
-    done = program("--out", tmp_path / "new" / "folder", "--only", "kappa_full", "metric_gap")
+    out, names = tmp_path / "new" / "folder", ("kappa_full", "metric_gap")
+    done = python(ROOT / "scripts/linear_figures.py", "--out", out, "--only", *names)
     assert done.returncode == 0
     first, *lines = done.stdout.splitlines()
-    assert first == f"Starting kappa_full, metric_gap in {tmp_path / 'new' / 'folder'}"
-    assert lines == [
-        f"{tmp_path / 'new' / 'folder' / name}.png, .pdf and .csv"
-        for name in ("kappa_full", "metric_gap")
-    ]
+    assert first == f"Starting kappa_full, metric_gap in {out}"
+    assert lines == [f"{out / name}.png, .pdf and .csv" for name in names]
     assert done.stderr == ""  # No progress bar where there is no terminal.
-    names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
-    kinds = ("csv", "pdf", "png")
-    assert names == {f"{name}.{kind}" for name in ("kappa_full", "metric_gap") for kind in kinds}
+    files = {f"{name}.{kind}" for name in names for kind in ("csv", "pdf", "png")}
+    assert {path.name for path in out.iterdir()} == files
 
 
 @pytest.mark.parametrize(

@@ -287,8 +287,7 @@ def test_an_object_of_a_named_class_is_read_as_a_record():
     loaded = safe_pickle.load(io.BytesIO(pickle.dumps(Tree())), records=TREE)
     assert isinstance(loaded, safe_pickle.Record)
     assert loaded.attributes["total"] == 5.0
-    for level, expected in zip(loaded.attributes["nodes"], Tree().nodes, strict=True):
-        np.testing.assert_array_equal(level, expected)
+    np.testing.assert_equal(loaded.attributes["nodes"], Tree().nodes)
     with pytest.raises(safe_pickle.UnsafePickleError, match="Tree"):
         safe_pickle.load(io.BytesIO(pickle.dumps(Tree())))
 

@@ -162,13 +162,21 @@ def page(study):
 
 
 @pytest.fixture
-def lines(page):
-    return page.splitlines()
+def shown(page):
+    """Asserts that a row of cells stands in a table."""
+    lines = page.splitlines()
+
+    def shown(*cells, lines=lines):
+        assert f"| {' | '.join(map(str, cells))} |" in lines
+
+    return shown
 
 
 @pytest.fixture
-def scores(study):
-    return tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+def stage(study):
+    """The committed scores of a stage."""
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+    return lambda name: scores[scores["stage"] == name]
 
 
 @pytest.fixture
@@ -176,8 +184,13 @@ def curves(study):
     return tables.read_table(study.DATA / "minatar_curves.csv", tables.CURVES)
 
 
-def test_the_page_has_the_tables_of_the_committed_scores(study, page, scores):
-    scores = tables.whole(scores[scores["stage"] == "main"])[0]
+def spread(values, form=".3g"):
+    """Mean, least and greatest."""
+    return f"{values.mean():{form}} ({values.min():{form}} to {values.max():{form}})"
+
+
+def test_the_page_has_the_tables_of_the_committed_scores(study, page, stage):
+    scores = tables.whole(stage("main"))[0]
     # A table ends with an empty line.
     assert analysis.as_markdown(discount.by_gamma(scores)) + "\n" in page
     assert analysis.as_markdown(analysis.claims(scores), "game") + "\n" in page
@@ -205,24 +218,23 @@ BREAKOUT = {
 }  # fmt: skip
 
 
-def test_the_page_has_the_experiments_on_breakout(scores, lines):
-    of_stage = scores[scores["stage"] == "breakout"]
-    of_setting = of_stage.groupby(["agent", "setting"])["score"].agg(["mean", "min", "max", "size"])
-    settings = {setting.removeprefix("gamma=0.8").strip(",") for _, setting in of_setting.index}
-    assert settings == set(BREAKOUT) and len(of_setting) == len(BREAKOUT) + 1
-    for (agent, setting), (mean, low, high, size) in of_setting.iterrows():
-        name = tables.AGENTS[agent].name
-        label = BREAKOUT[setting.removeprefix("gamma=0.8").strip(",")]
-        assert size == 3
-        assert f"| {name} | {label} | {mean:.3g} ({low:.3g} to {high:.3g}) |" in lines
+def test_the_page_has_the_experiments_on_breakout(stage, shown):
+    of_settings = stage("breakout").groupby(["agent", "setting"])["score"]
+    found = set()
+    for (agent, setting), of_seeds in of_settings:
+        name = setting.removeprefix("gamma=0.8").strip(",")
+        found.add(name)
+        assert len(of_seeds) == 3
+        shown(tables.AGENTS[agent].name, BREAKOUT[name], spread(of_seeds))
+    assert found == set(BREAKOUT) and len(of_settings) == len(BREAKOUT) + 1
 
 
 STUDYS = {"log_dqn": "beta_log 0.0025, beta_reg 0.3, c 1", "dqn": "learning rate 0.0005"}
 PAPERS = "beta_log 0.0025, beta_reg 0.1, c 0.5"
 
 
-def test_the_page_has_the_tuning(scores, page, lines):
-    of_stage = scores[scores["stage"] == "tuning"]
+def test_the_page_has_the_tuning(stage, page, shown):
+    of_stage = stage("tuning")
     assert "(400,000 agent steps) of seeds 6 to 8," in page
     for _, seeds in of_stage.groupby(["agent", "game", "setting"])["seed"]:
         assert sorted(seeds) == [6, 7, 8]
@@ -235,12 +247,10 @@ def test_the_page_has_the_tuning(scores, page, lines):
         label = setting.replace("learning_rate", "learning rate").replace("6.25e-05", "0.0000625")
         label = label.replace("=", " ").replace(",", ", ").replace("1e-08", "1e-8")
         label = {STUDYS[agent]: f"**{label}**", PAPERS: f"{label} (the paper's)"}.get(label, label)
-        found = of_setting.set_index(["game", "gamma"])
-        values = found["value"].reindex(places)
+        values = of_setting.set_index(["game", "gamma"])["value"].reindex(places)
         cells = ["-" if np.isnan(value) else f"{value:.3g}" for value in values]
-        cells.append("-" if "-" in cells else f"{found['share'].mean():.2f}")
-        line = " | ".join([tables.AGENTS[agent].name, label, *cells])
-        assert f"| {line} |" in lines
+        cells.append("-" if "-" in cells else f"{of_setting['share'].mean():.2f}")
+        shown(tables.AGENTS[agent].name, label, *cells)
     assert len(settings) == 17
 
 
@@ -252,23 +262,18 @@ CONTROLS = {
 }
 
 
-def test_the_page_has_the_controls(scores, page, lines):
-    controls = scores[scores["stage"] == "controls"]
-    found = analysis.by_setting(
-        tables.merge(controls, scores[scores["stage"] == "main"])
-    ).set_index(["game", "agent", "stage"])
+def test_the_page_has_the_controls(stage, page, shown):
+    found = analysis.by_setting(tables.merge(stage("controls"), stage("main"))).sort_values("gamma")
     for game in ("Asterix", "Breakout", "Freeway"):
-        for (agent, stage), label in CONTROLS.items():
-            of_gamma = found.loc[(f"MinAtar/{game}", agent, stage)].sort_values("gamma")
-            (seeds,) = of_gamma["seeds"].unique()
-            cells = [f"{mean:.3g}" for mean in of_gamma["value"]]
-            if stage == "controls":
-                bounds = zip(of_gamma["low"], of_gamma["high"], strict=True)
-                intervals = (f"({low:.3g} to {high:.3g})" for low, high in bounds)
-                cells = list(map(" ".join, zip(cells, intervals, strict=True)))
+        for (agent, name), label in CONTROLS.items():
+            of_runs = found[["game", "agent", "stage"]] == (f"MinAtar/{game}", agent, name)
+            rows = list(found[of_runs.all(axis=1)].itertuples())
+            (seeds,) = {row.seeds for row in rows}
+            intervals = [f" ({row.low:.3g} to {row.high:.3g})" * (name != "main") for row in rows]
+            cells = [f"{row.value:.3g}{part}" for row, part in zip(rows, intervals, strict=True)]
             assert len(cells) == 5
-            assert f"| {game} | {label} | {seeds} | {' | '.join(cells)} |" in lines
-    claims = analysis.claims(tables.whole(controls)[0])
+            shown(game, label, seeds, *cells)
+    claims = analysis.claims(tables.whole(stage("controls"))[0])
     assert analysis.as_markdown(claims, "game") + "\n" in page
 
 
@@ -281,40 +286,32 @@ SLOW = {
 SLOW_PLACES = list(itertools.product(("MinAtar/Freeway", "MinAtar/Asterix"), (0.96, 0.99)))
 
 
-def test_the_page_has_how_slow_the_controls_are(curves, lines):
+def test_the_page_has_how_slow_the_controls_are(curves, shown):
     after = curves[curves["iteration"] == SHORT - 1]
     returns = after.groupby(["agent", "stage", "game", "gamma"])["mean_return"]
     for of_runs, label in SLOW.items():
-        cells = []
-        for place in SLOW_PLACES:
-            of_seeds = returns.get_group((*of_runs, *place))
-            assert len(of_seeds) == 5
-            cells.append(f"{of_seeds.mean():.3g} ({of_seeds.min():.3g} to {of_seeds.max():.3g})")
-        assert f"| {label} | {' | '.join(cells)} |" in lines
+        of_places = [returns.get_group((*of_runs, *place)) for place in SLOW_PLACES]
+        assert [len(of_seeds) for of_seeds in of_places] == [5] * 4
+        shown(label, *map(spread, of_places))
 
 
-def test_the_page_has_the_scan_of_epsilon(scores, lines):
-    of_stage = scores[scores["stage"] == "epsilon"]
-    found = analysis.means(of_stage).drop(columns="mean").unstack("setting")
+def test_the_page_has_the_scan_of_epsilon(stage, shown):
+    found = analysis.means(stage("epsilon")).drop(columns="mean").unstack("setting")
     for game, gamma in SLOW_PLACES:
         of_settings = found.loc[(gamma, "log_dqn"), game]
-        cells = [
-            f"{of_settings[f'epsilon={epsilon}']:.3g}"
-            for epsilon in ("1e-05", "1e-07", "1e-09", "1e-11")
+        scan = [
+            of_settings[f"epsilon={epsilon}"] for epsilon in ("1e-05", "1e-07", "1e-09", "1e-11")
         ]
-        assert f"| {game} | {gamma:g} | {' | '.join(cells)} |" in lines
+        shown(game, f"{gamma:g}", *(f"{mean:.3g}" for mean in scan))
 
 
-def test_the_page_has_rewards_of_both_signs(scores, lines):
-    rows = analysis.by_setting(scores[scores["stage"] == "signs"]).sort_values("gamma")
+def test_the_page_has_rewards_of_both_signs(stage, shown):
+    rows = analysis.by_setting(stage("signs")).sort_values("gamma")
     labels = {"": "DQN", "minus_head=True": "LogDQN", "minus_head=False": "without the minus head"}
     for setting, label in labels.items():
-        of_setting = rows[rows["setting"] == setting]
-        cells = [
-            f"{row.value:.2f} ({row.low:.2f} to {row.high:.2f})" for row in of_setting.itertuples()
-        ]
-        assert len(cells) == 5 and set(of_setting["seeds"]) == {5}
-        assert f"| {label} | {' | '.join(cells)} |" in lines
+        of_setting = list(rows[rows["setting"] == setting].itertuples())
+        assert [row.seeds for row in of_setting] == [5] * 5
+        shown(label, *(f"{row.value:.2f} ({row.low:.2f} to {row.high:.2f})" for row in of_setting))
 
 
 @pytest.mark.parametrize(
@@ -324,28 +321,24 @@ def test_the_page_has_rewards_of_both_signs(scores, lines):
         ("0.002 on Breakout, 0.0005 on Freeway", "learning_rate=0.002", "learning_rate=0.0005"),
     ],
 )
-def test_the_page_has_the_calibration(curves, lines, step_size, on_breakout, on_freeway):
+def test_the_page_has_the_calibration(curves, shown, step_size, on_breakout, on_freeway):
     curves = curves[curves["stage"] == "calibration"]
-    cells = ["here", step_size, "5"]
+    cells = []
     for game, setting, length in (("Breakout", on_breakout, 2), ("Freeway", on_freeway, 5)):
         of_game = curves[(curves["game"] == f"MinAtar/{game}") & (curves["setting"] == setting)]
         returns = of_game.pivot(index="seed", columns="iteration", values="mean_return")
         assert returns.shape == (5, 20)
         for last in (10, 20):
-            of_seeds = returns.loc[:, last - length : last - 1].mean(axis=1)
-            low, high = of_seeds.min(), of_seeds.max()
-            cells.append(f"{of_seeds.mean():.1f} ({low:.1f} to {high:.1f})")
-    assert f"| {' | '.join(cells)} |" in lines
+            cells.append(spread(returns.loc[:, last - length : last - 1].mean(axis=1), ".1f"))
+    shown("here", step_size, 5, *cells)
 
 
-def test_the_page_has_what_another_k_does(scores, curves, lines):
-    of_stage, curves = scores[scores["stage"] == "floor"], curves[curves["stage"] == "main"]
-    means = analysis.means(tables.beside(of_stage, curves, SHORT))
+def test_the_page_has_what_another_k_does(stage, curves, shown):
+    means = analysis.means(tables.beside(stage("floor"), curves[curves["stage"] == "main"], SHORT))
     assert means.shape == (11, 6) and not means.isna().to_numpy().any()
     for (gamma, agent, setting), row in means.iterrows():
         name = "DQN" if agent == "dqn" else f"LogDQN, k {setting.removeprefix('k=') or '100'}"
-        line = " | ".join([f"{gamma:g}", name, *(f"{value:.3g}" for value in row)])
-        assert f"| {line} |" in lines
+        shown(f"{gamma:g}", name, *(f"{value:.3g}" for value in row))
 
 
 def loglin_label(settings):
@@ -358,9 +351,8 @@ def loglin_label(settings):
     return label + ", floor 1e-5" * has_floor
 
 
-def test_the_page_has_the_tuning_of_loglin_dqn(scores, curves, lines):
-    places = list(itertools.product(("Asterix", "Breakout", "Freeway"), (0.5, 0.8, 0.96, 0.99)))
-    table = scores[scores["stage"] == "loglin_tuning"]
+def test_the_page_has_the_tuning_of_loglin_dqn(stage, curves, page, shown):
+    table = stage("loglin_tuning")
     assert set(table["seed"]) == {6}
     expected = collections.defaultdict(dict)
     for row in table.itertuples():
@@ -371,15 +363,14 @@ def test_the_page_has_the_tuning_of_loglin_dqn(scores, curves, lines):
             continue  # One run, of Asterix.
         else:
             label = f"LogLinDQN | {loglin_label(settings)}"
-        expected[label][row.game.removeprefix("MinAtar/"), row.gamma] = row.score
-    eighth = curves[(curves["stage"] == "main") & (curves["iteration"] == 7)]
+        expected[label][row.game, row.gamma] = row.score
+    eighth = curves[(curves["stage"] == "main") & (curves["iteration"] == SHORT - 1)]
     of_study = eighth.groupby(["agent", "game", "gamma"])["mean_return"].mean()
-    for agent, label in (
-        ("dqn", "DQN | learning rate 0.0005, Huber"),
-        ("log_dqn", "LogDQN | the study's"),
-    ):
-        for game, gamma in places:
-            expected[label][game, gamma] = of_study[agent, f"MinAtar/{game}", gamma]
+    expected["DQN | learning rate 0.0005, Huber"] = of_study["dqn"]
+    expected["LogDQN | the study's"] = of_study["log_dqn"]
+    lines = page.replace("**", "").splitlines()
+    games = ("MinAtar/Asterix", "MinAtar/Breakout", "MinAtar/Freeway")
+    places = list(itertools.product(games, (0.5, 0.8, 0.96, 0.99)))
     for label, cells in expected.items():
-        shown = " | ".join(f"{cells[place]:.1f}" if place in cells else "-" for place in places)
-        assert f"| {label} | {shown} |" in [line.replace("**", "") for line in lines]
+        found = (f"{cells[place]:.1f}" if place in cells else "-" for place in places)
+        shown(label, *found, lines=lines)

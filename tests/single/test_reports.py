@@ -3,13 +3,11 @@
 import importlib.util
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from log_dqn.single import reports
-from tests.programs import run, tiny
+from tests.programs import python, run, tiny
 
 NEEDS_WANDB = pytest.mark.skipif(
     importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
@@ -78,15 +76,12 @@ def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
 
 
 @NEEDS_WANDB
-def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path):
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
-    }
-    environment |= {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none")}
-    command = [sys.executable, "-m", "log_dqn.train", f"--base_dir={tmp_path / 'run'}"]
-    done = subprocess.run(
-        [*command, "--track", *tiny()], env=environment, capture_output=True, text=True, timeout=300
-    )
+def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none")}
+    arguments = [f"--base_dir={tmp_path / 'run'}", "--track", *tiny()]
+    done = python("-m", "log_dqn.train", *arguments, env=nobody)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2
     assert "track is True; it must be left out, or WANDB_MODE be offline" in line

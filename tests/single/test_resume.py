@@ -44,10 +44,7 @@ def results(base_dir, last):
 
 def assert_same_run(first, second, last):
     assert results(first, last) == results(second, last)
-    first, second = weights(first, last), weights(second, last)
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        np.testing.assert_array_equal(value, second[name], err_msg=name)
+    np.testing.assert_equal(weights(first, last), weights(second, last))
 
 
 @pytest.mark.parametrize(
@@ -316,15 +313,11 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
     out, err = capsys.readouterr()
     assert "is Dopamine's: it holds no random state" in err
     assert out.splitlines()[2] == "This run has finished its 2 iterations."
-    for name, array in memory._store.items():
-        np.testing.assert_array_equal(loaded["memory"]._store[name], array)
+    np.testing.assert_equal(loaded["memory"]._store, memory._store)
     assert loaded["memory"].add_count == memory.add_count
     assert loaded["memory"].episode_end_indices == memory.episode_end_indices
     if agent == "rainbow":
-        for ours, theirs in zip(
-            loaded["memory"].sum_tree.nodes, memory.sum_tree.nodes, strict=True
-        ):
-            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_equal(loaded["memory"].sum_tree.nodes, memory.sum_tree.nodes)
     for name, value in loaded["weights"].items():
         np.testing.assert_array_equal(value, host_weights.get_tensor(name))
 

@@ -260,11 +260,9 @@ def test_training_changes_the_online_network_and_syncs_the_target(dtype, precisi
     after, after_target = session.run([online, target])
     for old, new in zip(before, after, strict=True):
         assert np.isfinite(new).all() and (old != new).any()
-    for old, new in zip(before_target, after_target, strict=True):
-        np.testing.assert_array_equal(old, new)
+    np.testing.assert_equal(before_target, after_target)
     session.run(agent._sync_qt_ops)
-    for old, new in zip(after, session.run(target), strict=True):
-        np.testing.assert_array_equal(old, new)
+    np.testing.assert_equal(after, session.run(target))
 
 
 def test_summaries(tmp_path):

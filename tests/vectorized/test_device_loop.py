@@ -29,13 +29,9 @@ from log_dqn.vectorized.timeline import Outcome
 from . import toys
 
 RUNNER = schedule.RunnerSettings(
-    num_iterations=2,
-    training_steps=900,
-    evaluation_steps=200,
-    replay_capacity=400,
-    stack_size=1,
+    num_iterations=2, training_steps=900, evaluation_steps=200, replay_capacity=400, stack_size=1,
     network="revisiting_rainbow",
-)
+)  # fmt: skip
 
 
 class HostGames:
@@ -77,7 +73,10 @@ def shown(num_runs):
     return progress.Progress([0] * num_runs, RUNNER.num_iterations, RUNNER.steps_per_iteration)
 
 
-def device_trainer_of(folder, game, run_agents, seeds, resume=False, shared=None, shown_as=None):
+def device_trainer_of(
+    folder, run_agents=None, seeds=(1,), game=None, resume=False, shared=None, shown_as=None
+):
+    run_agents, game = run_agents or [agent()], game or jax_games.create("bsuite/Catch")
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
     workload = training.Workload(job_runs, RUNNER, found)
@@ -89,13 +88,18 @@ def device_trainer_of(folder, game, run_agents, seeds, resume=False, shared=None
 def trainers(tmp_path, game, run_agents):
     """Returns a trainer of the device and one of the host, of the same runs."""
     seeds = list(range(1, len(run_agents) + 1))
-    on_device = device_trainer_of(tmp_path / "device", game, run_agents, seeds)
+    on_device = device_trainer_of(tmp_path / "device", run_agents, seeds, game)
     job_runs = toys.make_runs(tmp_path / "host", run_agents, seeds)
     workload = training.Workload(job_runs, RUNNER, [None] * len(seeds), checkpoint_replay=True)
     on_host = training.HostTrainer(
         workload, problem(game), HostGames(game, len(seeds)), shown(len(seeds)), range(len(seeds))
     )
     return on_device, on_host
+
+
+def assert_close(ours, theirs):
+    for our, their in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(our, their, rtol=1e-3, atol=1e-5)
 
 
 def agent(**settings):
@@ -130,31 +134,27 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
         np.testing.assert_array_equal(
             *(getattr(trainer.learner.memory, field)[:, :400] for trainer in (on_device, on_host))
         )
-    for mine, theirs in zip(toys.weights(on_device)[0], toys.weights(on_host)[0], strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
+    assert_close(toys.weights(on_device)[0], toys.weights(on_host)[0])
 
 
 def test_runs_in_one_program_are_the_runs_alone(tmp_path, capsys):
-    game = jax_games.create("bsuite/Catch")
     run_agents = [agent(gamma=0.9), agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
-    together = device_trainer_of(tmp_path / "together", game, run_agents, [1, 2, 3])
+    together = device_trainer_of(tmp_path / "together", run_agents, [1, 2, 3])
     together.train()
     out = capsys.readouterr().out
     assert out.count("iteration 2/2") == 3 and "iteration 1/2" not in out
     for index, run_agent in enumerate(run_agents):
-        alone = device_trainer_of(tmp_path / "alone", game, [run_agent], [index + 1])
+        alone = device_trainer_of(tmp_path / "alone", [run_agent], [index + 1])
         alone.train()
         assert capsys.readouterr().out.count("iteration 1/2") == 1
         for iteration in ("iteration_0", "iteration_1"):
             mine, theirs = together._logs[index][iteration], alone._logs[0][iteration]
             assert mine["train_episode_returns"] == theirs["train_episode_returns"]
-        for mine, theirs in zip(toys.weights(together)[index], toys.weights(alone)[0], strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-5)
+        assert_close(toys.weights(together)[index], toys.weights(alone)[0])
 
 
 def test_new_games_are_compiled_once(tmp_path, caplog):
-    game = jax_games.create("bsuite/Catch")
-    loop = device_trainer_of(tmp_path, game, [agent(), agent()], [1, 2])._loop
+    loop = device_trainer_of(tmp_path, [agent(), agent()], [1, 2])._loop
     compiled = []
     with jax.log_compiles():
         for seed in range(3):
@@ -165,8 +165,7 @@ def test_new_games_are_compiled_once(tmp_path, caplog):
 
 
 def test_memory_is_given_back_once_the_loop_is_compiled(tmp_path, monkeypatch):
-    game = jax_games.create("bsuite/Catch")
-    trainer = device_trainer_of(tmp_path, game, [agent()], [1])
+    trainer = device_trainer_of(tmp_path)
     calls = mock.Mock()
     monkeypatch.setattr(device_loop, "give_back_memory", calls.give_back)
     calls.run.side_effect = trainer._loop._run
@@ -205,10 +204,9 @@ def test_what_was_freed_is_given_back():
 
 
 def test_a_stopped_run_resumes_exactly(tmp_path):
-    game = jax_games.create("bsuite/Catch")
-    whole = device_trainer_of(tmp_path / "whole", game, [agent()], [1])
+    whole = device_trainer_of(tmp_path / "whole")
     whole.train()
-    stopped = device_trainer_of(tmp_path / "stopped", game, [agent()], [1])
+    stopped = device_trainer_of(tmp_path / "stopped")
     while stopped.position.iteration[0] < 1:
         stopped.step()
     stopped.step()  # Into the second iteration, which is lost.
@@ -216,10 +214,9 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
     with pytest.raises(RunStopped) as stop:
         stopped.train()
     assert stop.value.status == 143
-    rest = device_trainer_of(tmp_path / "stopped", game, [agent()], [1], resume=True)
+    rest = device_trainer_of(tmp_path / "stopped", resume=True)
     rest.train()
-    for mine, theirs in zip(toys.weights(rest)[0], toys.weights(whole)[0], strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_equal(toys.weights(rest)[0], toys.weights(whole)[0])
     for log in (rest._logs[0], whole._logs[0]):
         for entry in log.values():
             del entry["train_average_steps_per_second"]
@@ -227,13 +224,10 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
 
 
 def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
-    game = jax_games.create("bsuite/Catch")
     trainers = {}
 
     def create(index, seed, shared):
-        trainers[seed] = device_trainer_of(
-            tmp_path, game, [agent()], [seed], shared=shared, shown_as=[index]
-        )
+        trainers[seed] = device_trainer_of(tmp_path, seeds=[seed], shared=shared, shown_as=[index])
         return trainers[seed]
 
     def watched(num_runs):
@@ -263,7 +257,6 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
 
 
 def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
-    game = jax_games.create("bsuite/Catch")
     failing, creating, shared = queue.SimpleQueue(), threading.Event(), shown(2)
 
     def fail():
@@ -275,7 +268,7 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
         thread = failing.get()
         creating.set()
         thread.join()  # Until the pool has been stopped.
-        return device_trainer_of(tmp_path, game, [agent()], [1], shared=shared, shown_as=[1])
+        return device_trainer_of(tmp_path, shared=shared, shown_as=[1])
 
     with pytest.raises(RunStopped, match=r"^error: .* No space left on device$") as stop:
         pool.Pool([fail, create], [None] * 2, shared).train()
@@ -296,9 +289,8 @@ def test_a_device_without_memory_is_said_in_one_line(where):
 
 
 def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
-    game = jax_games.create("bsuite/Catch")
     run_agents = [agent(), agent(beta_log=1e30)]
-    trainer = device_trainer_of(tmp_path, game, run_agents, [1, 2])
+    trainer = device_trainer_of(tmp_path, run_agents, [1, 2])
     trainer.train()
     assert list(trainer.failures) == [1]
     assert "stopped" in trainer.failures[1]

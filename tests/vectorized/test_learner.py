@@ -285,16 +285,14 @@ def test_a_runs_weights_do_not_depend_on_the_others_games():
     # A head has 4 outputs, whatever the others have.
     assert (512, 8) in [leaf.shape for leaf in beside.run_weights(0)]
     assert (512, 12) in [leaf.shape for leaf in beside.run_weights(1)]
-    for ours, theirs in zip(saved(beside), saved(alone), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_equal(saved(beside), saved(alone))
     rng = np.random.default_rng(0)
     other = [rng.normal(size=leaf.shape).astype(leaf.dtype) for leaf in saved(alone)]
     frames = rng.integers(0, 256, (84, 84)).astype(np.uint8)
     for of_runs, num_runs in ((beside, 2), (alone, 1), (beside_more, 2)):
         unchanged = of_runs.run_weights(num_runs - 1) if num_runs == 2 else []
         of_runs.set_run_weights(0, other)
-        for ours, theirs in zip(saved(of_runs), other, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_equal(saved(of_runs), other)
         for ours, theirs in zip(
             of_runs.run_weights(1) if unchanged else [], unchanged, strict=True
         ):

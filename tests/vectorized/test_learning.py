@@ -68,9 +68,7 @@ def our_curves(tmp_path, agent):
         num_iterations=1, training_steps=STEPS, evaluation_steps=0, replay_capacity=2000,
         stack_size=1,
     )  # fmt: skip
-    trainer = toys.make_trainer(
-        tmp_path, toys.Catch, [agent] * len(SEEDS), seeds=SEEDS, runner=runner
-    ).trainer
+    trainer = toys.make_trainer(tmp_path, [agent] * len(SEEDS), seeds=SEEDS, runner=runner)
     trainer.train()
     return [curve(log["iteration_0"]["train_episode_returns"]) for log in trainer._logs]
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import pathlib
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -108,11 +107,6 @@ def _apply(params, states, batched=False):
 small_network = networks.Network(_init, _apply)
 
 
-class ToyTrainer(NamedTuple):
-    trainer: training.Trainer
-    environments: Toys
-
-
 # Nearly all tests have its memory, so that few programs are to be compiled.
 RUNNER = schedule.RunnerSettings(
     num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=150, stack_size=2
@@ -127,18 +121,13 @@ def problem(create, runner=RUNNER):
 
 
 def make_trainer(
-    folder,
-    create,
-    run_agents,
-    seeds=None,
-    runner=RUNNER,
-    on_host=False,
-    checkpoint_replay=False,
-    found=None,
-):
-    """Makes a trainer of toys; `found` are `runs.find`'s checkpoints, or None."""
+    folder, run_agents=None, game=Catch, seeds=None, runner=RUNNER, on_host=False,
+    checkpoint_replay=False, found=None,
+):  # fmt: skip
+    """Makes a trainer of toys, which goes on from its runs' checkpoints if `found`."""
+    run_agents = run_agents or [log_dqn()]
     seeds = seeds or list(range(1, len(run_agents) + 1))
-    environments = Toys(create, len(run_agents))
+    environments = Toys(game, len(run_agents))
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [runs.find(run, print) if found else None for run in job_runs]
     workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
@@ -146,10 +135,9 @@ def make_trainer(
     shown = progress.Progress(
         [0] * len(job_runs), runner.num_iterations, runner.steps_per_iteration
     )
-    trainer = training.HostTrainer(
-        workload, problem(create, runner), environments, shown, indices, on_host
+    return training.HostTrainer(
+        workload, problem(game, runner), environments, shown, indices, on_host
     )
-    return ToyTrainer(trainer, environments)
 
 
 def make_runs(folder, run_agents, seeds):
