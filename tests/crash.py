@@ -19,7 +19,6 @@ import signal
 import sys
 import tempfile
 import time
-from typing import Any
 
 from tqdm import tqdm
 
@@ -31,22 +30,17 @@ with compat.quiet():
     from log_dqn.single import runner  # noqa: F401
 
 ITERATIONS = 3
-ARGUMENTS = [
-    "--game=Centipede",
-    "--seed=1",
-    f"--gin_bindings=Runner.num_iterations={ITERATIONS}",
-    "--gin_bindings=Runner.training_steps=60",
-    "--gin_bindings=Runner.evaluation_steps=20",
-    "--gin_bindings=Runner.max_steps_per_episode=20",
-    "--gin_bindings=LogDQNAgent.min_replay_history=20",
-    "--gin_bindings=LogDQNAgent.target_update_period=40",
-    "--gin_bindings=LogDQNAgent.epsilon_decay_period=40",
-    "--gin_bindings=WrappedReplayBuffer.replay_capacity=200",
-    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
-]
+BINDINGS = (
+    f"Runner.num_iterations={ITERATIONS}", "Runner.training_steps=60",
+    "Runner.evaluation_steps=20", "Runner.max_steps_per_episode=20",
+    "LogDQNAgent.min_replay_history=20", "LogDQNAgent.target_update_period=40",
+    "LogDQNAgent.epsilon_decay_period=40", "WrappedReplayBuffer.replay_capacity=200",
+    "WrappedReplayBuffer.batch_size=8",
+)  # fmt: skip
+ARGUMENTS = ["--game=Centipede", "--seed=1", *(f"--gin_bindings={line}" for line in BINDINGS)]
 
 
-def start(base_dir: pathlib.Path, output: pathlib.Path) -> int:
+def start(base_dir, output):
     """Starts a run in a process of its own, its output in a file; returns the process."""
     process = os.fork()
     if process:
@@ -60,49 +54,29 @@ def start(base_dir: pathlib.Path, output: pathlib.Path) -> int:
         os._exit(70)
 
 
-def wait(process: int) -> int:
-    """Waits for a process; returns its exit status."""
+def wait(process):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def finished_lines(output: pathlib.Path) -> list[int]:
+def finished_lines(output):
     """Returns the iterations, from 0, whose lines a run has printed."""
     lines = output.read_text().splitlines()
     return [int(line.split()[1].split("/")[0]) - 1 for line in lines if line[:10] == "iteration "]
 
 
-def outcome(base_dir: pathlib.Path) -> dict[str, Any]:
+def outcome(base_dir):
     """Returns a finished run's returns, and the checksums of its replay memory and weights."""
     log = pickle.loads((base_dir / "logs" / f"log_{ITERATIONS - 1}").read_bytes())
-    manifest = checkpoints.read_manifest(base_dir / "checkpoints" / str(ITERATIONS - 1))
-    return {
-        **{
-            f"{iteration} {key}": values
-            for iteration, statistics in log.items()
-            for key, values in statistics.items()
-            if "_episode_" in key
-        },
-        # The log and the collector hold how fast the machine was.
-        **{
-            name: file
-            for name, file in manifest["files"].items()
-            if name not in ("log.json", "collector.json")
-        },
-    }
+    files = checkpoints.read_manifest(base_dir / "checkpoints" / str(ITERATIONS - 1))["files"]
+    # The log and the collector hold how fast the machine was.
+    found = {name: files[name] for name in files.keys() - {"log.json", "collector.json"}}
+    for iteration, statistics in log.items():
+        found |= {f"{iteration} {key}": statistics[key] for key in statistics if "_episode_" in key}
+    return found
 
 
-def kill_somewhere(
-    process: int, root: pathlib.Path, rng: random.Random, seconds: float, saving: bool
-) -> None:
-    """Kills a run.
-
-    Args:
-        process: the run.
-        root: its folder of checkpoints.
-        rng: decides the moment.
-        seconds: how long a run takes.
-        saving: whether to wait for a checkpoint that is being written.
-    """
+def kill_somewhere(process, root, rng, seconds, saving):
+    """Kills a run, of so many seconds; where saving, while it writes a checkpoint."""
     if saving:
         aside = root / f".writing-{rng.randrange(ITERATIONS)}"
         deadline = time.monotonic() + 10 * seconds
@@ -115,17 +89,11 @@ def kill_somewhere(
     wait(process)
 
 
-def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
-    """Runs the trials.
+def crash_test(kills, seed, folder):
+    """Runs the trials in an empty folder.
 
-    Args:
-        kills: number of trials.
-        seed: seed of the moments.
-        folder: an empty folder to work in.
-
-    Returns:
-        `while_saving`, how many kills left a half-written checkpoint; `at_iteration`, how many
-        runs had to resume at each iteration; `failures`, what went wrong, in words.
+    Returns how many kills left a half-written checkpoint; how many runs had to resume at each
+    iteration; and what went wrong, in words.
     """
     rng = random.Random(seed)
     reference, output = folder / "reference", folder / "output"
@@ -136,9 +104,7 @@ def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
     expected = outcome(reference)
     if not any(any(v) for k, v in expected.items() if k.endswith("train_episode_returns")):
         raise RuntimeError("the game gave no reward, so that equal returns say nothing")
-    while_saving = 0
-    at_iteration = [0] * (ITERATIONS + 1)
-    failures = []
+    while_saving, at_iteration, failures = 0, [0] * (ITERATIONS + 1), []
     for trial in tqdm(range(kills), "kills", disable=None):
         base_dir = folder / f"trial_{trial}"
         root = base_dir / "checkpoints"
@@ -160,25 +126,27 @@ def crash_test(kills: int, seed: int, folder: pathlib.Path) -> dict[str, Any]:
         shutil.rmtree(base_dir)
     if kills >= 20 and not while_saving:
         failures.append("no kill fell into the writing of a checkpoint")
-    return {"while_saving": while_saving, "at_iteration": at_iteration, "failures": failures}
+    return while_saving, at_iteration, failures
 
 
-def main() -> int:
+def main():
     """Runs the program; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--kills", type=int, default=200, help="number of trials")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        result = crash_test(args.kills, args.seed, pathlib.Path(folder))
-    for failure in result["failures"]:
-        print(failure)
+        while_saving, at_iteration, failures = crash_test(
+            args.kills, args.seed, pathlib.Path(folder)
+        )
     print(
-        f"{args.kills} kills, {result['while_saving']} of them while a checkpoint was being "
-        f"written; runs resumed at iteration 1, 2, 3 or the end: {result['at_iteration']}; "
-        f"unrecoverable or wrong: {len(result['failures'])}"
+        *failures,
+        f"{args.kills} kills, {while_saving} of them while a checkpoint was being written; runs "
+        f"resumed at iteration 1, 2, 3 or the end: {at_iteration}; "
+        f"unrecoverable or wrong: {len(failures)}",
+        sep="\n",
     )
-    return bool(result["failures"])
+    return bool(failures)
 
 
 if __name__ == "__main__":

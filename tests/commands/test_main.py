@@ -17,6 +17,7 @@ from log_dqn.commands import linear_figures
 from log_dqn.commands import main as command
 from log_dqn.commands.main import COMMANDS
 from log_dqn.linear import experiments
+from log_dqn.run_folder import lock
 from tests.programs import ROOT, python
 
 HEAVY = ("tensorflow", "jax", "dopamine", "numpy", "ray", "pandas", "matplotlib", "gymnasium")
@@ -63,10 +64,7 @@ REFUSED = [
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     (["--print-completion=fish"], "invalid choice: 'fish'"),
     (["games", "atari6"], "SET is 'atari6'; it must be one of paper55, paper6"),
-    (
-        [*COMPARE, "--baselines=no/where"],
-        "baselines is 'no/where'; it must be a folder or an http(s) address",
-    ),
+    ([*COMPARE, "--baselines=no/where"], "baselines is 'no/where'; it must be a folder or an http"),
     (["version", "x"], "unrecognized arguments: x"),
     ([*TRAIN, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*TRAIN, "--game=Pongg"], "game is 'Pongg'; it must be"),
@@ -78,10 +76,7 @@ REFUSED = [
     ([*TRAIN, "--gin_bindings=a.b=c"], "a value must be a literal of Python"),
     ([*TRAIN, "--gin_bindings=a.b=(1"], "EOF in multi-line statement"),
     ([*TRAIN, f"--gin_files={ROOT / 'setup.py'}"], f"gin_files is '{ROOT / 'setup.py'}'; it must"),
-    (
-        [*TRAIN, "--base_dir=/proc/nowhere"],
-        "base_dir is '/proc/nowhere'; it must be a folder that can",
-    ),
+    ([*TRAIN, "--base_dir=/proc/nowhere"], "base_dir is '/proc/nowhere'; it must be a folder that"),
     ([*TRAIN, "--base_dir="], "base_dir is ''; it must be the name of a folder"),
     ([*VECTORIZED, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
     ([*VECTORIZED, "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn, dqn"),
@@ -90,10 +85,7 @@ REFUSED = [
     ([*VECTORIZED, "--scan=x"], "scan is 'x'; it must be PARAMETER=VALUE"),
     ([*VECTORIZED, "--gin_files=no.gin"], "gin_files is 'no.gin'; it must be"),
     ([*VECTORIZED, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
-    (
-        [*VECTORIZED, "--results_dir=/proc/nowhere"],
-        "results_dir is '/proc/nowhere'; it must be a folder that can",
-    ),
+    ([*VECTORIZED, "--results_dir=/proc/nowhere"], "'/proc/nowhere'; it must be a folder that can"),
     ([*VECTORIZED, "--results_dir="], "results_dir is ''; it must be the name of a folder"),
     ([*SWEEP, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
     ([*SWEEP, "--agents=ppo"], "agent is 'ppo'; it must be one of log_dqn"),
@@ -102,10 +94,7 @@ REFUSED = [
     ([*SWEEP, "--gin_bindings=x"], "gin_bindings is 'x'; it must be gin that can be read: "),
     ([*SWEEP, "--cpus_per_run=1000"], "cpus_per_run is 1000.0; it must be at most "),
     ([*SWEEP, "--ray_address=x"], "ray_address is 'x'; it must be auto, or the HOST:PORT of"),
-    (
-        [*SWEEP, "--results_dir=/proc/nowhere"],
-        "results_dir is '/proc/nowhere'; it must be a folder that can",
-    ),
+    ([*SWEEP, "--results_dir=/proc/nowhere"], "'/proc/nowhere'; it must be a folder that can"),
     ([*SWEEP, "--results_dir="], "results_dir is ''; it must be the name of a folder"),
     ([*COMPARE, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*COMPARE, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
@@ -137,13 +126,17 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments, message):
-    done = run(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == "[]\n"
+def assert_refused(message, *arguments, before=""):
+    """Asserts that the command ends in one line before anything heavy is imported."""
+    done = run(*arguments, before=before)
+    assert (done.returncode, done.stdout) == (2, "[]\n")
     (line,) = done.stderr.splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED)
+def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments, message):
+    assert_refused(message, *arguments)
     assert not NOWHERE.exists()
 
 
@@ -195,51 +188,36 @@ def test_small_programs_say_what_they_start_before_anything_heavy_is_imported(
 
 
 def test_a_run_of_dopamines_own_is_refused_early(tmp_path):
-    write_run(tmp_path / "run", "{}")
-    (tmp_path / "run/config.json").unlink()
-    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.gif'}")
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert done.stderr.endswith(
-        "this one looks like a run of Dopamine's own, with no config.json that names an agent\n"
-    )
-    assert done.stderr.startswith("log-dqn play: error: run is ")
+    (tmp_path / "logs").mkdir()
+    message = "looks like a run of Dopamine's own, with no config.json that names an agent"
+    assert_refused(message, "play", f"--run={tmp_path}", f"--out={tmp_path / 'film.gif'}")
 
 
 def test_a_film_without_what_it_needs_is_refused_early(tmp_path):
     write_run(tmp_path / "run", '{"create_agent.agent_name": "dqn"}')
     before = "import importlib.util as u; f = u.find_spec; u.find_spec = "
     before += "lambda name, *of: None if name in ('imageio', 'pygame') else f(name, *of)"
-    film = tmp_path / "film.mp4"
-    done = run("play", f"--run={tmp_path / 'run'}", f"--out={film}", before=before)
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert done.stderr == (
-        "log-dqn play: error: imageio must be installed: pip install 'log_dqn[play]', "
-        "or pip install '.[play]' in the source\n"
-    )
+    arguments = ["play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.mp4'}"]
+    message = "imageio must be installed: pip install 'log_dqn[play]', or pip install '.[play]'"
+    assert_refused(message, *arguments, before=before)
 
 
 def test_a_film_is_a_file(tmp_path):
     write_run(tmp_path / "run", '{"VectorizedRunner.agent": "dqn"}')
-    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'run/config.json/a.gif'}")
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert "the folder of out is" in done.stderr and "it must be a folder that can" in done.stderr
     (tmp_path / "film.gif").mkdir()
-    done = run("play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.gif'}")
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert f"out is '{tmp_path / 'film.gif'}'; it must be a file" in done.stderr
+    for out, message in (
+        (tmp_path / "run/config.json/a.gif", "the folder of out is"),
+        (tmp_path / "film.gif", f"out is '{tmp_path / 'film.gif'}'; it must be a file"),
+    ):
+        assert_refused(message, "play", f"--run={tmp_path / 'run'}", f"--out={out}")
 
 
 def test_a_folder_in_use_and_one_of_no_run_are_refused_early(tmp_path):
-    from log_dqn.run_folder import lock
-
     (tmp_path / "logs").mkdir()
-    done = run("train", f"--base_dir={tmp_path}", "--restart")
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert "with --restart it must be the folder of a run" in done.stderr
+    train = ["train", f"--base_dir={tmp_path}"]
+    assert_refused("with --restart it must be the folder of a run", *train, "--restart")
     with lock.hold(tmp_path):
-        done = run("train", f"--base_dir={tmp_path}")
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert "it must not be in use" in done.stderr
+        assert_refused("it must not be in use", *train)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])

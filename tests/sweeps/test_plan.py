@@ -11,37 +11,21 @@ def settings(agent, *scans, bindings=()):
 
 
 def test_a_run_is_the_training_program():
+    log_dqn = settings("log_dqn", "LogDQNAgent.c=0.5,1", bindings=["Runner.num_iterations=2"])
+    games = ["Pong", "Alien"]
     planned = plan.Plan(
-        pathlib.Path("/results"),
-        [
-            settings("log_dqn", "LogDQNAgent.c=0.5,1", bindings=["Runner.num_iterations=2"]),
-            settings("dqn"),
-        ],
-        ["Pong", "Alien"],
-        range(1, 3),
-        ["my.gin"],
+        pathlib.Path("/results"), [log_dqn, settings("dqn")], games, range(1, 3), ["my.gin"]
     )
     jobs = planned.single_jobs()
     assert [job.runs[0].name for job in jobs[:6]] == [
-        "log_dqn/c=0.5/Pong/1",
-        "log_dqn/c=1/Pong/1",
-        "dqn/Pong/1",
-        "log_dqn/c=0.5/Alien/1",
-        "log_dqn/c=1/Alien/1",
-        "dqn/Alien/1",
+        f"{agent}/{game}/1" for game in games for agent in ("log_dqn/c=0.5", "log_dqn/c=1", "dqn")
     ]
     assert [job.arguments[5] for job in jobs] == ["--seed=1"] * 6 + ["--seed=2"] * 6
     assert jobs[1].arguments == (
-        "-m",
-        "log_dqn.train",
-        "--base_dir=/results/log_dqn/c=1/Pong/1",
-        "--agent=log_dqn",
-        "--game=Pong",
-        "--seed=1",
-        "--gin_files=my.gin",
-        "--gin_bindings=Runner.num_iterations=2",
+        "-m", "log_dqn.train", "--base_dir=/results/log_dqn/c=1/Pong/1", "--agent=log_dqn",
+        "--game=Pong", "--seed=1", "--gin_files=my.gin", "--gin_bindings=Runner.num_iterations=2",
         "--gin_bindings=LogDQNAgent.c = 1",
-    )
+    )  # fmt: skip
     assert jobs[2].arguments[6:] == ("--gin_files=my.gin",)
     (run,) = jobs[1].runs
     assert run == plan.PlannedRun("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
@@ -51,12 +35,8 @@ def test_a_run_is_the_training_program():
 def test_environments_of_gymnasium_are_no_games():
     planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], ["my:Own/X-v0"], range(3, 4), [])
     (job,) = planned.single_jobs()
-    assert job.arguments[2:6] == (
-        "--base_dir=/r/dqn/my:Own-X-v0/3",
-        "--agent=dqn",
-        "--env=my:Own/X-v0",
-        "--seed=3",
-    )
+    base_dir = "--base_dir=/r/dqn/my:Own-X-v0/3"
+    assert job.arguments[2:6] == (base_dir, "--agent=dqn", "--env=my:Own/X-v0", "--seed=3")
 
 
 def test_progress_is_the_newest_readable_log_s(tmp_path):
@@ -73,37 +53,23 @@ def test_progress_is_the_newest_readable_log_s(tmp_path):
 
 
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
-    planned = plan.Plan(
-        pathlib.Path("/results"),
-        [settings("log_dqn", "A.c=0.5,1", bindings=["A.k=2"]), settings("dqn")],
-        ["Pong", "Alien", "Zaxxon"],
-        range(1, 3),
-        ["my.gin"],
-    )
+    agents = [settings("log_dqn", "A.c=0.5,1", bindings=["A.k=2"]), settings("dqn")]
+    games = ["Pong", "Alien", "Zaxxon"]
+    planned = plan.Plan(pathlib.Path("/results"), agents, games, range(1, 3), ["my.gin"])
     jobs = planned.vectorized_jobs(games_per_job=2)
     assert [job.arguments[3:5] for job in jobs] == [
-        ("--agent=log_dqn", "--games=Pong,Alien"),
-        ("--agent=dqn", "--games=Pong,Alien"),
-        ("--agent=log_dqn", "--games=Zaxxon"),
-        ("--agent=dqn", "--games=Zaxxon"),
+        (f"--agent={agent}", f"--games={of_job}")
+        for of_job in ("Pong,Alien", "Zaxxon")
+        for agent in ("log_dqn", "dqn")
     ]
     assert [run.name for run in jobs[2].runs] == [
-        "log_dqn/c=0.5/Zaxxon/1",
-        "log_dqn/c=0.5/Zaxxon/2",
-        "log_dqn/c=1/Zaxxon/1",
-        "log_dqn/c=1/Zaxxon/2",
+        f"log_dqn/c={c}/Zaxxon/{seed}" for c in ("0.5", "1") for seed in "12"
     ]
     assert jobs[0].arguments == (
-        "-m",
-        "log_dqn.train_vectorized",
-        "--results_dir=/results",
-        "--agent=log_dqn",
-        "--games=Pong,Alien",
-        "--seeds=1-2",
-        "--gin_files=my.gin",
-        "--gin_bindings=A.k=2",
+        "-m", "log_dqn.train_vectorized", "--results_dir=/results", "--agent=log_dqn",
+        "--games=Pong,Alien", "--seeds=1-2", "--gin_files=my.gin", "--gin_bindings=A.k=2",
         "--scan=A.c=0.5,1",
-    )
+    )  # fmt: skip
     assert str(jobs[0].output) == "/results/log_dqn/output_Pong.log"
 
 

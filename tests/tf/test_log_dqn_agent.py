@@ -118,72 +118,6 @@ def test_loss_targets_and_gradients_equal_a_plain_derivation(
     assert value == pytest.approx(expected_loss, rel=1e-5, abs=loss_rounding)
 
 
-# Worked by hand with gamma = 0.5, k = 2, c = 1, beta_reg = 0.5: the floor gamma^k is 0.25;
-# d_+ = -ln(max(1, 0.25)) = 0, so tq_+ = ln q_+; d_- = -ln(0.25) = ln 4, so tq_- = ln(4 q_-).
-# Bootstrapped values are clipped to 1 / (1 - 0.5) = 2.
-GOLDEN = {
-    # r = 1. In s', Q = (1 - 0.5, 2 - 1.75, 0.25 - 0.25) = (0.5, 0.25, 0): a* is the first
-    # action. U_+ = 1 + 0.5 * 1 = 1.5, U^_+ = 0.5 + 0.5 (1.5 - 0.5) = 1.
-    # U_- = max(0 + 0.5 * 0.5, 0.25) = 0.25, U^_- = 0.25.
-    "reward": {
-        "q": (0.5, 0.25), "next_q_plus": (1, 2, 0.25), "next_q_minus": (0.5, 1.75, 0.25),
-        "reward": 1, "terminal": 0, "u_hat": (1, 0.25),
-    },
-    # r = -1 at the end. U_+ = max(0, 0.25) = 0.25, U^_+ = 2 + 0.5 (0.25 - 2) = 1.125.
-    # U_- = 1, U^_- = 1 + 0.5 (1 - 1) = 1.
-    "punishment at the end": {
-        "q": (2, 1), "next_q_plus": (1, 2, 0.25), "next_q_minus": (0.5, 1.75, 0.25),
-        "reward": -1, "terminal": 1, "u_hat": (1.125, 1),
-    },
-    # r = 0.5. In s', Q = (5 - 3, 1 - 0.5, 1 - 2): a* is the first action, both of whose values
-    # are clipped to 2. U_+ = 0.5 + 0.5 * 2 = 1.5, U^_+ = 1.5.
-    # U_- = 0 + 0.5 * 2 = 1, U^_- = 0.5 + 0.5 (1 - 0.5) = 0.75.
-    "clipped bootstrap": {
-        "q": (1.5, 0.5), "next_q_plus": (5, 1, 1), "next_q_minus": (3, 0.5, 2),
-        "reward": 0.5, "terminal": 0, "u_hat": (1.5, 0.75),
-    },
-    # r = 0 at the end, from an output far below the floor: U_+ = U_- = 0.25.
-    # U^_+ = 0.05 + 0.5 (0.25 - 0.05) = 0.15, U^_- = 0.01 + 0.5 (0.25 - 0.01) = 0.13.
-    "below the floor": {
-        "q": (0.05, 0.01), "next_q_plus": (5, 1, 1), "next_q_minus": (3, 0.5, 2),
-        "reward": 0, "terminal": 1, "u_hat": (0.15, 0.13),
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", GOLDEN)
-def test_transition_worked_by_hand(name):
-    case = GOLDEN[name]
-    agent = small_agent(batch_size=1, gamma=0.5, k=2, c=1, beta_reg=0.5)
-    tq = [
-        np.array([[9, math.log(case["q"][0]), 9]], np.float32),
-        np.array([[9, math.log(4 * case["q"][1]), 9]], np.float32),
-    ]
-    next_tq = [
-        np.log(np.array([case["next_q_plus"]], np.float32)),
-        np.log(4 * np.array([case["next_q_minus"]], np.float32)),
-    ]
-    (loss,) = run_update(
-        agent, [agent._mean_loss], tq, next_tq, [1], [case["reward"]], [case["terminal"]]
-    )
-    tds = [math.log(u_hat / q) for u_hat, q in zip(case["u_hat"], case["q"], strict=True)]
-    # Huber's loss: quadratic to 1, linear beyond.
-    expected = sum(td * td / 2 if abs(td) <= 1 else abs(td) - 0.5 for td in tds)
-    assert loss == pytest.approx(expected, rel=1e-5, abs=1e-7)
-
-
-def test_no_gradient_flows_into_the_target_network():
-    agent = small_agent()
-    target_variables = agent.target_convnet.trainable_variables
-    assert len(target_variables) == 6
-    assert tf.gradients(agent._mean_loss, target_variables) == [None] * 6
-    assert tf.gradients(agent._mean_loss, list(agent._replay_next_target_net_outputs)) == [
-        None,
-        None,
-    ]
-    assert None not in tf.gradients(agent._mean_loss, agent.online_convnet.trainable_variables)
-
-
 def test_the_values_at_the_start():
     gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
     agent = LogDQNAgent(None, 6)
@@ -269,7 +203,7 @@ def test_summaries(tmp_path):
     agent = small_agent(
         batch_size=2, gamma=0.5, k=2, c=1, beta_reg=0.5, summary_writer=str(tmp_path)
     )
-    # The chosen action is the second. q_+ = (0.5, 2), q_- = (0.25, 1); U as in GOLDEN.
+    # The batch that tests/test_log_space.py works by hand.
     tq = [np.log([[4, 0.5, 1], [1, 2, 1]]), np.log(4 * np.array([[1, 0.25, 1], [1, 1, 1]]))]
     next_tq = [np.log([[1, 2, 0.25]] * 2), np.log(4 * np.array([[0.5, 1.75, 0.25]] * 2))]
     event = tf.compat.v1.Summary.FromString(
