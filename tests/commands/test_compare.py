@@ -35,16 +35,24 @@ def write_runs(results_dir, agent="log_dqn", game_names=FEW, seeds=2, iterations
             synthetic.write_log(results_dir / agent / game / str(seed), returns, episodes=3)
 
 
-def run(capsys, *arguments):
-    """Runs the program; returns exit status and what it wrote, progress bars aside."""
-    try:
-        status = main([*map(str, arguments), "--repetitions=20"])
-    except SystemExit as exit_:
-        status = exit_.code
-    captured = capsys.readouterr()
-    lines = captured.err.replace("\r", "\n").split("\n")
-    said = [line for line in lines if line.startswith("log-dqn compare: ")]
-    return status, captured.out, said
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "r"
+
+
+@pytest.fixture
+def run(tmp_path, published, capsys, out):
+    """Runs the program on what runs there are; returns its status and the lines that it said."""
+
+    def run(*arguments):
+        given = [f"--out={out}", f"--baselines={published}", "--repetitions=20"]
+        if (tmp_path / "runs").exists():
+            given.append(f"--results_dir={tmp_path / 'runs'}")
+        status = main([*given, *arguments])
+        lines = capsys.readouterr().err.replace("\r", "\n").split("\n")
+        return status, [line for line in lines if line.startswith("log-dqn compare: ")]
+
+    return run
 
 
 def table(path):
@@ -53,14 +61,13 @@ def table(path):
 
 
 def test_whole_report(tmp_path, published, capsys):
-    write_runs(tmp_path / "runs", seeds=3)
-    out = tmp_path / "deep" / "report"
-    status, printed, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
-        "--iteration=final",
-    )  # fmt: skip
-    assert (status, lines) == (0, [])
-    assert printed == f"Starting a report on {tmp_path / 'runs'} in {out}\n{out / 'report.html'}\n"
+    runs, out = tmp_path / "runs", tmp_path / "deep" / "report"
+    write_runs(runs, seeds=3)
+    given = [f"--results_dir={runs}", f"--out={out}", f"--baselines={published}"]
+    assert main([*given, "--iteration=final", "--repetitions=20"]) == 0
+    printed, said = capsys.readouterr()
+    assert printed == f"Starting a report on {runs} in {out}\n{out / 'report.html'}\n"
+    assert "log-dqn compare: " not in said
     names = {"relative", "mean_median", "iqm", "aggregates", "profile", "improvement"}
     names |= {"learning_curves"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
@@ -121,30 +128,22 @@ def test_whole_report(tmp_path, published, capsys):
     assert chances == [f"improvement_over_{a}" for a in ("DQN", "C51", "Rainbow", "IQN")]
 
 
-def test_the_two_dqns_are_named_apart(tmp_path, published, capsys):
-    out = tmp_path / "r"
+def test_the_two_dqns_are_named_apart(run, out):
     jax = "DQN (Adam + MSE in JAX)"
-    status, _, _ = run(
-        capsys, f"--out={out}", f"--baselines={published}", "--games=Pong",
-        f"--reference={jax}", "--agents", "IQN",
-    )  # fmt: skip
-    assert status == 0
+    assert run("--games=Pong", f"--reference={jax}", "--agents", "IQN")[0] == 0
     page = html.unescape((out / "report.html").read_text())
     assert "DQN (JAX: Adam, MSE)" in page and "TensorFlow" not in page
     assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
 
 
-def test_without_network_the_final_scores_are_used(tmp_path, capsys):
+def test_without_network_the_final_scores_are_used(tmp_path, run, out):
     write_runs(tmp_path / "runs")
-    status, _, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
-        "--baselines=http://127.0.0.1:9/data",
-    )  # fmt: skip
+    status, lines = run("--baselines=http://127.0.0.1:9/data")
     assert status == 0
     assert len(lines) == 2 and "no connection" in lines[0] and "final scores" in lines[0]
     assert lines[1] == "log-dqn compare: log_dqn: 2 seeds a game; intervals need 3"
-    assert len(table(tmp_path / "r/scores.csv")) == 3 * (2 + 4 * 5)
-    assert "final scores only" in (tmp_path / "r/report.html").read_text()
+    assert len(table(out / "scores.csv")) == 3 * (2 + 4 * 5)
+    assert "final scores only" in (out / "report.html").read_text()
 
 
 class Hostile:
@@ -155,7 +154,7 @@ class Hostile:
         return open, (self.path, "w")
 
 
-def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, capsys):
+def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, run, out):
     runs = tmp_path / "runs"
     write_runs(runs, game_names=["Pong", "Alien", "Carnival", "NoSuchGame"])
     write_runs(runs, agent="other", game_names=["Pong"], seeds=1)
@@ -164,9 +163,7 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
     truncated.write_bytes(truncated.read_bytes()[:1000])
     hostile = runs / "log_dqn/Alien/0/logs/log_199"
     hostile.write_bytes(pickle.dumps(Hostile(tmp_path / "ran")))
-    status, _, lines = run(
-        capsys, f"--results_dir={runs}", f"--out={tmp_path / 'r'}", f"--baselines={published}"
-    )
+    status, lines = run()
     assert status == 0 and not (tmp_path / "ran").exists()
     text = "\n".join(lines)
     for expected in (
@@ -179,28 +176,25 @@ def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, published, ca
         "other: 1 seed a game; intervals need 3",
     ):
         assert expected in text
-    page = (tmp_path / "r/report.html").read_text()
+    page = (out / "report.html").read_text()
     assert "refused to load io.open" in page and "NoSuchGame" in page
-    rows = table(tmp_path / "r/scores.csv")
+    rows = table(out / "scores.csv")
     assert {r["seed"] for r in rows if (r["agent"], r["game"]) == ("log_dqn", "Pong")} == {"1"}
     assert {r["hns"] for r in rows if r["game"] == "NoSuchGame"} == {""}
 
 
-def test_agents_without_a_common_game(tmp_path, published, capsys):
+def test_agents_without_a_common_game(tmp_path, run, out):
     write_runs(tmp_path / "runs", agent="a$_{", game_names=["Pong"])
     write_runs(tmp_path / "runs", agent="b", game_names=["Alien"])
-    status, _, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={tmp_path / 'r'}",
-        f"--baselines={published}",
-    )  # fmt: skip
+    status, lines = run()
     assert status == 0 and any("there are no aggregates" in line for line in lines)
-    assert table(tmp_path / "r/aggregates.csv") == []
-    assert len(table(tmp_path / "r/relative.csv")) == 1
-    assert (tmp_path / "r/learning_curves.png").exists()
+    assert table(out / "aggregates.csv") == []
+    assert len(table(out / "relative.csv")) == 1
+    assert (out / "learning_curves.png").exists()
 
 
 @pytest.mark.parametrize("reference", ["DQN", "dqn"])
-def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, reference):
+def test_games_without_baselines_and_human_scores(tmp_path, run, out, reference):
     """Scores are normalised by the best mean on each game."""
     names = games.MINATAR5
     folders = [games.folder_name(name) for name in names]
@@ -211,11 +205,8 @@ def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, r
             gamma = float(agent[-3:])
             config = {"VectorizedDQNAgent.gamma": gamma, "DQNAgent.min_replay_history": 100}
             (run_dir / "config.json").write_text(json.dumps(config))
-    out = tmp_path / "r"
-    status, _, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}",
-        "--games=minatar5", f"--reference={reference + '/gamma=0.5' * (reference == 'dqn')}",
-    )  # fmt: skip
+    reference += "/gamma=0.5" * (reference == "dqn")
+    status, lines = run("--games=minatar5", f"--reference={reference}")
     assert status == 0 and lines == []
     figures = {path.stem for path in out.glob("*.png")}
     assert figures == {picture.name for picture in pictures.PICTURES}
@@ -249,25 +240,20 @@ def test_games_without_baselines_and_human_scores(tmp_path, published, capsys, r
     assert '<th scope="col">Agent steps</th>' in page and "Frames" not in page
 
 
-def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, published, capsys):
+def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, out):
     for agent, value in (("log_dqn", -3.0), ("dqn", -5.0)):
         for seed in range(3):
             synthetic.write_log(tmp_path / "runs" / agent / "LunarLander-v3" / str(seed), [value])
-    out = tmp_path / "r"
-    status, _, lines = run(
-        capsys, f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}"
-    )
+    status, lines = run()
     assert status == 0 and "LunarLander-v3: no mean above 0" in lines[0]
     assert table(out / "aggregates.csv") == [] and {p.stem for p in out.glob("*.png")} == {
         "learning_curves"
     }
 
 
-def test_few_seeds_have_no_interval(tmp_path, published, capsys):
+def test_few_seeds_have_no_interval(tmp_path, run, out):
     write_runs(tmp_path / "runs")
-    out = tmp_path / "r"
-    arguments = [f"--results_dir={tmp_path / 'runs'}", f"--out={out}", f"--baselines={published}"]
-    assert run(capsys, *arguments)[0] == 0
+    assert run()[0] == 0
     ends = {agent: set() for agent in ("log_dqn", "DQN")}
     for row in table(out / "aggregates.csv"):
         if row["agent"] in ends:
@@ -280,9 +266,8 @@ def test_few_seeds_have_no_interval(tmp_path, published, capsys):
     assert "DQN (TensorFlow: RMSProp, Huber), 5 seeds</td><td>" in page
 
 
-def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys, monkeypatch):
-    out = tmp_path / "r"
-    run(capsys, f"--out={out}", f"--baselines={published}", "--games=Pong")
+def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
+    run("--games=Pong")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     module = sys.modules["log_dqn.results.page"]
 
@@ -290,7 +275,7 @@ def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "render", full)
-    status, _, [line] = run(capsys, f"--out={out}", f"--baselines={published}", "--games=Alien")
+    status, [line] = run("--games=Alien")
     assert status == 2 and "No space left on device" in line
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
@@ -298,14 +283,13 @@ def test_a_failed_report_leaves_nothing_half_written(tmp_path, published, capsys
     monkeypatch.undo()
     (out / "notes.png").write_bytes(b"the user's own")
     assert "relative.png" in before and "improvement.pdf" in before
-    arguments = ["--games=Pong", "--agents=DQN"]
-    assert run(capsys, f"--out={out}", f"--baselines={published}", *arguments)[0] == 0
+    assert run("--games=Pong", "--agents=DQN")[0] == 0
     names = ("mean_median", "iqm", "aggregates", "profile", "learning_curves")
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")} | {"notes.png"}
     assert {path.name for path in out.glob("*.p*")} == expected
 
 
-def test_settings_of_a_scan(tmp_path, published, capsys):
+def test_settings_of_a_scan(tmp_path, run, out):
     for gamma in (0.84, 0.96):
         for c in (0.5, 1):
             agent = f"log_dqn/gamma={gamma},c={c}"
@@ -313,24 +297,22 @@ def test_settings_of_a_scan(tmp_path, published, capsys):
             for seed in range(2):
                 path = tmp_path / "runs" / agent / "Alien" / str(seed)
                 synthetic.write_config(path, "LogDQNAgent", gamma)
-    out = tmp_path / "r"
-    arguments = [f"--results_dir={tmp_path / 'runs'}", f"--baselines={published}", f"--out={out}"]
-    status, _, [few] = run(capsys, *arguments)
+    status, [few] = run()
     assert status == 0 and few.endswith("c=1: 2 seeds a game; intervals need 3")
     assert (out / "gamma.png").exists() and (out / "gamma.pdf").exists()
     assert {path.parent for path in out.rglob("*")} == {out}
     assert "<td>log_dqn/gamma=0.84,c=1</td><td>own runs</td>" in (out / "report.html").read_text()
 
     two = "log_dqn/gamma=0.96,c=1,DQN,log_dqn/gamma=0.84,c=0.5"
-    status, _, [few] = run(capsys, *arguments, f"--agents={two}")
+    status, [few] = run(f"--agents={two}")
     assert status == 0 and few.endswith("c=0.5: 2 seeds a game; intervals need 3")
     agents = {row["agent"] for row in table(out / "scores.csv")}
     assert agents == {"log_dqn/gamma=0.96,c=1", "DQN", "log_dqn/gamma=0.84,c=0.5"}
 
 
-def test_the_program_runs_by_itself(tmp_path, published):
-    flags = [f"--out={tmp_path / 'r'}", f"--baselines={published}", "--games=Pong"]
+def test_the_program_runs_by_itself(out, published):
+    flags = [f"--out={out}", f"--baselines={published}", "--games=Pong"]
     done = python(ROOT / "scripts" / "compare.py", *flags, "--repetitions=10", check=True)
-    agents = {row["agent"] for row in table(tmp_path / "r/scores.csv")}
+    agents = {row["agent"] for row in table(out / "scores.csv")}
     assert agents == {"DQN", "C51", "Rainbow", "IQN"}
     assert done.stderr == ""  # No warnings, and no progress bars, which are for terminals.

@@ -83,18 +83,15 @@ def train_many(results_dir, agent, game_name):
     return layout.run_dir(pathlib.Path(results_dir), agent, "", game_name, 1)
 
 
+# Their likes in the other framework stay; each takes seconds to build.
+SLOW_AGENTS = (
+    "c51", "rainbow", "implicit_quantile", "jax_log_dqn", "jax_dqn", "jax_rainbow",
+    "jax_implicit_quantile", "full_rainbow",
+)  # fmt: skip
 UNTRAINED = {
-    "dqn": {"agent": "dqn", "game": "Breakout"},
-    "c51": {"agent": "c51", "game": "Breakout"},
-    "rainbow": {"agent": "rainbow", "game": "Breakout"},
-    "implicit_quantile": {"agent": "implicit_quantile", "game": "Breakout"},
+    **{agent: {"agent": agent, "game": "Breakout"} for agent in ("dqn", *SLOW_AGENTS)},
     "log_dqn cartpole": {"gin_files": ["log_dqn_cartpole.gin"]},
     "jax_log_dqn cartpole": {"gin_files": ["jax_log_dqn_cartpole.gin"]},
-    "jax_log_dqn": {"agent": "jax_log_dqn", "game": "Breakout"},
-    "jax_dqn": {"agent": "jax_dqn", "game": "Breakout"},
-    "jax_rainbow": {"agent": "jax_rainbow", "game": "Breakout"},
-    "jax_implicit_quantile": {"agent": "jax_implicit_quantile", "game": "Breakout"},
-    "full_rainbow": {"agent": "full_rainbow", "game": "Breakout"},
     "log_dqn minatar": {"agent": "log_dqn", "game": "MinAtar/Breakout"},
     "jax_dqn minatar": {"agent": "jax_dqn", "game": "MinAtar/Breakout"},
     "log_dqn vector": {"agent": "log_dqn", "env": "MountainCar-v0"},
@@ -107,23 +104,17 @@ VECTORIZED = {
     "vectorized log_dqn minatar": ("log_dqn", "MinAtar/Breakout"),
     "vectorized dqn catch": ("dqn", "bsuite/Catch"),
 }
-NEEDING_MINATAR = [
-    kind for kind in (*UNTRAINED, *VECTORIZED) if kind.endswith(("minatar", "catch"))
-]
-# Their likes in the other framework stay; each takes seconds to build.
 SLOW = (
-    "c51", "rainbow", "implicit_quantile", "jax_log_dqn", "jax_dqn", "jax_rainbow",
-    "jax_implicit_quantile", "full_rainbow", "log_dqn minatar", "vectorized log_dqn minatar",
-    "jax_dqn number", "dqn picture",
+    *SLOW_AGENTS, "log_dqn minatar", "vectorized log_dqn minatar", "jax_dqn number", "dqn picture"
 )  # fmt: skip
 KINDS = [
     pytest.param(
         kind,
-        marks=[*([NEEDS_MINATAR] if kind in NEEDING_MINATAR else []),
-               *([pytest.mark.slow] if kind in SLOW else [])],
+        marks=[NEEDS_MINATAR] * kind.endswith(("minatar", "catch"))
+        + [pytest.mark.slow] * (kind in SLOW),
     )
     for kind in ("log_dqn", *UNTRAINED, *VECTORIZED)
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import pytest
 from log_dqn.linear import chain, mdp
 from log_dqn.linear.chain import Chain
 from log_dqn.linear.experiments import GAMMAS
-from log_dqn.mapping import LogMapping
 
 
 def test_one_state_by_hand():
@@ -88,14 +87,6 @@ def test_gaps_by_hand():
     # ln((0.5 + 1 + 0.5) / (0.125 + 1 + 0.5)); and, far below rounding, 7e-21 / 1.5.
     gaps = chain.log_bias_gaps(plus, minus, 0.5, 1.0)
     np.testing.assert_allclose(gaps, [np.log(2 / 1.625), 7e-21 / 1.5], rtol=1e-13)
-
-
-@pytest.mark.parametrize("gamma", [0.5, 0.96])
-def test_log_gaps_are_those_of_the_mapping(gamma):
-    plus, _ = Chain().optimal_heads(gamma)
-    tq = LogMapping(gamma, 200, 1.0, 0.0, additive=True).f(plus)
-    expected = tq[:, 0] - tq[:, 1]
-    np.testing.assert_allclose(chain.log_gaps(plus, gamma**200), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("gamma", "k"), [(0.1, 25), (0.1, 50), (0.5, 200), (0.99, 100)])

@@ -15,7 +15,6 @@ from log_dqn import games
 from log_dqn.vectorized import jax_games
 
 minatar = pytest.importorskip("minatar", reason="the extra minatar is not installed")
-pytest.importorskip("minatar", reason="the extra minatar is not installed")
 
 NUM_ACTIONS = 6
 
