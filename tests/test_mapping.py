@@ -10,14 +10,10 @@ from hypothesis import strategies as st
 from log_dqn.mapping import LogMapping
 
 mappings = st.builds(
-    LogMapping,
-    gamma=st.floats(0.1, 0.999),
-    k=st.floats(1, 300),
-    c=st.floats(0.1, 5),
-    q_init=st.sampled_from([0.0, 0.5, 1.0]),
-    additive=st.booleans(),
+    LogMapping, gamma=st.floats(0.1, 0.999), k=st.floats(1, 300), c=st.floats(0.1, 5),
+    q_init=st.sampled_from([0.0, 0.5, 1.0]), additive=st.booleans(),
     linear_above=st.sampled_from([0.1, 1.0, 10.0, math.inf]),
-)
+)  # fmt: skip
 
 
 def test_additive_form_worked_by_hand():

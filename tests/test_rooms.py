@@ -30,14 +30,7 @@ ROOMS = {
     "vectorized": BOTTOM | {"log_space", "run_folder", "program", "jax"},
     "film": BOTTOM
     | {
-        "log_space",
-        "atari",
-        "minatar",
-        "run_folder",
-        "program",
-        "tf",
-        "jax",
-        "single",
+        "log_space", "atari", "minatar", "run_folder", "program", "tf", "jax", "single",
         "vectorized",
     },
     "results": BOTTOM | {"run_folder", "program"},
@@ -47,7 +40,7 @@ ROOMS = {
     "train": BOTTOM | {"program", "single"},
     "train_vectorized": BOTTOM | {"program", "jax", "vectorized"},
     "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
-}
+}  # fmt: skip
 # Programs that a room starts, by their names.
 STARTED = {
     "program": {"commands"},

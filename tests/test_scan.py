@@ -42,15 +42,11 @@ def test_values_are_gin_literals():
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("A.x=1e-05", "x=1e-05"),
-        ("A.x=2.0", "x=2"),
-        ("A.x=1e22", "x=1e+22"),
-        ("A.x='../up'", "x=..%2Fup"),
-        ("A.x='a,y=b'", "x=a%2Cy%3Db"),
-        ("A.x=(3, 4)", "x=%283%2C%204%29"),
-        ("scope/module.A.x=1", "x=1"),
+        ("A.x=1e-05", "x=1e-05"), ("A.x=2.0", "x=2"), ("A.x=1e22", "x=1e+22"),
+        ("A.x='../up'", "x=..%2Fup"), ("A.x='a,y=b'", "x=a%2Cy%3Db"),
+        ("A.x=(3, 4)", "x=%283%2C%204%29"), ("scope/module.A.x=1", "x=1"),
     ],
-)
+)  # fmt: skip
 def test_names_are_safe_as_folders(text, name):
     assert scan.parse([text])[0].name == name
 

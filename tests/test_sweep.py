@@ -43,13 +43,9 @@ def running(results_dir, *arguments):
     """A sweep while it runs, its output in `results_dir.txt`."""
     with open(f"{results_dir}.txt", "a") as output:
         process = subprocess.Popen(
-            command(results_dir, *arguments),
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+            command(results_dir, *arguments), cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
     try:
         yield process
     finally:
@@ -289,13 +285,9 @@ def test_two_nodes_share_the_work(tmp_path):
 def test_vectorized_jobs(tmp_path):
     results = tmp_path / "results"
     sizes = {
-        "num_iterations": 2,
-        "training_steps": 100,
-        "evaluation_steps": 50,
-        "max_steps_per_episode": 50,
-        "replay_capacity": 500,
-        "batch_size": 8,
-    }
+        "num_iterations": 2, "training_steps": 100, "evaluation_steps": 50,
+        "max_steps_per_episode": 50, "replay_capacity": 500, "batch_size": 8,
+    }  # fmt: skip
     arguments = [
         "--vectorized", "--agents=log_dqn,dqn", "--games=Pong", "--seeds=2",
         "--scan=VectorizedLogDQNAgent.gamma=0.9,0.96",

@@ -15,14 +15,9 @@ def small_rainbow(seed):
         "ReplayBuffer.batch_size = 8"
     )
     return rainbow_agent.JaxRainbowAgent(
-        2,
-        observation_shape=(4, 1),
-        observation_dtype=np.float32,
-        stack_size=1,
-        network=networks.ClassicControlRainbowNetwork,
-        min_replay_history=20,
-        seed=seed,
-    )
+        2, observation_shape=(4, 1), observation_dtype=np.float32, stack_size=1,
+        network=networks.ClassicControlRainbowNetwork, min_replay_history=20, seed=seed,
+    )  # fmt: skip
 
 
 def test_the_priorities_of_a_replay_memory_come_back(tmp_path):

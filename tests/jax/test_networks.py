@@ -116,13 +116,9 @@ def two_headed_in_flax():
 
 def two_headed_in_keras():
     return tf_heads.create_two_headed_network(
-        tf_networks.RevisitingRainbowNetwork,
-        NUM_ACTIONS,
-        "asymmetric",
-        dtype="float32",
-        precision="float32",
-        name="Online",
-    )
+        tf_networks.RevisitingRainbowNetwork, NUM_ACTIONS, "asymmetric", dtype="float32",
+        precision="float32", name="Online",
+    )  # fmt: skip
 
 
 def test_both_have_two_heads_on_one_torso():

@@ -142,14 +142,9 @@ def test_losses_and_weights_on_a_small_network(settings):
         """
     )
     agents = create_agents(
-        16,
-        gym_lib.CartpoleDQNNetwork,
-        networks.ClassicControlDQNNetwork,
-        observation_shape=(4, 1),
-        observation_dtype=tf.float32,
-        stack_size=1,
-        **settings,
-    )
+        16, gym_lib.CartpoleDQNNetwork, networks.ClassicControlDQNNetwork, observation_shape=(4, 1),
+        observation_dtype=tf.float32, stack_size=1, **settings,
+    )  # fmt: skip
     loss, weight = compare(*agents, ["layers_0", "layers_1", "final_layer"], invented_batch)
     assert loss < 1e-5
     assert weight < 1e-4

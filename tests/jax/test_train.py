@@ -216,13 +216,9 @@ JAX = "--agent=jax_log_dqn"
             )
             for line in (
                 "JaxLogDQNAgent.epsilon_decay_period=0",
-                "JaxLogDQNAgent.summary_writing_frequency=0",
-                "JaxLogDQNAgent.stack_size=0",
-                "JaxLogDQNAgent.observation_shape=84",
-                "JaxLogDQNAgent.optimizer='adagrad'",
-                "rmsprop_tf.decay=1",
-                "rmsprop_tf.momentum=2",
-                "rmsprop_tf.epsilon=0",
+                "JaxLogDQNAgent.summary_writing_frequency=0", "JaxLogDQNAgent.stack_size=0",
+                "JaxLogDQNAgent.observation_shape=84", "JaxLogDQNAgent.optimizer='adagrad'",
+                "rmsprop_tf.decay=1", "rmsprop_tf.momentum=2", "rmsprop_tf.epsilon=0",
                 "rmsprop_tf.centered=1",
             )
         ),

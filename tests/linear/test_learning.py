@@ -145,17 +145,10 @@ def exact_error_and_bound(q, u_hat, beta):
 @pytest.mark.parametrize(
     ("q", "u_hat"),
     [
-        (0.0, 0.5),
-        (0.5, 0.0),
-        (0.0, 1e20),
-        (1e20, 0.0),
-        (3.0, 3.5),
-        (1e9, 1e9 + 2),
-        (1e9, 1.00002e9),
-        (1e60, 0.9e60),
-        (2.0, 2.0 + 1e-6),
+        (0.0, 0.5), (0.5, 0.0), (0.0, 1e20), (1e20, 0.0), (3.0, 3.5), (1e9, 1e9 + 2),
+        (1e9, 1.00002e9), (1e60, 0.9e60), (2.0, 2.0 + 1e-6),
     ],
-)
+)  # fmt: skip
 def test_error_over_bound_against_many_digits(q, u_hat, beta):
     with mpmath.workdps(100):
         new_q, error, bound = exact_error_and_bound(q, u_hat, beta)
@@ -175,16 +168,9 @@ def test_error_ratio_of_a_first_update(width):
     # One state, no slips: from 0, a_L's Q+ and a_R's Q- are updated towards U^ = 0.2 / gamma^k.
     step_sizes = constant(0.5), constant(0.2)
     _, ratios = learning.logarithmic(
-        Chain(1, p=0.0),
-        width,
-        0.5,
-        4,
-        *step_sizes,
-        1,
-        np.random.default_rng(0),
-        1,
+        Chain(1, p=0.0), width, 0.5, 4, *step_sizes, 1, np.random.default_rng(0), 1,
         with_errors=True,
-    )
+    )  # fmt: skip
     with mpmath.workdps(50):
         _, error, bound = exact_error_and_bound(0, 3.2, 0.5)
     np.testing.assert_allclose(ratios, [float(abs(error) / bound)], rtol=1e-9)

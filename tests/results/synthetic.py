@@ -21,16 +21,12 @@ def curve(game, num_iterations, level, seed):
 
 # What a run of the baselines' protocol records of it.
 PROTOCOL = {
-    "Runner.training_steps": 250_000,
-    "Runner.max_steps_per_episode": 27_000,
-    "atari.create_environment.sticky_actions": True,
-    "AtariPreprocessing.frame_skip": 4,
+    "Runner.training_steps": 250_000, "Runner.max_steps_per_episode": 27_000,
+    "atari.create_environment.sticky_actions": True, "AtariPreprocessing.frame_skip": 4,
     "AtariPreprocessing.terminal_on_life_loss": False,
-    "WrappedReplayBuffer.replay_capacity": 1_000_000,
-    "WrappedReplayBuffer.batch_size": 32,
-    "LogDQNAgent.min_replay_history": 20_000,
-    "LogDQNAgent.update_period": 4,
-}
+    "WrappedReplayBuffer.replay_capacity": 1_000_000, "WrappedReplayBuffer.batch_size": 32,
+    "LogDQNAgent.min_replay_history": 20_000, "LogDQNAgent.update_period": 4,
+}  # fmt: skip
 
 
 def write_log(

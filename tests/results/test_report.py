@@ -18,18 +18,10 @@ BOTH, IQM = {"mean": 0, "median": 1}, {"IQM": 2}
 
 def made(scores, runs, agents, main=None):
     return comparison.Comparison(
-        request=comparison.Request(repetitions=20),
-        references=baselines.references(),
-        agents=agents,
-        own_agents=agents,
-        games=sorted({s.game for s in scores}),
-        runs=runs,
-        scores=scores,
-        common_games=[],
-        main=main,
-        frames=None,
-        notices=[],
-    )
+        request=comparison.Request(repetitions=20), references=baselines.references(),
+        agents=agents, own_agents=agents, games=sorted({s.game for s in scores}), runs=runs,
+        scores=scores, common_games=[], main=main, frames=None, notices=[],
+    )  # fmt: skip
 
 
 def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():

@@ -52,16 +52,12 @@ def test_plain_data_comes_back(value, protocol):
 @pytest.mark.parametrize(
     "array",
     [
-        np.arange(6.0).reshape(2, 3),
-        np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3)),
-        np.arange(10, dtype=np.uint8)[::3],
-        np.array(["ab", "c"]),
-        np.array([True, False]),
-        np.zeros((0, 3), np.float32),
-        np.array(2.5),
+        np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3)),
+        np.arange(10, dtype=np.uint8)[::3], np.array(["ab", "c"]), np.array([True, False]),
+        np.zeros((0, 3), np.float32), np.array(2.5),
     ],
     ids=lambda array: f"{array.dtype}{array.shape}",
-)
+)  # fmt: skip
 def test_arrays_come_back(array, numpy_1, protocol):
     data = pickle.dumps([array, {"again": array}], protocol=protocol)
     if numpy_1 and protocol < 4:  # Names are lines there, so they can be shortened in place.

@@ -33,16 +33,10 @@ def test_flags_of_the_parts(benchmark):
 @pytest.mark.parametrize(
     "flag",
     [
-        "--game=Pnog",
-        "--framework=torch",
-        "--rounds=x",
-        "--round=1",
-        "--rounds=0",
-        "--seconds=0",
-        "--seconds=nan",
-        "--minutes=-1",
+        "--game=Pnog", "--framework=torch", "--rounds=x", "--round=1", "--rounds=0", "--seconds=0",
+        "--seconds=nan", "--minutes=-1",
     ],
-)
+)  # fmt: skip
 def test_flags_that_are_refused(benchmark, capsys, flag):
     with pytest.raises(SystemExit) as exit_:
         benchmark.parse(["checkpoint", flag])

@@ -40,15 +40,11 @@ def test_bounded_components_of_a_vector_are_scaled():
 @pytest.mark.parametrize(
     ("name", "shape", "dtype"),
     [
-        ("Vector", (2,), np.float32),
-        ("Picture", (84, 84), np.uint8),
-        ("Grey", (84, 84), np.uint8),
-        ("Bits", (48 * 40,), np.float32),
-        ("Board", (32,), np.float32),
-        ("Number", (16,), np.float32),
-        ("Dictionary", (5,), np.float32),
+        ("Vector", (2,), np.float32), ("Picture", (84, 84), np.uint8), ("Grey", (84, 84), np.uint8),
+        ("Bits", (48 * 40,), np.float32), ("Board", (32,), np.float32),
+        ("Number", (16,), np.float32), ("Dictionary", (5,), np.float32),
     ],
-)
+)  # fmt: skip
 def test_observations(name, shape, dtype):
     game = create(f"{OWN}{name}-v0")
     for observation in (game.reset(), game.step(0)[0]):

@@ -24,14 +24,9 @@ def test_the_numbers_of_an_iteration():
         "train_average_steps_per_second": [20],
     }
     assert reports.record(1, 3, statistics) == {
-        "iteration": 2,
-        "num_iterations": 3,
-        "train_episodes": 2,
-        "train_average_return": 1.5,
-        "eval_episodes": 1,
-        "eval_average_return": 7.0,
-        "train_average_steps_per_second": 20.0,
-    }
+        "iteration": 2, "num_iterations": 3, "train_episodes": 2, "train_average_return": 1.5,
+        "eval_episodes": 1, "eval_average_return": 7.0, "train_average_steps_per_second": 20.0,
+    }  # fmt: skip
 
 
 def test_json_alone_on_standard_output(tmp_path, capsys):

@@ -15,14 +15,10 @@ def small_rainbow():
         "WrappedPrioritizedReplayBuffer.batch_size = 8"
     )
     return rainbow_agent.RainbowAgent(
-        tf.compat.v1.Session(),
-        num_actions=2,
-        observation_shape=(4, 1),
-        observation_dtype=tf.float32,
-        stack_size=1,
-        network=gym_lib.CartpoleRainbowNetwork,
+        tf.compat.v1.Session(), num_actions=2, observation_shape=(4, 1),
+        observation_dtype=tf.float32, stack_size=1, network=gym_lib.CartpoleRainbowNetwork,
         min_replay_history=20,
-    )
+    )  # fmt: skip
 
 
 def test_the_priorities_of_a_replay_memory_come_back(tmp_path):

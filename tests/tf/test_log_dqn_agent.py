@@ -22,14 +22,9 @@ def small_agent(batch_size=24, num_actions=NUM_ACTIONS, **settings):
     gin.bind_parameter("WrappedReplayBuffer.replay_capacity", 100)
     gin.bind_parameter("WrappedReplayBuffer.batch_size", batch_size)
     return LogDQNAgent(
-        None,
-        num_actions,
-        observation_shape=(4, 1),
-        observation_dtype=tf.float32,
-        stack_size=1,
-        network=gym_lib.CartpoleDQNNetwork,
-        **settings,
-    )
+        None, num_actions, observation_shape=(4, 1), observation_dtype=tf.float32, stack_size=1,
+        network=gym_lib.CartpoleDQNNetwork, **settings,
+    )  # fmt: skip
 
 
 def run_update(agent, fetches, tq, next_tq, actions, rewards, terminals):
@@ -246,30 +241,15 @@ def test_it_hands_on_what_dqn_agent_takes(monkeypatch):
     original = dqn_agent.DQNAgent.__init__
     monkeypatch.setattr(dqn_agent.DQNAgent, "__init__", init)
     settings = {
-        "sess": object(),
-        "num_actions": 7,
-        "observation_shape": (4, 1),
-        "observation_dtype": tf.float64,
-        "stack_size": 2,
-        "network": gym_lib.CartpoleDQNNetwork,
-        "gamma": 0.5,
-        "update_horizon": 3,
-        "min_replay_history": 11,
-        "update_period": 12,
-        "target_update_period": 13,
-        "epsilon_fn": dqn_agent.identity_epsilon,
-        "epsilon_train": 0.14,
-        "epsilon_eval": 0.15,
-        "epsilon_decay_period": 16,
-        "tf_device": "/cpu:1",
-        "eval_mode": True,
-        "use_staging": True,
-        "max_tf_checkpoints_to_keep": 17,
-        "optimizer": tf.compat.v1.train.AdamOptimizer(),
-        "summary_writer": object(),
-        "summary_writing_frequency": 18,
-        "allow_partial_reload": True,
-    }
+        "sess": object(), "num_actions": 7, "observation_shape": (4, 1),
+        "observation_dtype": tf.float64, "stack_size": 2, "network": gym_lib.CartpoleDQNNetwork,
+        "gamma": 0.5, "update_horizon": 3, "min_replay_history": 11, "update_period": 12,
+        "target_update_period": 13, "epsilon_fn": dqn_agent.identity_epsilon, "epsilon_train": 0.14,
+        "epsilon_eval": 0.15, "epsilon_decay_period": 16, "tf_device": "/cpu:1", "eval_mode": True,
+        "use_staging": True, "max_tf_checkpoints_to_keep": 17,
+        "optimizer": tf.compat.v1.train.AdamOptimizer(), "summary_writer": object(),
+        "summary_writing_frequency": 18, "allow_partial_reload": True,
+    }  # fmt: skip
     agent = LogDQNAgent(**settings)
     assert handed_on == {"self": agent, **settings}
 
@@ -317,15 +297,11 @@ def test_which_network_sees_which_states():
     state = np.random.default_rng(0).normal(size=agent.state.shape)
     states, next_states, outputs, next_outputs, acting, greedy = agent._sess.run(
         [
-            replay.states,
-            replay.next_states,
-            agent._replay_net_outputs,
-            agent._replay_next_target_net_outputs,
-            agent._net_outputs,
-            agent._q_argmax,
+            replay.states, replay.next_states, agent._replay_net_outputs,
+            agent._replay_next_target_net_outputs, agent._net_outputs, agent._q_argmax,
         ],
         {agent.state_ph: state},
-    )
+    )  # fmt: skip
 
     def by_hand(network, inputs):
         """The CartPole network in numpy."""

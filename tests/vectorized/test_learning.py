@@ -16,13 +16,9 @@ from . import toys
 SEEDS = [1, 2, 3]
 STEPS, BLOCKS = 4000, 5
 SETTINGS = {
-    "gamma": 0.9,
-    "min_replay_history": 100,
-    "update_period": 2,
-    "target_update_period": 50,
-    "epsilon_train": 0.02,
-    "epsilon_decay_period": 800,
-}
+    "gamma": 0.9, "min_replay_history": 100, "update_period": 2, "target_update_period": 50,
+    "epsilon_train": 0.02, "epsilon_decay_period": 800,
+}  # fmt: skip
 
 
 class Network(nn.Module):
