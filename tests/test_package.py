@@ -7,17 +7,8 @@ import re
 import pytest
 
 import log_dqn
-from log_dqn import sweep, train, train_vectorized
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-
-
-@pytest.mark.parametrize("program", [train, train_vectorized, sweep])
-def test_version_of_the_programs(program, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        program.main(["--version"])
-    assert exit_.value.code == 0
-    assert capsys.readouterr().out == f"log_dqn {log_dqn.__version__}\n"
 
 
 def test_the_version_stands_once():

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib.util
+import itertools
 import os
 import pathlib
 import re
@@ -25,6 +26,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 # Without the game, which the sweep gives.
 TINY = [argument for argument in programs.tiny() if not argument.startswith("--game")]
+ONE = ["--agents=log_dqn", "--games=Centipede", *TINY]
 
 # A minute at most, on a machine that has other work too.
 PATIENCE = 120
@@ -85,7 +87,7 @@ def starts(folder):
 def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained):
     results = tmp_path / "results"
     scan = f"--scan=WrappedReplayBuffer.replay_capacity=200,{10**11}"
-    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, scan]
+    arguments = [*ONE, scan]
     good = results / "log_dqn/replay_capacity=200/Centipede/1"
     bad = results / f"log_dqn/replay_capacity={10**11}/Centipede/1"
     with running(results, *arguments) as process:
@@ -104,7 +106,7 @@ def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained)
     # More than any machine has.
     assert "1 of 2 runs are complete, 1 failed; " in output
     assert re.search(
-        r"^failed: log_dqn/replay_capacity=10{11}/Centipede/1: .*capacity", output, re.M
+        "^failed: log_dqn/replay_capacity=10{11}/Centipede/1: .*capacity", output, re.M
     )
     # It resumes with the weights that a run has which was not killed.
     straight = tmp_path / "straight"
@@ -174,7 +176,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
 def test_a_killed_worker_takes_its_process_along_and_is_replaced(tmp_path):
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
-    with running(results, "--agents=log_dqn", "--games=Centipede", *TINY) as process:
+    with running(results, *ONE) as process:
         wait_for((folder / "logs/log_0").exists)
         (number,) = processes(str(folder))
         os.kill(parent(number), signal.SIGKILL)
@@ -191,8 +193,7 @@ def test_a_killed_worker_takes_its_process_along_and_is_replaced(tmp_path):
 def test_a_run_that_keeps_dying_is_given_up(tmp_path):
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
-    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, "--max_failures=1"]
-    with running(results, *arguments) as process:
+    with running(results, *ONE, "--max_failures=1") as process:
         for attempt in (1, 2):
             wait_for(
                 lambda n=attempt: (folder / "output.log").exists() and len(starts(folder)) == n
@@ -220,8 +221,7 @@ def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
         pytest.skip("the machine has one core")
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
-    arguments = ["--agents=log_dqn", "--games=Centipede", *TINY, f"--cpus_per_run={cpus}"]
-    with running(results, *arguments):
+    with running(results, *ONE, f"--cpus_per_run={cpus}"):
         wait_for((folder / "logs/log_0").exists)
         (process,) = processes(str(folder))
         assert pool_threads(process) == 2 * cpus
@@ -230,18 +230,12 @@ def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "send"),
-    [
-        (signal.SIGTERM, os.kill),
-        (signal.SIGINT, os.kill),
-        (signal.SIGTERM, os.killpg),
-        (signal.SIGINT, os.killpg),
-    ],
+    ("number", "send"), itertools.product((signal.SIGTERM, signal.SIGINT), (os.kill, os.killpg))
 )
 def test_a_stopped_sweep_stops_its_processes_and_says_how_to_resume(tmp_path, number, send):
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
-    with running(results, "--agents=log_dqn", "--games=Centipede", *TINY) as process:
+    with running(results, *ONE) as process:
         wait_for((folder / "logs/log_0").exists)
         send(process.pid, number)
         assert process.wait(PATIENCE) == 128 + number
@@ -262,18 +256,13 @@ def test_two_nodes_share_the_work(tmp_path):
         cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
         results = tmp_path / "results"
-        done = run(
-            results, "--agents=log_dqn", "--games=Centipede", "--seeds=4", *TINY,
-            f"--ray_address={cluster.address}",
-        )  # fmt: skip
+        address = f"--ray_address={cluster.address}"
+        done = run(results, *ONE, "--seeds=4", address)
         assert done.returncode == 0, done.stderr
         nodes = [starts(results / "log_dqn/Centipede" / seed) for seed in "1234"]
         assert [len(started) for started in nodes] == [1, 1, 1, 1]
         assert len({node for (node,) in nodes}) == 2
-        too_much = run(
-            tmp_path / "more", "--agents=log_dqn", "--games=Pong", "--cpus_per_run=2",
-            f"--ray_address={cluster.address}",
-        )  # fmt: skip
+        too_much = run(tmp_path / "more", *ONE, "--cpus_per_run=2", address)
         assert too_much.returncode == 2
         assert "a node must have as much, and they have 1 CPUs and 0 GPUs" in too_much.stderr
     finally:

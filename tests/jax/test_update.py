@@ -1,9 +1,6 @@
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from log_dqn import log_space
@@ -99,36 +96,6 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
     # float32 ends at 1e-38.
     if k * np.log10(gamma) < -38:
         assert not agrees
-
-
-def test_train_step_worked_by_hand():
-    # One state, no inputs: the outputs are the parameters. gamma = 0.5, k = 2, c = 1 and
-    # beta_reg = 0.5: d_+ = 0, d_- = ln 4. r = 1, q = (0.5, 0.25), in s' q_+ = 1, q_- = 0.5:
-    # U_+ = 1.5, U^_+ = 1; U_- = 0.25, U^_- = 0.25. The losses are ln(2)^2 / 2 and 0.
-    rule = log_space.LogUpdate(gamma=0.5, k=2, c=1, beta_reg=0.5).rule
-    params = {"plus": jnp.log(jnp.array([4, 0.5])), "minus": jnp.log(4 * jnp.array([1, 0.25]))}
-    target_params = {"plus": jnp.zeros(2), "minus": jnp.log(4 * jnp.array([0.5, 3]))}
-
-    def network(params, states):
-        rows = len(states)
-        return tuple(jnp.tile(params[head], (rows, 1)) for head in ("plus", "minus"))
-
-    optimizer = optax.sgd(0.1)
-    new_params, _, statistics = update.train_step(
-        functools.partial(update.batch_loss, rule, "huber"),
-        network, optimizer, params, target_params, optimizer.init(params),
-        update.Batch(np.zeros(1), np.array([1]), np.zeros(1), np.array([1.0]), np.array([False])),
-    )  # fmt: skip
-    assert statistics["Losses/Plus"] == pytest.approx(np.log(2) ** 2 / 2)
-    assert statistics["Losses/Minus"] == pytest.approx(0, abs=1e-9)
-    assert statistics["Values/QPlus"] == pytest.approx(0.5)
-    assert statistics["Values/QMinus"] == pytest.approx(0.25)
-    assert statistics["Values/LogActionGap"] == pytest.approx(np.log(8))
-    # Gradient -ln 2 for the plus head's chosen output, 0 elsewhere; step-size 0.1.
-    np.testing.assert_allclose(
-        new_params["plus"], [np.log(4), np.log(0.5) + 0.1 * np.log(2)], rtol=1e-6
-    )
-    np.testing.assert_allclose(new_params["minus"], params["minus"], rtol=1e-6)
 
 
 def test_dqn_loss_worked_by_hand():

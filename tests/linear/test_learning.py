@@ -87,9 +87,8 @@ def test_an_update_goes_through_the_papers_mapping(module, gamma):
     step_sizes = constant(0.3), constant(1.0)
     for reward in (1e-12, 1e-3, 1.0, 50.0):
         chain = Chain(n_states=1, p=0.0, r_left=reward, r_right=0.0, largest_target=50.0)
-        result = module.logarithmic(
-            chain, 1, gamma, 200, *step_sizes, 1, np.random.default_rng(0), 1
-        )
+        rng = np.random.default_rng(0)
+        result = module.logarithmic(chain, 1, gamma, 200, *step_sizes, 1, rng, 1)
         q = result[0] if module is learning else result
         expected = mapping.inverse(0.3 * mapping.f(np.float64(reward)))
         np.testing.assert_allclose(q[0, 0, 0], expected, rtol=1e-11)
@@ -103,9 +102,8 @@ def test_a_tie_of_the_next_actions_goes_to_a_left():
         return math.sqrt(1 + u) - 1
 
     step_sizes = constant(0.5), constant(1.0)
-    first, _ = learning.logarithmic(
-        Chain(1, p=0.0), 1, 0.5, 4, *step_sizes, 1, np.random.default_rng(0), 1
-    )
+    rng = np.random.default_rng(0)
+    first, _ = learning.logarithmic(Chain(1, p=0.0), 1, 0.5, 4, *step_sizes, 1, rng, 1)
     # The very double that a_L gets in state 0, so that both heads of (1, a_L) are updated alike:
     # its Q is exactly 0, as is that of (1, a_R), whose heads are 0.
     x = float(first[0, 0, 0])
@@ -167,10 +165,8 @@ def test_a_wrong_update_exceeds_the_bound():
 def test_error_ratio_of_a_first_update(width):
     # One state, no slips: from 0, a_L's Q+ and a_R's Q- are updated towards U^ = 0.2 / gamma^k.
     step_sizes = constant(0.5), constant(0.2)
-    _, ratios = learning.logarithmic(
-        Chain(1, p=0.0), width, 0.5, 4, *step_sizes, 1, np.random.default_rng(0), 1,
-        with_errors=True,
-    )  # fmt: skip
+    arguments = Chain(1, p=0.0), width, 0.5, 4, *step_sizes, 1, np.random.default_rng(0), 1
+    _, ratios = learning.logarithmic(*arguments, with_errors=True)
     with mpmath.workdps(50):
         _, error, bound = exact_error_and_bound(0, 3.2, 0.5)
     np.testing.assert_allclose(ratios, [float(abs(error) / bound)], rtol=1e-9)
@@ -196,10 +192,8 @@ def test_error_ratios_are_those_since_the_measurement_before():
 @pytest.mark.parametrize("gamma", [0.1, 0.5, 0.96])
 @pytest.mark.parametrize("width", [1, 3])
 def test_regular_equals_value_iteration_in_a_deterministic_task(gamma, width):
-    chain = Chain(p=0.0)
-    q = learning.regular(
-        chain, width, gamma, constant(0.5), 20_000, np.random.default_rng(0), 20_000
-    )
+    chain, rng = Chain(p=0.0), np.random.default_rng(0)
+    q = learning.regular(chain, width, gamma, constant(0.5), 20_000, rng, 20_000)
     np.testing.assert_allclose(q[0], mdp.value_iteration(chain.mdp(), gamma), atol=1e-12)
 
 
@@ -207,11 +201,9 @@ def test_regular_equals_value_iteration_in_a_deterministic_task(gamma, width):
 @pytest.mark.parametrize("beta_reg", [0.5, 1.0])
 def test_tabular_logarithmic_equals_value_iteration_in_a_deterministic_task(gamma, beta_reg):
     # Section 4.1: without slips even beta_reg = 1 is not biased.
-    chain = Chain(p=0.0)
+    chain, rng = Chain(p=0.0), np.random.default_rng(0)
     step_sizes = constant(0.5), constant(beta_reg)
-    q, _ = learning.logarithmic(
-        chain, 1, gamma, 200, *step_sizes, 20_000, np.random.default_rng(0), 20_000
-    )
+    q, _ = learning.logarithmic(chain, 1, gamma, 200, *step_sizes, 20_000, rng, 20_000)
     np.testing.assert_allclose(q[0], mdp.value_iteration(chain.mdp(), gamma), atol=1e-12)
 
 
@@ -313,7 +305,5 @@ def test_properties_of_features(width):
         np.testing.assert_array_equal(np.sum(phi[:, tiling::width] > 0, axis=1), 1)
     # ... and tiles are `width` neighbouring states, fewer at the ends only.
     for tile, column in enumerate((phi > 0).T):
-        covered = np.flatnonzero(column)
-        np.testing.assert_array_equal(
-            covered, np.arange(max(tile - width + 1, 0), min(tile + 1, 50))
-        )
+        covered = np.arange(max(tile - width + 1, 0), min(tile + 1, 50))
+        np.testing.assert_array_equal(np.flatnonzero(column), covered)

@@ -79,9 +79,7 @@ def test_two_gammas_in_one_folder_are_said():
 
 
 def test_no_gamma_points_without_two_gammas():
-    scores = [Score("Alien", "a", "0", 9, 0.0, 1.0)]
-    runs = [LearningCurve("a", "Alien", "0", np.zeros(10), "LogDQNAgent", 0.96)]
-    assert gamma_scan.points(runs, scores) == ({}, 0)
+    assert gamma_scan.points(*gamma_runs(("a", 0.96, "Alien"))) == ({}, 0)
 
 
 @pytest.mark.parametrize(
@@ -115,16 +113,10 @@ def all_looks(*agents):
 
 def test_agents_differ_in_colour_or_marker():
     agents = [f"agent {index}" for index in range(64)]
-    found = {look[1:3] for look in looks_of(dict.fromkeys(agents, "")).values()}
-    assert len(found) == 64
-
-
-def test_published_agents_and_log_dqn_differ_in_colour_and_in_marker():
+    assert len({look[1:3] for look in looks_of(dict.fromkeys(agents, "")).values()}) == 64
+    # Published ones and LogDQN in both; own and published DQN and the third agent in colour.
     found = all_looks("log_dqn", *baselines.AGENTS).values()
     assert len({look.colour for look in found}) == len({look.marker for look in found}) == 7
-
-
-def test_own_and_published_dqn_and_the_third_agent_differ_in_colour():
     found = all_looks("dqn", "DQN", "log_dqn", "loglin_dqn").values()
     assert len({look.colour for look in found}) == 4
 

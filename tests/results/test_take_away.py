@@ -60,8 +60,7 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
         else:
             found = {k: v[0] for k, v in data["improvement"]["over"][name].items()}
         for key in ("value", "low", "high"):
-            expected = None if row[key] == "" else pytest.approx(float(row[key]), rel=1e-7)
-            assert found[key] == expected
+            assert found[key] == (pytest.approx(float(row[key]), rel=1e-7) if row[key] else None)
     for row in table(folder / "relative.csv"):
         found = data["relative"][row["game"]]
         assert [found[key] for key in ("value", "low", "high")] == pytest.approx(
@@ -176,6 +175,9 @@ def test_hyperparameters_that_no_gin_file_has(made):
     assert "AtariPreprocessing.frame_skip = 4" in (folder / "report.html").read_text()
 
 
+NAMED = {"create_agent.agent_name": "log_dqn"}
+
+
 @pytest.mark.parametrize(
     ("values", "game", "expected"),
     [
@@ -183,16 +185,8 @@ def test_hyperparameters_that_no_gin_file_has(made):
         ({"VectorizedRunner.agent": "dqn"}, "Pong", "vectorized_dqn"),
         ({"create_agent.agent_name": "dqn"}, "MinAtar/Breakout", "dqn_minatar"),
         ({"create_agent.agent_name": "rainbow"}, "Pong", "rainbow"),
-        (
-            {"create_agent.agent_name": "log_dqn", "create_gym_environment.version": "v1"},
-            "CartPole",
-            "log_dqn_cartpole",
-        ),
-        (
-            {"create_agent.agent_name": "dqn", "create_gymnasium_environment.seed": 0},
-            "LunarLander",
-            "dqn_gym",
-        ),
+        (NAMED | {"create_gym_environment.version": "v1"}, "CartPole", "log_dqn_cartpole"),
+        (NAMED | {"create_gymnasium_environment.seed": 0}, "LunarLander", "log_dqn_gym"),
         ({"create_agent.agent_name": "../dqn"}, "Pong", None),
         ({"create_agent.agent_name": ["dqn"]}, "Pong", None),
         ({}, "Pong", None),
@@ -219,10 +213,8 @@ def test_with_what_it_was_made(made, tmp_path):
     assert provenance._commit(tmp_path) is None
 
     def git(*arguments):
-        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(
-            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
-        )
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
     git("init")
     (tmp_path / "file").write_text("")

@@ -67,11 +67,7 @@ def test_lengths_of_runs():
     [
         ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, loglin_dqn, dqn"),
         ("log_dqn", ["LogDQNAgent.gama=0.9"], "gama .*nearest: gamma"),
-        (
-            "log_dqn",
-            ["LogDQNAgen.gamma=0.9"],
-            r"scan is 'LogDQNAgen.gamma=0.9'; .*nearest: LogDQNAgent",
-        ),
+        ("log_dqn", ["LogDQNAgen.gamma=0.9"], r"is 'LogDQNAgen.gamma=0.9'; .*nearest: LogDQNAgent"),
         ("log_dqn", ["LogDQNAgent.k=1e39"], r"k is 1e\+39; it must be a number that float32 can"),
         ("log_dqn", ["LogDQNAgent.gamma=0.9,1.5"], r"gamma is 1.5; .*\(log_dqn/gamma=1.5\)"),
         ("log_dqn", ["LogDQNAgent.c=0.5,0"], r"c is 0; it must be a positive.*\(log_dqn/c=0\)"),
@@ -79,16 +75,8 @@ def test_lengths_of_runs():
         ("log_dqn", ["LogDQNAgent.beta_reg=0.1,2"], "beta_reg is 2; it must be"),
         ("dqn", ["Runner.num_iterations=0"], "num_iterations is 0; it must be a whole number"),
         ("dqn", ["WrappedReplayBuffer.batch_size='a'"], "batch_size is 'a'; it must be a whole"),
-        (
-            "dqn",
-            ["LogDQNAgent.gamma=0.5"],
-            "^LogDQNAgent.gamma is 0.5, .*; did you mean DQNAgent.gamma",
-        ),
-        (
-            "dqn",
-            ["tf.train.AdamOptimizer.learning_rate=1.0"],
-            "AdamOptimizer.learning_rate is 1.0, .* mean RMSPropOptimizer.learning_rate",
-        ),
+        ("dqn", ["LogDQNAgent.gamma=0.5"], "^LogDQNAgent.gamma is 0.5, .* mean DQNAgent.gamma"),
+        ("dqn", ["tf.train.AdamOptimizer.learning_rate=1.0"], "is 1.0, .* mean RMSPropOptimizer"),
     ],
 )
 def test_what_is_wrong_is_named(agent, scans, message):
@@ -126,9 +114,7 @@ def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5})
     check.check_machines(None, 3)
-    with pytest.raises(
-        ValueError, match=r"^cpus_per_run is 4; it must be at most 3, the CPUs that"
-    ):
+    with pytest.raises(ValueError, match=r"^cpus_per_run is 4; it must be at most 3, the CPUs"):
         check.check_machines(None, 4)
 
 
