@@ -61,13 +61,10 @@ def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
         else "WrappedReplayBuffer.replay_capacity"
     )
     bindings = {
-        "Runner.num_iterations": 2,
-        "Runner.training_steps": 150,
-        f"{agent_class}.min_replay_history": 50,
-        f"{agent_class}.target_update_period": 40,
-        f"{agent_class}.epsilon_decay_period": 100,
-        capacity: 200,
-    }
+        "Runner.num_iterations": 2, "Runner.training_steps": 150,
+        f"{agent_class}.min_replay_history": 50, f"{agent_class}.target_update_period": 40,
+        f"{agent_class}.epsilon_decay_period": 100, capacity: 200,
+    }  # fmt: skip
     if evaluates:
         bindings["create_runner.schedule"] = "'continuous_train_and_eval'"
         bindings["Runner.evaluation_steps"] = 50

@@ -12,12 +12,9 @@ from log_dqn.single import seeding
 original = pytest.importorskip("minatar", reason="the extra minatar is not installed")
 
 CHANNELS = {
-    "MinAtar/Asterix": 4,
-    "MinAtar/Breakout": 4,
-    "MinAtar/Freeway": 7,
-    "MinAtar/Seaquest": 10,
+    "MinAtar/Asterix": 4, "MinAtar/Breakout": 4, "MinAtar/Freeway": 7, "MinAtar/Seaquest": 10,
     "MinAtar/SpaceInvaders": 6,
-}
+}  # fmt: skip
 
 
 def play(environment, steps, seed=0):

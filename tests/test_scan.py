@@ -9,11 +9,8 @@ from log_dqn.run_folder import layout
 def test_the_grid_is_the_product_in_the_order_of_the_options():
     settings = scan.parse(["LogDQNAgent.gamma=0.84,0.92", "LogDQNAgent.c=0.1,1.0"])
     assert [setting.name for setting in settings] == [
-        "gamma=0.84,c=0.1",
-        "gamma=0.84,c=1",
-        "gamma=0.92,c=0.1",
-        "gamma=0.92,c=1",
-    ]
+        "gamma=0.84,c=0.1", "gamma=0.84,c=1", "gamma=0.92,c=0.1", "gamma=0.92,c=1",
+    ]  # fmt: skip
     assert settings[1].bindings == {"LogDQNAgent.gamma": 0.84, "LogDQNAgent.c": 1.0}
     assert settings[1].gin_bindings() == ["LogDQNAgent.gamma = 0.84", "LogDQNAgent.c = 1.0"]
 

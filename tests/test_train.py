@@ -225,9 +225,7 @@ BAD_INPUT = [
 
 def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(games.importlib.util, "find_spec", lambda name: None)
-    message = (
-        "game is 'MinAtar/Breakout'; .* minatar isn't installed: pip install 'log_dqn[minatar]'"
-    )
+    message = "game is 'MinAtar/Breakout'; .* isn't installed: pip install 'log_dqn[minatar]'"
     assert_refused(tmp_path, capsys, [MINATAR], message)
 
 

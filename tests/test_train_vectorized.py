@@ -25,16 +25,13 @@ from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
 
 TINY = {
-    "VectorizedRunner.num_iterations": 2,
-    "VectorizedRunner.training_steps": 60,
-    "VectorizedRunner.evaluation_steps": 20,
-    "VectorizedRunner.max_steps_per_episode": 20,
-    "VectorizedRunner.replay_capacity": 200,
-    "VectorizedRunner.batch_size": 8,
+    "VectorizedRunner.num_iterations": 2, "VectorizedRunner.training_steps": 60,
+    "VectorizedRunner.evaluation_steps": 20, "VectorizedRunner.max_steps_per_episode": 20,
+    "VectorizedRunner.replay_capacity": 200, "VectorizedRunner.batch_size": 8,
     "VectorizedLogDQNAgent.min_replay_history": 20,
     "VectorizedLogDQNAgent.target_update_period": 40,
     "VectorizedLogDQNAgent.epsilon_decay_period": 40,
-}
+}  # fmt: skip
 
 
 def arguments(results_dir, *more, games="Centipede", **bindings):

@@ -16,12 +16,9 @@ NUM_ACTIONS = 5
 
 def create(network, head_init="asymmetric", update=None, precision="float32"):
     return heads.TwoHeadedNetwork(
-        network(num_actions=2 * NUM_ACTIONS),
-        NUM_ACTIONS,
-        head_init,
-        update or log_space.LogUpdate(),
-        precision,
-    )
+        network(num_actions=2 * NUM_ACTIONS), NUM_ACTIONS, head_init,
+        update or log_space.LogUpdate(), precision,
+    )  # fmt: skip
 
 
 NETWORKS = pytest.mark.parametrize(

@@ -36,12 +36,9 @@ class _Linear(nn.Module):
 
 def small_agent(agent_class=JaxLogDQNAgent, num_actions=NUM_ACTIONS, **settings):
     defaults = {
-        "observation_shape": (4, 1),
-        "stack_size": 1,
-        "network": _Linear,
-        "min_replay_history": 20,
+        "observation_shape": (4, 1), "stack_size": 1, "network": _Linear, "min_replay_history": 20,
         "seed": 0,
-    }
+    }  # fmt: skip
     return agent_class(num_actions, **{**defaults, **settings})
 
 

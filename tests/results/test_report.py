@@ -26,12 +26,9 @@ def made(scores, runs, agents, main=None):
 
 def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
     hns = {
-        ("log_c1", 0.9): (1.0, 3.0),
-        ("log_c2", 0.9): (1.5, 2.0),
-        ("log_c1_99", 0.99): (0.5, 0.7),
-        ("DQN", None): (0.2, 0.4),
-        ("other", None): (9.0, 9.0),
-    }
+        ("log_c1", 0.9): (1.0, 3.0), ("log_c2", 0.9): (1.5, 2.0), ("log_c1_99", 0.99): (0.5, 0.7),
+        ("DQN", None): (0.2, 0.4), ("other", None): (9.0, 9.0),
+    }  # fmt: skip
     scores, runs = [], []
     for (agent, gamma), (alien, zaxxon) in hns.items():
         for game, value in (("Alien", alien), ("Zaxxon", zaxxon), ("Pong", 50.0)):

@@ -140,19 +140,18 @@ def test_anything_else_is_refused_by_name(value, name, protocol, tmp_path):
     assert not canary.exists()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"cos\nsystem\n(Vtouch /tmp/never\ntR.",
-        b"\x80\x04\x8c\x08builtins\x8c\rdict.fromkeys\x93.",
-        b"\x80\x04\x8c\x05numpy\x8c\x0bf2py.os.sys\x93.",
-        b"(Vtouch /tmp/never\nios\nsystem\n.",
-        b"(cos\nsystem\nVtouch /tmp/never\no.",
-        b"Pnumber\n.",
-        b"\x80\x02K\x01Q.",
-    ],
-    ids=["reduce", "dotted", "dotted module", "inst", "obj", "persistent", "binary persistent"],
-)
+NAMING = {
+    "reduce": b"cos\nsystem\n(Vtouch /tmp/never\ntR.",
+    "dotted": b"\x80\x04\x8c\x08builtins\x8c\rdict.fromkeys\x93.",
+    "dotted module": b"\x80\x04\x8c\x05numpy\x8c\x0bf2py.os.sys\x93.",
+    "inst": b"(Vtouch /tmp/never\nios\nsystem\n.",
+    "obj": b"(cos\nsystem\nVtouch /tmp/never\no.",
+    "persistent": b"Pnumber\n.",
+    "binary persistent": b"\x80\x02K\x01Q.",
+}
+
+
+@pytest.mark.parametrize("data", NAMING.values(), ids=NAMING)
 def test_every_way_of_naming_is_refused(data):
     with pytest.raises(safe_pickle.UnsafePickleError):
         loads(data)

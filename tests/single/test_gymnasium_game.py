@@ -134,13 +134,10 @@ def tiny(agent):
     )
     memory = "ReplayBuffer" if "jax" in agent else "WrappedReplayBuffer"
     bindings = {
-        "Runner.num_iterations": 2,
-        "Runner.training_steps": 40,
-        "Runner.evaluation_steps": 10,
-        f"{agent_class}.min_replay_history": 20,
-        f"{agent_class}.target_update_period": 16,
+        "Runner.num_iterations": 2, "Runner.training_steps": 40, "Runner.evaluation_steps": 10,
+        f"{agent_class}.min_replay_history": 20, f"{agent_class}.target_update_period": 16,
         f"{memory}.batch_size": 4,
-    }
+    }  # fmt: skip
     return ["--seed=1", *(f"--gin_bindings={name}={value}" for name, value in bindings.items())]
 
 

@@ -16,13 +16,10 @@ NEEDS_WANDB = pytest.mark.skipif(
 
 def test_the_numbers_of_an_iteration():
     statistics = {
-        "train_episode_lengths": [3, 4],
-        "train_episode_returns": [1.0, 2.0],
-        "train_average_return": [1.5],
-        "eval_episode_returns": [7.0],
-        "eval_average_return": [7.0],
+        "train_episode_lengths": [3, 4], "train_episode_returns": [1.0, 2.0],
+        "train_average_return": [1.5], "eval_episode_returns": [7.0], "eval_average_return": [7.0],
         "train_average_steps_per_second": [20],
-    }
+    }  # fmt: skip
     assert reports.record(1, 3, statistics) == {
         "iteration": 2, "num_iterations": 3, "train_episodes": 2, "train_average_return": 1.5,
         "eval_episodes": 1, "eval_average_return": 7.0, "train_average_steps_per_second": 20.0,

@@ -25,22 +25,16 @@ def test_the_paper_s_scan():
 
 def test_a_scan_concerns_the_agents_that_use_its_parameter():
     scans = [
-        "RainbowAgent.gamma=0.9,0.95",
-        "ImplicitQuantileAgent.kappa=1.0,2.0",
-        "JaxDQNAgent.gamma=0.9,0.8",
-        "DQNAgent.gamma=0.7",
-        "WrappedPrioritizedReplayBuffer.batch_size=16",
-        "RMSPropOptimizer.learning_rate=0.1",
-    ]
+        "RainbowAgent.gamma=0.9,0.95", "ImplicitQuantileAgent.kappa=1.0,2.0",
+        "JaxDQNAgent.gamma=0.9,0.8", "DQNAgent.gamma=0.7",
+        "WrappedPrioritizedReplayBuffer.batch_size=16", "RMSPropOptimizer.learning_rate=0.1",
+    ]  # fmt: skip
     agents = ["c51", "implicit_quantile", "full_rainbow", "dqn", "log_dqn"]
     used = [answer.scans for answer in check.plans(request(agents, scans))]
     assert used == [
-        [scans[0], scans[4]],
-        [scans[0], scans[1], scans[4]],
-        [scans[2]],
-        [scans[3], scans[5]],
+        [scans[0], scans[4]], [scans[0], scans[1], scans[4]], [scans[2]], [scans[3], scans[5]],
         [scans[5]],
-    ]
+    ]  # fmt: skip
 
 
 def test_a_binding_is_given_to_the_agents_that_read_it():

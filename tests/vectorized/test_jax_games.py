@@ -23,12 +23,9 @@ BATCH = 300
 
 # Seaquest's lists in gymnax's state, each with the name of its length.
 LISTS = {
-    "f_bullets": "f_bullet_count",
-    "e_bullets": "e_bullet_count",
-    "e_fish": "e_fish_count",
-    "e_subs": "e_subs_count",
-    "divers": "divers_count",
-}
+    "f_bullets": "f_bullet_count", "e_bullets": "e_bullet_count", "e_fish": "e_fish_count",
+    "e_subs": "e_subs_count", "divers": "divers_count",
+}  # fmt: skip
 
 
 def original(name, seed=0, sticky=jax_games.STICKY_PROBABILITY):

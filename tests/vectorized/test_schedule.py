@@ -13,12 +13,9 @@ from log_dqn.vectorized import agents, runs, schedule, timeline
 from . import toys
 
 PERIODS = {
-    "update_period": 4,
-    "target_update_period": 402,
-    "epsilon_train": 0.02,
-    "epsilon_eval": 0.005,
+    "update_period": 4, "target_update_period": 402, "epsilon_train": 0.02, "epsilon_eval": 0.005,
     "epsilon_decay_period": 9000,
-}
+}  # fmt: skip
 TRAINING, EVALUATION = 10000, 3000
 CAPACITY = 5000
 ADVANCE = jax.jit(timeline.advance)
@@ -123,12 +120,9 @@ def our_steps(update_horizon, iterations, min_replay_history):
         update_horizon=update_horizon, min_replay_history=min_replay_history, **PERIODS
     )
     runner = schedule.RunnerSettings(
-        num_iterations=iterations,
-        training_steps=TRAINING,
-        evaluation_steps=EVALUATION,
-        replay_capacity=CAPACITY,
-        stack_size=1,
-    )
+        num_iterations=iterations, training_steps=TRAINING, evaluation_steps=EVALUATION,
+        replay_capacity=CAPACITY, stack_size=1,
+    )  # fmt: skip
     ours = Runs([agent], runner)
     toy = new_toy()
     toy.reset()

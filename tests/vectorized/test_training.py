@@ -303,12 +303,8 @@ def test_what_a_run_writes(tmp_path, monkeypatch):
     manifest = json.loads((folder / "checkpoints" / "4" / "manifest.json").read_text())
     assert manifest["counters"] == {"training_steps": 585, "chosen": 810, "stored": 585}
     assert sorted(path.name for path in folder.glob("checkpoints/*")) == ["3", "4"]
-    assert sorted(path.name for path in folder.glob("logs/*")) == [
-        "log_1",
-        "log_2",
-        "log_3",
-        "log_4",
-    ]
+    logs = [f"log_{number}" for number in (1, 2, 3, 4)]
+    assert sorted(path.name for path in folder.glob("logs/*")) == logs
 
 
 def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_path):
@@ -422,13 +418,10 @@ def test_reference_to_learner_state_is_checked(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("gamma", 1.0),
-        ("beta_log", 0),
-        ("epsilon_train", 1.5),
-        ("update_period", 0),
+        ("gamma", 1.0), ("beta_log", 0), ("epsilon_train", 1.5), ("update_period", 0),
         ("beta_reg", 2),
     ],
-)
+)  # fmt: skip
 def test_agents_check_their_settings(name, value):
     with pytest.raises(ValueError, match=f"^{name} is {value}; it must be "):
         agents.VectorizedLogDQNAgent(**{name: value})
