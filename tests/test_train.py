@@ -253,12 +253,7 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     monkeypatch.chdir(tmp_path)
     (tmp_path / "self.gin").write_bytes(content)
     arguments = ["--agent=log_dqn", "--gin_files=self.gin"]
-    assert train.main([f"--base_dir={tmp_path / 'run'}", *arguments]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("log-dqn train: error: gin_files is 'self.gin'; ")
-    assert message in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "run").exists()
+    assert_refused(tmp_path, capsys, arguments, f"error: gin_files is 'self.gin'; .*{message}")
 
 
 def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):

@@ -203,14 +203,9 @@ def test_seeds():
 
 def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    assert run(*arguments(tmp_path / "new", "--checkpoint_replay")) == 2
-    out, err = capsys.readouterr()
-    assert (out, err) == (
-        "",
-        "log-dqn train-vectorized: error: checkpoint_replay is True; it must be left out where the "
-        "package zstandard isn't installed\n",
-    )
-    assert not (tmp_path / "new").exists()
+    _, *others = arguments(tmp_path, "--checkpoint_replay")
+    message = "checkpoint_replay is True; it must be left out where the package zstandard isn't"
+    programs.assert_refused(tmp_path, capsys, others, message, train_vectorized, "results_dir")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from log_dqn.single import reports
-from tests.programs import python, run, tiny
+from tests.programs import assert_refused, python, run, tiny
 
 NEEDS_WANDB = pytest.mark.skipif(
     importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
@@ -95,8 +95,5 @@ def test_tracking_that_is_not_installed(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "wandb" else find(name)
     )
-    assert run(tmp_path / "run", "--track", *tiny()) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
-    assert "track is True; it must be left out where the package wandb isn't installed" in err
-    assert not (tmp_path / "run").exists()
+    message = "track is True; it must be left out where the package wandb isn't installed"
+    assert_refused(tmp_path, capsys, ["--track", *tiny()], message)
