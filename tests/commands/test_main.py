@@ -140,20 +140,7 @@ def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments,
     assert not NOWHERE.exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "--game=Pong"],
-        ["train-vectorized", "--games=Pong"],
-        ["sweep", "--games=Pong", "--agents=dqn"],
-    ],
-)
-def test_the_first_line_comes_before_anything_heavy_is_imported(tmp_path, arguments):
-    folder = "base_dir" if arguments[0] == "train" else "results_dir"
-    done = run(*arguments, f"--{folder}={tmp_path / 'run'}", before=WITHOUT_HEAVY)
-    assert done.returncode != 0
-    (line,) = done.stdout.splitlines()[:1]
-    assert line.startswith("Starting ") and line.endswith(f" on Pong in {tmp_path / 'run'}")
+RUN = "results/dqn/Pong/1"
 
 
 def write_run(folder, text):
@@ -164,26 +151,29 @@ def write_run(folder, text):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
+        (["train", "--game=Pong", "--base_dir=new"], "log_dqn on Pong in new"),
+        (["train-vectorized", "--games=Pong", "--results_dir=new"], "log_dqn on Pong in new"),
+        (
+            ["sweep", "--games=Pong", "--agents=dqn", "--results_dir=new"],
+            "a sweep of dqn on Pong in {here}/new",
+        ),
         (["compare", "--out=out"], "a report on the published baselines in out"),
         (["compare", "--out=out", "--results_dir=results"], "a report on results in out"),
-        (
-            ["play", "--out=a.gif", "--run=results/dqn/Pong/1"],
-            "a film of results/dqn/Pong/1 in a.gif",
-        ),
+        (["play", "--out=a.gif", f"--run={RUN}"], f"a film of {RUN} in a.gif"),
         (
             ["figures", "--out=out", "--only", "rms_error", "chain_log"],
             "rms_error, chain_log in out",
         ),
     ],
 )
-def test_small_programs_say_what_they_start_before_anything_heavy_is_imported(
+def test_a_program_says_what_it_starts_before_anything_heavy_is_imported(
     tmp_path, monkeypatch, arguments, line
 ):
     monkeypatch.chdir(tmp_path)
-    write_run(tmp_path / "results/dqn/Pong/1", '{"create_agent.agent_name": "dqn"}')
+    write_run(tmp_path / RUN, '{"create_agent.agent_name": "dqn"}')
     done = run(*arguments, before=WITHOUT_HEAVY)
     assert done.returncode != 0
-    assert done.stdout.splitlines()[0] == f"Starting {line}"
+    assert done.stdout.splitlines()[0] == f"Starting {line.format(here=tmp_path)}"
     assert {path.name for path in tmp_path.iterdir()} == {"results"}
 
 
