@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from minatar_study import analysis, tables
 
@@ -374,3 +375,13 @@ def test_the_page_has_the_tuning_of_loglin_dqn(stage, curves, page, shown):
     for label, cells in expected.items():
         found = (f"{cells[place]:.1f}" if place in cells else "-" for place in places)
         shown(label, *found, lines=lines)
+
+
+def test_the_page_has_what_loglin_dqn_has_returned_so_far(stage, shown):
+    table = pd.concat([stage("loglin_main"), stage("main")])
+    means = table.groupby(["agent", "game", "gamma"])["score"].mean()
+    games = ("Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+    places = list(itertools.product(games, (0.5, 0.96)))
+    names = {"loglin_dqn": "LogLinDQN, seed 1", "dqn": "DQN", "log_dqn": "LogDQN"}
+    for agent, name in names.items():
+        shown(name, *(f"{means[agent, f'MinAtar/{game}', gamma]:.3g}" for game, gamma in places))
