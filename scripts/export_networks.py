@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Copies the networks of the study's finished runs into the package, weights alone.
 
-python scripts/export_networks.py results/study/main/loglin_dqn/gamma=0.5/MinAtar-Asterix/1
+python scripts/export_networks.py results/study/loglin_main/loglin_dqn/gamma=0.5/MinAtar-Asterix/1
 """
 
 import argparse
@@ -16,23 +16,23 @@ from log_dqn.program import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 
-COMMAND = "bash scripts/minatar_study/main.sh"
-
 
 def export(run: pathlib.Path) -> pathlib.Path:
     """Copies a run's network; returns its folder in the package.
 
     Raises:
-        ValueError: if the run isn't a finished one of `{agent}/gamma={gamma}/{game}/{seed}`.
+        ValueError: if it isn't a finished run of `{stage}/{agent}/gamma={gamma}/{game}/{seed}`.
     """
-    parts = run.resolve().parts[-4:]
+    stage, *parts = run.resolve().parts[-5:]
     config = configuration.read(run)
     newest = layout.newest_checkpoint(run, print, "train it again")
     is_whole = newest is not None and newest[1]["iteration"] + 1 == config.get(
         "VectorizedRunner.num_iterations"
     )
     if newest is None or not is_whole or not parts[1].startswith("gamma="):
-        raise ValueError(f"run is {str(run)!r}; it must be a finished one of AGENT/gamma=G/GAME/N")
+        raise ValueError(
+            f"run is {str(run)!r}; it must be a finished one of STAGE/AGENT/gamma=G/GAME/N"
+        )
     folder, manifest = newest
     leaves = data.load(folder / checkpoints.WEIGHTS)
     # First the online network's, then the target network's, then Adam's count and two means.
@@ -41,7 +41,7 @@ def export(run: pathlib.Path) -> pathlib.Path:
     description: dict[str, Any] = {
         **{name: manifest[name] for name in ("iteration", "game", "seed")},
         "score": round(scores.final_score(returns), 2),
-        "command": COMMAND,
+        "command": f"bash scripts/minatar_study/{stage}.sh",
         "version": __version__,
     }
     out = trained.ROOT.joinpath(*parts)
