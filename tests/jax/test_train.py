@@ -143,7 +143,8 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, mo
     start, _, end = lines[1].partition(" with ")
     assert start == "Training jax_log_dqn on the CPU" or "GPU" in start
     assert end.endswith("; results go to run")
-    assert [line.split(":")[0] for line in lines[2:]] == ["iteration 1/2", "iteration 2/2"]
+    said = [line.split(":")[0] for line in lines[2:]]
+    assert said == ["iteration 1/2", "iteration 2/2", "Film it", "Train on, to 4 iterations"]
     assert first.stderr == ""
 
     events = {}
