@@ -162,8 +162,8 @@ def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, mo
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
     assert run("run", *arguments, "--gin_bindings=Runner.num_iterations=3") == 0
-    second = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in second[2:]] == ["iteration 3/3"]
+    said = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert said == ["iteration 3/3", "Film it", "Train on, to 6 iterations"]
     assert checkpoint(tmp_path / "run", 2)["training_steps"] == 180
 
 
