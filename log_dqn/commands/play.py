@@ -76,9 +76,9 @@ def _check_run(option: str, folder: pathlib.Path) -> None:
 
 def _title(run: pathlib.Path, player: "Player") -> str:
     counted = f"{player.iterations} iteration{'s' * (player.iterations != 1)}"
-    parts = run.resolve().parts
-    is_of_scan = "=" in "".join(parts[-3:-2])  # Its agent stands a folder higher.
-    named = parts[-4 if is_of_scan else -3 :]
+    folder = run.resolve()
+    above = layout.results_dir_of(folder)
+    named = folder.parts[len(above.parts) if above else 0 :]
     return f"{'/'.join(named)}   after {counted}"
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from log_dqn import games
 from log_dqn.program.shell import Parser
+from log_dqn.run_folder import layout
 
 _FILM_STEPS = 300  # Agent steps: 20 seconds.
 
@@ -32,11 +33,8 @@ def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
 
     `env` is the environment of gymnasium that it trained on, if it was one.
     """
-    above = list(run.parents)[1:]
-    if above and "=" in above[0].name:  # A setting of a scan.
-        del above[0]
     is_game = games.canonical(run.parent.name) or run.parent.name == games.folder_name(env or "/")
-    return above[1] if is_game and len(above) > 1 else None
+    return layout.results_dir_of(run) if is_game else None
 
 
 def lines(

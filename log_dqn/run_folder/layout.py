@@ -53,6 +53,14 @@ def run_dir(
     return results_dir / agent / setting / games.folder_name(game) / str(seed)
 
 
+def results_dir_of(run: pathlib.Path) -> pathlib.Path | None:
+    """Returns the folder of results above a run that lies as `run_dir` says, if there is one."""
+    above = list(run.parents)[1:]
+    if above and "=" in above[0].name:  # A setting of a scan.
+        del above[0]
+    return above[1] if len(above) > 1 else None
+
+
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
     """Lists (agent[/setting], game folder, seed, path) of each run under a results folder."""
     found = []
