@@ -4,7 +4,9 @@ import re
 import pytest
 
 from log_dqn.commands import demo, main
+from log_dqn.program import shell
 from log_dqn.run_folder import layout, safe_pickle
+from tests.results import synthetic
 
 SMALL = ["VectorizedRunner.training_steps=400"]
 
@@ -43,6 +45,30 @@ def test_wrong_input_is_one_line(capsys, argument, named):
     err = capsys.readouterr().err
     assert (status, err.count("\n")) == (2, 1)
     assert named in err
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_a_program_that_fails_ends_the_training(at_once):
+    demo._train({"log_dqn": ["version"], "dqn": ["games", "minatar5"]}, at_once)
+    with pytest.raises(shell.RunStopped, match=r"the training of dqn ended: .*'Nope'"):
+        demo._train({"log_dqn": ["version"], "dqn": ["games", "Nope"]}, at_once)
+
+
+def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys):
+    done = []
+    monkeypatch.setattr(demo, "_train", lambda commands, at_once: done.extend(commands))
+    monkeypatch.setattr(demo, "_do", lambda title, arguments: done.append(arguments[0]))
+    for agent, returns in {"log_dqn": [1.0, 46.54], "dqn": [2.0, 9.24]}.items():
+        synthetic.write_log(tmp_path / "gamma=0.8" / agent / "MinAtar-Asterix" / "3", returns)
+    flags = ["--game=minatar/asterix", "--gamma=0.8", "--seed=3", f"--out={tmp_path}"]
+    assert demo.main(flags) == 0
+    assert done == ["log_dqn", "dqn", "compare", "play"]
+    page = (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert re.findall("<td>(.*)</td><td>(.*)</td>", page) == [("LogDQN", "46.5"), ("DQN", "9.2")]
+    typed = "log-dqn train-vectorized --agent=dqn --games=MinAtar/Asterix --seeds=3-3"
+    assert typed in re.sub("<[^>]*>", "", page)
+    said = "LogDQN's mean return is 46.5, DQN's 9.2"
+    assert capsys.readouterr().out.splitlines()[-2:] == [said, str(tmp_path / "demo.html")]
 
 
 @pytest.mark.slow
