@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import math
 import os
 import pathlib
 import shlex
@@ -11,12 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, NoReturn
 
 from log_dqn import checks, games
 from log_dqn.program import progress, shell, threads
 from log_dqn.run_folder import layout
-from log_dqn.single import request
 
 # DQN's step-size is the one that docs/minatar_tuning.md found best for it.
 _AGENTS = {
@@ -51,13 +51,13 @@ def create_parser() -> shell.Parser:
     add = parser.add_argument
     add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")
     add("--gamma", type=shell.real, default=0.5, help="discount factor (default: %(default)s)")
-    add("--seed", type=shell.at_least(1), default=1, help="seed of both (default: %(default)s)")
+    add("--seed", type=shell.whole, default=1, help="seed of both (default: %(default)s)")
     add("--out", default="demo", help="folder of the runs and the page (default: %(default)s)")
     return parser
 
 
 def _results(flags: argparse.Namespace) -> pathlib.Path:
-    return pathlib.Path(flags.out) / f"gamma={flags.gamma:g}"
+    return pathlib.Path(flags.out) / f"gamma={flags.gamma!r}"
 
 
 def _run(flags: argparse.Namespace, agent: str) -> pathlib.Path:
@@ -70,7 +70,7 @@ def plan(flags: argparse.Namespace) -> Commands:
     train = {}
     for agent, settings in _AGENTS.items():
         bindings = [f"VectorizedRunner.num_iterations={_ITERATIONS}"]
-        bindings += [line.format(gamma=f"{flags.gamma:g}") for line in settings]
+        bindings += [line.format(gamma=flags.gamma) for line in settings]
         train[agent] = [
             *("train-vectorized", f"--agent={agent}", f"--games={flags.game}"),
             *(f"--seeds={flags.seed}-{flags.seed}", results, "--threads=1"),
@@ -110,10 +110,10 @@ def _check_ended(name: str, process: subprocess.Popen, output: IO[bytes]) -> Non
         raise shell.RunStopped(f"{name} ended: {lines[-1] if lines else process.returncode}")
 
 
-def _train(commands: dict[str, list[str]], at_once: int) -> None:
-    """Trains the agents, some at once, and shows how far they are."""
+def _train(commands: dict[str, list[str]], at_once: int, finished: Sequence[int]) -> None:
+    """Trains the agents, some at once, from finished iterations on, and shows how far they are."""
     waiting = list(commands)
-    shown = progress.Progress([0] * len(waiting), _ITERATIONS, _STEPS, _WARM_UP)
+    shown = progress.Progress(finished, _ITERATIONS, _STEPS, _WARM_UP)
     with shown, contextlib.ExitStack() as stack:
         running: dict[str, tuple[subprocess.Popen, IO[bytes], int]] = {}
         while waiting or running:
@@ -144,36 +144,49 @@ def _do(title: str, arguments: Sequence[str]) -> None:
         _check_ended(title, process, output)
 
 
-def _last_return(folder: pathlib.Path) -> float:
-    """Returns the mean return of a run's last iteration."""
-    from log_dqn.run_folder import safe_pickle
+def _returns(folder: pathlib.Path) -> list[float]:
+    """Returns the mean return of each iteration of a run so far."""
+    from log_dqn.results import runs
 
-    with layout.logs(folder)[0].open("rb") as file:
-        log = safe_pickle.load(file)
-    return log[f"iteration_{len(log) - 1}"]["train_average_return"][0]
+    found = runs.read_run(folder, "train", lambda _: None)
+    return [] if found is None else found[0].tolist()
 
 
 def _prepare(flags: argparse.Namespace) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
-    request.check_seed(flags.seed)
+    checks.check_count("seed", flags.seed, 1, 2**32 - 1)
     shell.check_writable("out", flags.out)
     each = f"{_ITERATIONS * _STEPS:,} agent steps each"
-    shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma:g}, {each}")
+    shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma}, {each}")
 
     def show() -> int:
+        from log_dqn.run_folder import checkpoints
+
         commands, page = plan(flags), pathlib.Path(flags.out) / _PAGE
-        _train(commands.train, min(threads.cores(), len(_AGENTS)))
+        finished = [len(_returns(_run(flags, agent))) for agent in _AGENTS]
+        _train(commands.train, min(threads.cores(), len(_AGENTS)), finished)
         _do("Drawing the learning curves", commands.compare)
         _do("Filming both", commands.play)
-        returns = {agent: _last_return(_run(flags, agent)) for agent in _AGENTS}
-        page.write_text(_render(flags, returns, commands), encoding="utf-8")
+        returns = {}
+        for agent in _AGENTS:
+            *_, returns[agent] = of_run = _returns(_run(flags, agent)) or [math.nan]
+            if len(of_run) < _ITERATIONS:
+                raise shell.RunStopped(f"{_run(flags, agent)} is damaged; remove it to train again")
+        try:
+            checkpoints.replace_file(page, _render(flags, returns, commands).encode())
+        except OSError as error:
+            raise shell.RunStopped(f"{page} can't be written: {error}") from error
         print(f"LogDQN's mean return is {returns['log_dqn']:.1f}, DQN's {returns['dqn']:.1f}")
         print(page)
         return 0
 
-    return show, lambda number: sys.exit(128 + number)
+    def stop(number: int) -> NoReturn:
+        name = signal.Signals(number).name
+        raise shell.RunStopped(f"stopped by {name}; the same command resumes", 128 + number)
+
+    return show, stop
 
 
 def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Commands) -> str:

@@ -88,14 +88,9 @@ class Trainer:
     def _resume(self, index: int, found: LatestCheckpoint) -> None:
         self._logs[index] = found.log
         self.position.iteration[index] = found.iterations
-        if found.iterations >= self._runner.num_iterations:
-            self.position.phase[index] = Phase.FINISHED
-            return
         counters = run_files.load(found, self.learner, index)
         for name in COUNTERS:
             getattr(self.position, name)[index] = counters[name]
-        # The run may have died between its checkpoint and what follows that.
-        run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
 
     @property
     def finished(self) -> bool:

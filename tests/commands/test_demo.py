@@ -32,8 +32,8 @@ def test_its_commands_are_those_of_log_dqn():
         ("--game=Freeway", "game is 'Freeway'; it must be one of MinAtar/Asterix"),
         ("--gamma=1", "gamma is 1.0; it must be a number between 0 and 1"),
         ("--gamma=0,5", "gamma is '0,5'; it must be a number between 0 and 1"),
-        ("--seed=4294967296", "seed is 4294967296; it must be a whole number from 0 to 4294967295"),
-        ("--seed=0", "argument --seed: '0' is not a whole number, at least 1"),
+        ("--seed=4294967296", "seed is 4294967296; it must be a whole number from 1 to 4294967295"),
+        ("--seed=0", "seed is 0; it must be a whole number from 1 to 4294967295"),
         ("--out= ", "out is ' '; it must be the name of a folder"),
     ],
 )
@@ -49,26 +49,33 @@ def test_wrong_input_is_one_line(capsys, argument, named):
 
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_a_program_that_fails_ends_the_training(at_once):
-    demo._train({"log_dqn": ["version"], "dqn": ["games", "minatar5"]}, at_once)
+    demo._train({"log_dqn": ["version"], "dqn": ["games", "minatar5"]}, at_once, [0, 2])
     with pytest.raises(shell.RunStopped, match=r"the training of dqn ended: .*'Nope'"):
-        demo._train({"log_dqn": ["version"], "dqn": ["games", "Nope"]}, at_once)
+        demo._train({"log_dqn": ["version"], "dqn": ["games", "Nope"]}, at_once, [0, 0])
 
 
 def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys):
     done = []
-    monkeypatch.setattr(demo, "_train", lambda commands, at_once: done.extend(commands))
+    monkeypatch.setattr(demo, "_train", lambda commands, at_once, finished: done.extend(finished))
     monkeypatch.setattr(demo, "_do", lambda title, arguments: done.append(arguments[0]))
-    for agent, returns in {"log_dqn": [1.0, 46.54], "dqn": [2.0, 9.24]}.items():
-        synthetic.write_log(tmp_path / "gamma=0.8" / agent / "MinAtar-Asterix" / "3", returns)
     flags = ["--game=minatar/asterix", "--gamma=0.8", "--seed=3", f"--out={tmp_path}"]
+    runs = [tmp_path / "gamma=0.8" / agent / "MinAtar-Asterix" / "3" for agent in demo._AGENTS]
+    for run, last in zip(runs, (46.54, 9.24), strict=True):
+        synthetic.write_log(run, [1.0, 2.0, 3.0, 4.0, 5.0, last])
     assert demo.main(flags) == 0
-    assert done == ["log_dqn", "dqn", "compare", "play"]
+    assert done == [6, 6, "compare", "play"]
     page = (tmp_path / "demo.html").read_text(encoding="utf-8")
     assert re.findall("<td>(.*)</td><td>(.*)</td>", page) == [("LogDQN", "46.5"), ("DQN", "9.2")]
     typed = "log-dqn train-vectorized --agent=dqn --games=MinAtar/Asterix --seeds=3-3"
     assert typed in re.sub("<[^>]*>", "", page)
     said = "LogDQN's mean return is 46.5, DQN's 9.2"
     assert capsys.readouterr().out.splitlines()[-2:] == [said, str(tmp_path / "demo.html")]
+
+    (runs[1] / "logs" / "log_5").write_bytes(b"")
+    synthetic.write_log(runs[1], [1.0] * 5)
+    assert demo.main(flags) == 1
+    said = f"{runs[1]} is damaged; remove it to train again"
+    assert capsys.readouterr().err.splitlines() == [f"log-dqn demo: {said}"]
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 
 from log_dqn.program import shell
 from log_dqn.run_folder import checkpoints, configuration
-from log_dqn.vectorized import agents, learner, runs, timeline, training
+from log_dqn.vectorized import agents, learner, runs, start, timeline, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -229,9 +229,8 @@ def test_a_run_without_its_replay_memory_fills_it_anew(tmp_path):
 def test_finished_runs_leave_the_others_room(tmp_path):
     toys.make_trainer(tmp_path, runner=RUNNER).train()
     both = toys.make_trainer(tmp_path, [toys.log_dqn()] * 2, found=True, runner=RUNNER)
-    assert list(both.position.phase) == [Phase.FINISHED, Phase.WAITING]
+    assert list(both.position.phase) == [Phase.WAITING]
     both.train()
-    assert both.finished
     assert {path.name for path in (tmp_path / "2/logs").iterdir()} == {"log_0", "log_1", "log_2"}
 
 
@@ -307,15 +306,14 @@ def test_what_a_run_writes(tmp_path, monkeypatch):
     assert sorted(path.name for path in folder.glob("logs/*")) == logs
 
 
-def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_goes_on(tmp_path):
+def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_is_found(tmp_path):
     toys.make_trainer(tmp_path, runner=RUNNER).train()
     paths = [tmp_path / "1" / name for name in ("logs/log_2", "metrics/pickle/pickle_2.pkl")]
     before = [pickle.loads(path.read_bytes()) for path in paths]
     assert type(before[0]["iteration_2"]["train_average_steps_per_second"][0]) is float
     for path in paths:
         path.unlink()
-    more = dataclasses.replace(RUNNER, num_iterations=4)
-    toys.make_trainer(tmp_path, found=True, runner=more)
+    start.unfinished(toys.make_runs(tmp_path, [toys.log_dqn()], [1]), RUNNER.num_iterations)
     assert [pickle.loads(path.read_bytes()) for path in paths] == before
 
 
@@ -366,7 +364,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     rest = toys.make_trainer(tmp_path, found=True, **settings)
     assert rest.position.iteration[0] == 2
-    assert "checkpoint 2" in capsys.readouterr().out
+    assert "checkpoint 2" in capsys.readouterr().err
 
 
 def test_checkpoints_that_are_not_ours_are_refused(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 from log_dqn import scan
 from log_dqn.program import progress
 from log_dqn.run_folder import configuration
-from log_dqn.vectorized import agents, learner, networks, runs, schedule, timeline, training
+from log_dqn.vectorized import agents, learner, networks, runs, schedule, start, timeline, training
 from log_dqn.vectorized.timeline import Outcome
 
 
@@ -124,12 +124,14 @@ def make_trainer(
     folder, run_agents=None, game=Catch, seeds=None, runner=RUNNER, on_host=False,
     checkpoint_replay=False, found=None,
 ):  # fmt: skip
-    """Makes a trainer of toys, which goes on from its runs' checkpoints if `found`."""
+    """Makes a trainer of toys; if `found`, of unfinished ones, from their checkpoints on."""
     run_agents = run_agents or [log_dqn()]
     seeds = seeds or list(range(1, len(run_agents) + 1))
-    environments = Toys(game, len(run_agents))
     job_runs = make_runs(folder, run_agents, seeds)
-    checkpoints = [runs.find(run, print) if found else None for run in job_runs]
+    checkpoints = [None] * len(job_runs)
+    if found:
+        job_runs, checkpoints = start.unfinished(job_runs, runner.num_iterations)
+    environments = Toys(game, len(job_runs))
     workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
     indices = range(len(job_runs))
     shown = progress.Progress(
