@@ -63,7 +63,7 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
 def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     """Checks that a setting is one of some words."""
     words = tuple(known)
-    check(name, value, value in words, f"one of {', '.join(words)}")
+    check(name, value, value in words, f"one of {', '.join(words)}{nearest(value, words)}")
 
 
 def how_to_install(extra: str | None) -> str:

@@ -81,7 +81,7 @@ class LogMapping:
             check_positive(name, getattr(self, name))
         check_not_negative("q_init", self.q_init)
         b = self.linear_above
-        check("linear_above", b, as_number(b) > 0, "a positive number, or inf for none")
+        check("linear_above", b, as_number(b) > 0, "a positive number")
 
     @property
     def log_b(self) -> float:

@@ -36,20 +36,24 @@ def _notify(line: str) -> None:
 
 
 def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of finished runs."""
-    from log_dqn.games import canonical
+    """Yields the rows of finished runs on Atari."""
+    from log_dqn import games
     from log_dqn.run_folder import configuration, layout, safe_pickle
 
     for name, game, seed, folder in find_runs(results_dir):
         agent, _, setting = name.partition("/")
-        config = configuration.read(folder)
-        planned, steps = (config[f"Runner.{n}"] for n in ("num_iterations", "training_steps"))
-        with layout.logs(folder)[0].open("rb") as file:
-            log = safe_pickle.load(file)
-        if len(log) < planned:
-            _notify(f"{name} {game} {seed}: not finished; left out")
+        try:
+            config = configuration.read(folder)
+            planned, steps = (config[f"Runner.{n}"] for n in ("num_iterations", "training_steps"))
+            with layout.log_path(folder, planned - 1).open("rb") as file:
+                log = safe_pickle.load(file)
+            run = dict(zip(RUN, (games.canonical(game), agent, setting, int(seed)), strict=True))
+        except (KeyError, OSError, ValueError) as error:
+            _notify(f"{name} {game} {seed}: no finished run of log-dqn train ({error}); left out")
             continue
-        run = dict(zip(RUN, (canonical(game), agent, setting, int(seed)), strict=True))
+        if run["game"] not in games.GAMES:
+            _notify(f"{name} {game} {seed}: not on Atari; left out")
+            continue
         for iteration in range(planned):
             returns = log[f"iteration_{iteration}"]["train_episode_returns"]
             yield {
@@ -144,7 +148,7 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     means = _named(halves(curves))
     last = means[means["half"] == 1]
     names = list(dict.fromkeys(last["name"]))
-    lines = [["game", "published DQN, least to greatest of 5", *names, "shown from"]]
+    lines = [["game", "published DQN (least to greatest seed)", *names, "shown from"]]
     for game, points in beside.items():
         second = points[:, 1]
         cells = [game, f"{second.mean():.3g} ({second.min():.3g} to {second.max():.3g})"]
@@ -176,7 +180,7 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
         edges = np.arange(points.shape[1] + 1) * PUBLISHED_STEPS / 1000
         low, high = ((*of, of[-1]) for of in (points.min(axis=0), points.max(axis=0)))
         axes.fill_between(
-            edges, low, high, step="post", color="0.8", label="published DQN, 5 seeds"
+            edges, low, high, step="post", color="0.8", label=f"published DQN, {len(points)} seeds"
         )
         for name, of_name in rows[rows["game"] == game].groupby("name", sort=False):
             look = found[name]
@@ -220,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("collect").add_argument("--results_dir", type=pathlib.Path, required=True)
+    commands.add_parser("collect").add_argument("--results_dir", type=shell.folder, required=True)
     reported = commands.add_parser("report")
     reported.add_argument("--baselines", default=DOPAMINE, help="as in log-dqn compare")
     reported.add_argument("--out", default=str(FIGURES), help="folder (default: %(default)s)")

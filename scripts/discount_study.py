@@ -36,12 +36,6 @@ CLAIMED = ("controls", "confirm")
 """The stages that test the claims, beside the main one."""
 
 
-def _folder(text: str) -> pathlib.Path:
-    if not text:  # Which `pathlib` takes for the current folder.
-        raise argparse.ArgumentTypeError("'' is not the name of a folder")
-    return pathlib.Path(text)
-
-
 def _notify(line: str) -> None:
     print(f"discount_study.py: {line}", file=sys.stderr)
 
@@ -126,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name)
         if name == "collect":
             command.add_argument("stage", help="its folder in --results_dir")
-        command.add_argument("--results_dir", type=_folder, required=True)
+        command.add_argument("--results_dir", type=shell.folder, required=True)
     commands.add_parser("report").add_argument("--out", default=str(FIGURES))
     args = parser.parse_args(argv)
 

@@ -8,6 +8,7 @@ import argparse
 import pathlib
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,9 @@ def export(run: pathlib.Path) -> pathlib.Path:
     folder, manifest = newest
     leaves = data.load(folder / checkpoints.WEIGHTS)
     # First the online network's, then the target network's, then Adam's count and two means.
-    online = leaves[: (len(leaves) - 1) // 4]
+    count, rest = divmod(len(leaves) - 1, 4)
+    if rest:
+        raise ValueError(f"run is {str(run)!r}; it must be one that Adam has trained")
     returns = runs.returns_of(data.load(folder / "log"), "train")
     description: dict[str, Any] = {
         **{name: manifest[name] for name in ("iteration", "game", "seed")},
@@ -45,15 +48,17 @@ def export(run: pathlib.Path) -> pathlib.Path:
         "version": __version__,
     }
     out = trained.ROOT.joinpath(*parts)
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    shutil.copy(run / layout.CONFIG, out)
-    checkpoints.write(
-        layout.checkpoints_dir(out),
-        manifest["iteration"],
-        lambda aside: data.save(aside / checkpoints.WEIGHTS, online),
-        description,
-    )
+    with tempfile.TemporaryDirectory(dir=trained.ROOT) as aside:
+        new = pathlib.Path(aside) / "new"
+        checkpoints.write(
+            layout.checkpoints_dir(new),
+            manifest["iteration"],
+            lambda folder: data.save(folder / checkpoints.WEIGHTS, leaves[:count]),
+            description,
+        )
+        shutil.copy(run / layout.CONFIG, new)
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.move(new, out)
     return out
 
 

@@ -31,7 +31,7 @@ def create_parser() -> shell.Parser:
     add("--out", required=True, help="folder for the report")
     add(
         "--results_dir",
-        type=pathlib.Path,
+        type=shell.folder,
         help="holds {agent}[/{setting}]/{game}/{seed}/logs/log_N",
     )
     add(

@@ -31,7 +31,7 @@ def create_parser() -> shell.Parser:
         allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--run", type=pathlib.Path, help="folder of the run")
+    which.add_argument("--run", type=shell.folder, help="folder of the run")
     which.add_argument(
         "--trained", metavar="GAME", help="a game of MinAtar, on which a network comes with log_dqn"
     )
@@ -42,7 +42,7 @@ def create_parser() -> shell.Parser:
         help="with --trained: 0.5, or the one that suits it best (default)",
     )
     parser.add_argument(
-        "--compare", metavar="RUN", type=pathlib.Path,
+        "--compare", metavar="RUN", type=shell.folder,
         help="folder of another run of this game, filmed beside it on the same seed",
     )  # fmt: skip
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
@@ -99,8 +99,8 @@ def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
     with compat.quiet():
         players = [loading.load(run, seed) for run in runs]
     games = [player.game_name for player in players]
-    allowed = f"one on {games[0]}, as --run is"
-    check("compare", f"{runs[-1]}, a run on {games[-1]}", games[0] == games[-1], allowed)
+    allowed = f"a run on {games[0]}, as the first is, and not on {games[-1]}"
+    check("compare", str(runs[-1]), games[0] == games[-1], allowed)
     return players
 
 

@@ -142,6 +142,13 @@ def number(least: float, of_what: str) -> Callable[[str], float]:
     return parse
 
 
+def folder(text: str) -> pathlib.Path:
+    """Returns the folder that an option names; an empty name, the current folder's, is refused."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
+    return pathlib.Path(text)
+
+
 def whole(text: str) -> int | str:
     """Returns a whole number; or the text as it is, for the check of the setting to refuse."""
     try:

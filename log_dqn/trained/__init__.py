@@ -1,8 +1,8 @@
 """Trained networks that come with the package: runs of the study on MinAtar, weights alone.
 
 A network lies where a run would, `{agent}/gamma={gamma}/{game}/{seed}/`, and is loaded as one
-(`log_dqn.film.loading.load`). The manifest of its checkpoint says by which command and which
-version it was trained, and its score in training.
+(`log_dqn.film.loading.load`). The manifest of its checkpoint says by which command it was
+trained, its score then, and the version of the package that it came with first.
 """
 
 import pathlib
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from log_dqn import games
-from log_dqn.checks import check, check_one_of, nearest
+from log_dqn.checks import check, check_one_of
 
 ROOT = pathlib.Path(__file__).parent
 """The folder of the networks."""
@@ -39,7 +39,7 @@ def find(game: str, agent: str, gamma: float | None = None) -> pathlib.Path:
     Args:
         game: game of MinAtar.
         agent: its agent.
-        gamma: its discount factor; by default the largest, which suits the agent best.
+        gamma: its discount factor; by default the largest that there is.
 
     Raises:
         ValueError: if there is no such network.
@@ -48,8 +48,7 @@ def find(game: str, agent: str, gamma: float | None = None) -> pathlib.Path:
     there = list(networks())
     of_game = [network for network in there if network.game == game]
     known = list(dict.fromkeys(network.game for network in there))
-    allowed = f"one of {', '.join(known)}{nearest(game, known)}"
-    check("trained", game, bool(of_game), allowed)
+    check_one_of("trained", game, known)
     check_one_of("agent", agent, dict.fromkeys(network.agent for network in of_game))
     found = {network.gamma: network.folder for network in of_game if network.agent == agent}
     chosen = max(found) if gamma is None else gamma

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -99,7 +100,7 @@ class Agent:
             with np.errstate(over="ignore"):
                 is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
                 fits = not is_number or np.isfinite(np.float32(as_number(value)))
-            fits |= value == field.default  # An infinite linear_above.
+            fits |= field.name == "linear_above" and value == math.inf
             check(field.name, value, fits, "a number that float32 can hold")
         for name, known in (("loss_type", log_space.LOSSES), ("optimizer", OPTIMIZERS)):
             check_one_of(name, getattr(self, name), known)

@@ -113,10 +113,12 @@ class Programs:
         self._on_host = on_host
         self.each: Callable[..., Any] = jax.vmap if several else _of_one
         self.initial_weights = jax.jit(self.each(self._initial_weights))
-        self.compiled_draw = jax.jit(lambda *args: self._draw(*self._unpacked(*args)))
+        self.compiled_draw = jax.jit(
+            lambda numbers, draws: self._draw(numbers, self._unpacked(draws))
+        )
         self.compiled_learn = jax.jit(
-            lambda weights, summary, memory, *rest: self.learn(
-                weights, summary, memory, *self._unpacked(*rest)
+            lambda weights, summary, memory, numbers, draws: self.learn(
+                weights, summary, memory, numbers, self._unpacked(draws)
             ),
             donate_argnums=(0, 1), compiler_options=compiler_options(),
         )  # fmt: skip
@@ -129,8 +131,8 @@ class Programs:
         target_params = jax.tree.map(jnp.copy, params)
         return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
 
-    def _unpacked(self, numbers: Numbers, draws: Any) -> tuple[Numbers, Draws]:
-        return numbers, Draws(*draws)._replace(learns=draws[-1].astype(bool))
+    def _unpacked(self, draws: Any) -> Draws:
+        return Draws(*draws)._replace(learns=draws[-1].astype(bool))
 
     def _draw(self, numbers: Numbers, draws: Draws) -> jax.Array:
         """Returns the slots that updates read; see `replay.draw`."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from log_dqn import trained
+from log_dqn import games, trained
 from log_dqn.film import episode, loading
 from log_dqn.results import protocol
 from log_dqn.run_folder import configuration, layout
@@ -35,14 +35,20 @@ def names(network):
     return f"{network.agent} {network.gamma} {network.game}"
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=names)
-def test_a_network_says_where_it_comes_from_and_loads(network):
-    said = card(network.folder)
-    assert said["game"] == network.game
-    assert said["score"] > 0 and said["command"].endswith("main.sh")
-    player = loading.load(network.folder, seed=1)
-    assert player.agent.gamma == network.gamma
-    assert len(returns(network.folder, 1)) == 1
+def test_networks_say_where_they_come_from():
+    for network in NETWORKS:
+        said = card(network.folder)
+        assert said["game"] == network.game
+        assert said["score"] > 0 and said["command"].endswith("main.sh")
+
+
+@pytest.mark.parametrize("network", NETWORKS[:: len(games.MINATAR5)], ids=names)
+def test_a_network_loads_and_plays(network):
+    """One game of each agent at each discount factor; the test below plays all."""
+    folder = trained.find(network.game, network.agent, network.gamma)
+    assert folder == network.folder
+    assert loading.load(folder, seed=1).agent.gamma == network.gamma
+    assert len(returns(folder, 1)) == 1
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ def study(tmp_path, monkeypatch):
     folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
     synthetic.write_log(folder, [-20, -21, -21], episodes=2, config=CONFIG)
     synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
+    synthetic.write_log(results / "dqn" / "CartPole-v1" / "1", [1, 2, 3], config=CONFIG)
     return synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5}), results
 
 
@@ -29,7 +30,9 @@ def test_collects_what_is_finished_once(study, capsys):
     _, results = study
     for _ in range(2):
         assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
-    assert "dqn Pong 1: not finished; left out" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "dqn Pong 1: no finished run of log-dqn train" in err
+    assert "dqn CartPole-v1 1: not on Atari; left out" in err
     curves = pd.read_csv(atari_study.DATA, keep_default_na=False)
     assert list(curves) == atari_study.COLUMNS
     assert len(curves) == 9
@@ -61,7 +64,9 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     atari_study.main(["collect", f"--results_dir={results}"])
     assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
     out = capsys.readouterr().out
-    assert "| game | published DQN, least to greatest of 5 | log_dqn | random | shown from |" in out
+    assert (
+        "| game | published DQN (least to greatest seed) | log_dqn | random | shown from |" in out
+    )
     assert "| 3, 3 | -21 |" in out
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
