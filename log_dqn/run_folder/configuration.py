@@ -3,7 +3,7 @@
 import json
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import gin
@@ -71,13 +71,6 @@ def parameters(text: str) -> dict[str, Any]:
 def by_short_name(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Returns parameters by their names without modules and scopes: `LogDQNAgent.gamma`."""
     return {".".join(re.split("[./]", name)[-2:]): value for name, value in parameters.items()}
-
-
-def bindings() -> Iterator[tuple[str, str, Any]]:
-    """Yields what gin binds now: the configurable's short name, the parameter and the value."""
-    for name, value in parameters(gin.config_str()).items():
-        configurable, parameter = re.split("[./]", name)[-2:]
-        yield configurable, parameter, value
 
 
 def operative(**called: Mapping[str, Any]) -> Configuration:

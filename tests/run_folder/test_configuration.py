@@ -27,6 +27,9 @@ def test_written_and_read_back(tmp_path):
     assert configuration.read(tmp_path) == {"A.b": 1e-05, "A.c": "x"}
     (tmp_path / "config.json").unlink()
     assert configuration.read(tmp_path) == {}
+    (tmp_path / "config.json").mkdir()
+    with pytest.raises(ValueError, match=r"config.json: is a directory$"):
+        configuration.read(tmp_path)
 
 
 def test_what_was_called_is_operative():

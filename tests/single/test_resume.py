@@ -437,3 +437,15 @@ def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, caps
     assert "No space left on device" in err
     assert err.endswith(f"the last good checkpoint is {tmp_path}/checkpoints/0\n")
     assert run(tmp_path, *tiny(), SEED, iterations(2)) == 0
+
+
+def test_what_a_restart_that_fails_has_moved_comes_back(tmp_path):
+    old, folder = tmp_path / "old", tmp_path / "run"
+    for name in ("logs/log_0", "config.json"):
+        (old / name).parent.mkdir(parents=True, exist_ok=True)
+        (old / name).write_text(name)
+    folder.mkdir()
+    (folder / "notes.txt").write_text("the user's")
+    start._put_back(old, folder)
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert found == {"logs/log_0", "config.json", "notes.txt"} and not old.exists()

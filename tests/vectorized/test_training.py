@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import json
 import pickle
@@ -365,6 +366,14 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
     rest = toys.make_trainer(tmp_path, found=True, **settings)
     assert rest.position.iteration[0] == 2
     assert "checkpoint 2" in capsys.readouterr().err
+
+
+def test_a_full_disk_ends_training_in_one_line(tmp_path, monkeypatch):
+    trainer = toys.make_trainer(tmp_path, runner=RUNNER)
+    full = mock.Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr(runs, "save", full)
+    with pytest.raises(shell.RunStopped, match=r"results can't be saved.*No space"):
+        trainer.train()
 
 
 def test_checkpoints_that_are_not_ours_are_refused(tmp_path):

@@ -1,0 +1,35 @@
+"""Checks of settings that gin binds; `tests/test_refusals.py` tries those of the shipped files."""
+
+import gin
+import pytest
+
+from log_dqn.program import gin_files
+from log_dqn.single import settings
+
+
+@pytest.mark.parametrize(
+    ("value", "default", "allowed"),
+    [
+        (1, True, "True or False"), (0, 4, "a whole number, at least 1"), ("a", 0.5, "a number"),
+        (1, "a", "a string such as 'a'"), (84, (84, 84), r"a tuple such as \(84, 84\)"),
+        (1, print, "a reference: "),
+    ],
+)  # fmt: skip
+def test_a_setting_is_of_its_defaults_kind(value, default, allowed):
+    with pytest.raises(ValueError, match=f"^x is {value!r}; it must be {allowed}"):
+        settings._check_by_default("x", value, default)
+
+
+@pytest.mark.parametrize(
+    ("binding", "said"),
+    [
+        ("create_runner.schedul = 1", "create_runner has no parameter schedul .*: schedule"),
+        ("RMSPropOptimise.momentum = 1", "there is no RMSPropOptimise in gin .*RMSPropOptimizer"),
+    ],
+)
+def test_a_name_that_gin_does_not_know_is_answered_with_the_nearest(binding, said):
+    with (
+        pytest.raises(ValueError, match=f"it must be gin that can be read: .*{said}"),
+        gin_files.explained("gin_bindings", binding),
+    ):
+        gin.parse_config(binding)
