@@ -3,6 +3,7 @@ import log_dqn  # noqa: F401  First, as for a user: it decides what TensorFlow w
 # isort: split
 
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -19,13 +20,11 @@ from log_dqn import compat
 from log_dqn.program import progress
 from tests import programs
 
-# What JAX compiles is kept for the whole session: many tests, the programs that they start, and
-# pytest's second process compile the same. The process that starts it makes the folder.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    COMPILED = tempfile.TemporaryDirectory(prefix="log_dqn_compiled_")
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = COMPILED.name
+# What JAX compiles is kept, for the next run of the tests, too: many tests, the programs that they
+# start, and pytest's second process compile the same.
+COMPILED = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "jax"
 for name, value in {
-    "jax_compilation_cache_dir": os.environ["JAX_COMPILATION_CACHE_DIR"],
+    "jax_compilation_cache_dir": str(COMPILED),
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }.items():

@@ -530,8 +530,8 @@ def test_a_film_of_two_runs(a_run, tmp_path, capsys):
     assert main(f"--run={run_dir}", f"--compare={other}", f"--out={out}", "--max_steps=6") == 2
     error = capsys.readouterr().err
     assert error == (
-        f"log-dqn play: error: compare is '{other}, a run on CartPole'; it must be one on "
-        "Centipede, as --run is\n"
+        f"log-dqn play: error: compare is '{other}'; it must be a run on Centipede, as the first "
+        "is, and not on CartPole\n"
     )
     assert list(tmp_path.iterdir()) == []
 

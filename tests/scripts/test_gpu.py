@@ -39,6 +39,7 @@ def steps(gpu, monkeypatch):
     return steps
 
 
+@pytest.mark.slow
 def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu, steps, tmp_path):
     out = tmp_path / "out"
     steps |= {"twin": functools.partial(int, "x"), "Atari, 4 runs": functools.partial(os._exit, 3)}

@@ -25,10 +25,8 @@ def random_policy_returns(episodes):
     return returns
 
 
-@pytest.mark.parametrize(
-    ("agent", "seed", "number"),
-    [("log_dqn", 1, 5), pytest.param("jax_log_dqn", 2, 6, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("agent", "seed", "number"), [("log_dqn", 1, 5), ("jax_log_dqn", 2, 6)])
 def test_it_learns_cartpole(tmp_path, capsys, agent, seed, number):
     arguments = [f"--gin_files={agent}_cartpole.gin", f"--seed={seed}"]
     arguments.append(f"--gin_bindings=Runner.num_iterations={number}")

@@ -154,7 +154,8 @@ def our_steps(update_horizon, iterations, min_replay_history):
 
 # Step 1004, which may have an update, finds just as many transitions as are too few.
 @pytest.mark.parametrize(
-    ("update_horizon", "iterations", "min_replay_history"), [(1, 2, 1003), (3, 1, 1001)]
+    ("update_horizon", "iterations", "min_replay_history"),
+    [pytest.param(1, 2, 1003, marks=pytest.mark.slow), (3, 1, 1001)],
 )
 def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_history, monkeypatch):
     settings = (update_horizon, iterations, min_replay_history)
