@@ -37,9 +37,7 @@ def create_parser() -> shell.Parser:
     )
     parser.add_argument("--agent", help="with --trained: loglin_dqn (default), log_dqn or dqn")
     parser.add_argument(
-        "--gamma",
-        type=shell.real,
-        help="with --trained: 0.5, or the one that suits it best (default)",
+        "--gamma", type=shell.real, help="with --trained: 0.5, or the larger one (default)"
     )
     parser.add_argument(
         "--compare", metavar="RUN", type=shell.folder,
