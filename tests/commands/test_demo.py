@@ -1,5 +1,6 @@
 import importlib
 import re
+import signal
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_a_program_that_fails_ends_the_training(at_once):
         demo._train({"log_dqn": ["version"], "dqn": ["games", "Nope"]}, at_once, [0, 0])
 
 
+def test_a_program_after_training_that_fails_is_named():
+    with pytest.raises(shell.RunStopped, match=r"^Filming both ended: .*'Nope'"):
+        demo._do("Filming both", ["games", "Nope"])
+
+
+def test_a_signal_ends_it_in_one_line(tmp_path):
+    flags = demo.create_parser().parse_args([f"--out={tmp_path}"])
+    _, stop = demo._prepare(flags)
+    with pytest.raises(
+        shell.RunStopped, match=r"^stopped by SIGINT; the same command res"
+    ) as ended:
+        stop(signal.SIGINT)
+    assert ended.value.status == 130
+
+
 def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys):
     done = []
     monkeypatch.setattr(demo, "_train", lambda commands, at_once, finished: done.extend(finished))
@@ -70,6 +86,12 @@ def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys)
     assert typed in re.sub("<[^>]*>", "", page)
     said = "LogDQN's mean return is 46.5, DQN's 9.2"
     assert capsys.readouterr().out.splitlines()[-2:] == [said, str(tmp_path / "demo.html")]
+
+    (tmp_path / "demo.html").unlink()
+    (tmp_path / "demo.html").mkdir()
+    assert demo.main(flags) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"log-dqn demo: {tmp_path / 'demo.html'} can't be written: ")
 
     (runs[1] / "logs" / "log_5").write_bytes(b"")
     synthetic.write_log(runs[1], [1.0] * 5)

@@ -7,6 +7,7 @@ import pytest
 from log_dqn import sweep, train, train_vectorized
 from log_dqn.commands import main
 from log_dqn.program import next_steps
+from log_dqn.sweeps import plan
 
 
 def typed(line):
@@ -56,6 +57,18 @@ def test_each_line_is_a_command_with_the_given_flags(on_path, program, given):
     longer = {"gin_bindings": [*others, "Runner.num_iterations=14"]}
     removed = {"restart": False} if program is train else {}
     assert more == (name, {**vars(flags), **longer, **removed})
+
+
+def test_a_sweep_that_is_whole_ends_with_what_can_be_done(on_path):
+    results, run = pathlib.Path("R"), pathlib.Path("R/dqn/Pong/1")
+    given = [f"--results_dir={results}", "--agents=dqn", "--games=Pong", "--vectorized"]
+    flags, first = sweep.create_parser().parse_args(given), plan.PlannedRun("dqn", run, 3, 10)
+    where, *lines = sweep._last_lines(flags, results, first, has_failures=False)
+    film, compare, more = map(typed, lines)
+    assert film[1]["run"] == run and compare[1]["results_dir"] == results
+    assert more[0] == "sweep"
+    assert more[1] == {**vars(flags), "gin_bindings": ["VectorizedRunner.num_iterations=6"]}
+    assert sweep._last_lines(flags, results, first, has_failures=True) == [where]
 
 
 def test_what_can_not_be_done_is_not_offered(on_path):
