@@ -6,7 +6,6 @@ import multiprocessing
 import os
 import pathlib
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -198,8 +197,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
                 raise shell.RunStopped(why) from error
         print("\n".join(shown.summary()))
         if signals:
-            name = signal.Signals(signals[0]).name
-            raise shell.RunStopped(f"stopped by {name}; the same command resumes", 128 + signals[0])
+            raise shell.stopped_by(signals[0])
         print(*_last_lines(args, results_dir, jobs[0].runs[0], bool(shown.failures())), sep="\n")
         return 1 if shown.failures() else 0
 

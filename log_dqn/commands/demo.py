@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import math
 import os
 import pathlib
 import shlex
@@ -148,15 +147,17 @@ def _returns(folder: pathlib.Path) -> list[float]:
     """Returns the mean return of each iteration of a run so far."""
     from log_dqn.results import runs
 
-    found = runs.read_run(folder, "train", lambda _: None)
-    return [] if found is None else found[0].tolist()
+    with contextlib.suppress(runs.NoReturnsError):
+        if found := runs.read_run(folder, "train", lambda _: None):
+            return found[0].tolist()
+    return []
 
 
 def _prepare(flags: argparse.Namespace) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
-    checks.check_count("seed", flags.seed, 1, 2**32 - 1)
+    checks.check_count("seed", flags.seed, 1, shell.LAST_SEED)
     shell.check_writable("out", flags.out)
     each = f"{_ITERATIONS * _STEPS:,} agent steps each"
     shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma}, {each}")
@@ -171,9 +172,10 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
         _do("Filming both", commands.play)
         returns = {}
         for agent in _AGENTS:
-            *_, returns[agent] = of_run = _returns(_run(flags, agent)) or [math.nan]
-            if len(of_run) < _ITERATIONS:
+            curve = _returns(_run(flags, agent))
+            if len(curve) < _ITERATIONS:
                 raise shell.RunStopped(f"{_run(flags, agent)} is damaged; remove it to train again")
+            returns[agent] = curve[-1]
         try:
             checkpoints.replace_file(page, _render(flags, returns, commands).encode())
         except OSError as error:
@@ -183,8 +185,7 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
         return 0
 
     def stop(number: int) -> NoReturn:
-        name = signal.Signals(number).name
-        raise shell.RunStopped(f"stopped by {name}; the same command resumes", 128 + number)
+        raise shell.stopped_by(number)
 
     return show, stop
 

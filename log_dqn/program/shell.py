@@ -21,7 +21,8 @@ _PACKAGE = pathlib.Path(__file__).absolute().parents[1]
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
 _MAX_SEEDS = 1000
-_LAST_SEED = 2**32 - 1  # JAX makes its keys of 32 bits.
+LAST_SEED = 2**32 - 1
+"""The largest seed: JAX makes its keys of 32 bits, and NumPy takes no more."""
 
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
 _SETTING_ERRORS = (
@@ -121,8 +122,8 @@ def seeds(text: str) -> range:
     """Returns the seeds that an option gives: 1 to N for N, A to B for A-B; else it is refused."""
     match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     given = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
-    allowed = f"N or A-B, with seeds from 1 to {_LAST_SEED} and at most {_MAX_SEEDS} of them"
-    are_allowed = 0 < len(given) <= _MAX_SEEDS and given[0] > 0 and given[-1] <= _LAST_SEED
+    allowed = f"N or A-B, with seeds from 1 to {LAST_SEED} and at most {_MAX_SEEDS} of them"
+    are_allowed = 0 < len(given) <= _MAX_SEEDS and given[0] > 0 and given[-1] <= LAST_SEED
     check("seeds", text, are_allowed, allowed)
     return given
 
@@ -190,6 +191,12 @@ class RunStopped(Exception):
         """Takes the message and the exit status for the process."""
         super().__init__(message)
         self.status = status
+
+
+def stopped_by(signal_number: int, resumes: str = "") -> RunStopped:
+    """Returns what work that a signal has stopped raises; `resumes` says from where it goes on."""
+    name = signal.Signals(signal_number).name
+    return RunStopped(f"stopped by {name}; the same command resumes{resumes}", 128 + signal_number)
 
 
 def check_writable(option: str, folder: str) -> None:

@@ -119,7 +119,7 @@ def refused_environment(environment_id: str | None, error: Exception) -> ValueEr
 
 def check_seed(seed: int) -> None:
     """Checks a seed; raises ValueError if it is outside what NumPy takes."""
-    checks.check_count("seed", seed, 0, 2**32 - 1)
+    checks.check_count("seed", seed, 0, shell.LAST_SEED)
 
 
 def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:

@@ -117,12 +117,11 @@ def unfinished(
 
     found = [runs.find(run, report) for run in planned]
     left = [f is None or f.iterations < num_iterations for f in found]
-    for run, checkpoint in zip(planned, found, strict=True):
-        if checkpoint is not None:
-            last = checkpoint.iterations - 1
-            # The run may have died between its checkpoint and what follows that.
-            if not layout.log_path(run.folder, last).exists():
-                runs.write_results(run.folder, checkpoint.log, last)
+    for run, checkpoint, goes_on in zip(planned, found, left, strict=True):
+        if goes_on or checkpoint is None:  # Its trainer writes its results.
+            continue
+        if not layout.log_path(run.folder, checkpoint.iterations - 1).exists():
+            runs.write_results(run.folder, checkpoint.log, checkpoint.iterations - 1)
     if not all(left):
         print(f"{left.count(False)} of {len(left)} runs have finished.", flush=True)
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))

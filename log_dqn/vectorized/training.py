@@ -1,6 +1,5 @@
 """The loop of many runs that learn together, a step of all at a time."""
 
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -91,6 +90,8 @@ class Trainer:
         counters = run_files.load(found, self.learner, index)
         for name in COUNTERS:
             getattr(self.position, name)[index] = counters[name]
+        # The run may have died between its checkpoint and what follows that.
+        run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
 
     @property
     def finished(self) -> bool:
@@ -264,11 +265,7 @@ class HostTrainer(Trainer):
 
 def stopped_by(signal_number: int) -> shell.RunStopped:
     """Returns what a trainer that a signal has stopped raises."""
-    return shell.RunStopped(
-        f"stopped by {signal.Signals(signal_number).name}; the same command resumes from the start "
-        "of each run's iteration",
-        status=128 + signal_number,
-    )
+    return shell.stopped_by(signal_number, " from the start of each run's iteration")
 
 
 def environment_seed(seed: int, iteration: int) -> int:

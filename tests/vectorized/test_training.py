@@ -232,6 +232,7 @@ def test_finished_runs_leave_the_others_room(tmp_path):
     both = toys.make_trainer(tmp_path, [toys.log_dqn()] * 2, found=True, runner=RUNNER)
     assert list(both.position.phase) == [Phase.WAITING]
     both.train()
+    assert both.finished
     assert {path.name for path in (tmp_path / "2/logs").iterdir()} == {"log_0", "log_1", "log_2"}
 
 
@@ -312,10 +313,16 @@ def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_is_found(tmp_p
     paths = [tmp_path / "1" / name for name in ("logs/log_2", "metrics/pickle/pickle_2.pkl")]
     before = [pickle.loads(path.read_bytes()) for path in paths]
     assert type(before[0]["iteration_2"]["train_average_steps_per_second"][0]) is float
-    for path in paths:
-        path.unlink()
-    start.unfinished(toys.make_runs(tmp_path, [toys.log_dqn()], [1]), RUNNER.num_iterations)
-    assert [pickle.loads(path.read_bytes()) for path in paths] == before
+    more = dataclasses.replace(RUNNER, num_iterations=4)
+    of_seed = toys.make_runs(tmp_path, [toys.log_dqn()], [1])
+    for find in (
+        lambda: toys.make_trainer(tmp_path, found=True, runner=more),
+        lambda: start.unfinished(of_seed, RUNNER.num_iterations),
+    ):
+        for path in paths:
+            path.unlink()
+        find()
+        assert [pickle.loads(path.read_bytes()) for path in paths] == before
 
 
 def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
