@@ -79,7 +79,7 @@ def report(folder: str) -> None:
             f"{DATA} has no whole seed of two agents in the stage main, but of "
             f"{' and '.join(agents) or 'none'}; train and collect it first"
         )
-    curves = curves[curves["seed"].isin(scores["seed"]) & curves["game"].isin(scores["game"])]
+    curves = curves.merge(scores[tables.RUN])
     by_gamma = discount.by_gamma(scores)
     drawn = {
         "minatar_gammas": figures.gamma_panels(by_gamma, tables.AGENTS),

@@ -169,18 +169,20 @@ def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
 def whole(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Returns the rows of one stage without what is not whole, and names what is left out.
 
-    Whole are the games that each agent has at each discount factor, and the seeds of which no run
-    on them is missing.
+    Whole are the games that each agent has at each discount factor, and an agent's seeds of which
+    no run on them is missing.
     """
+    gammas = table["gamma"].nunique()
     cells = table[["agent", "game", "gamma"]].drop_duplicates()
     per_game = cells.groupby("game").size()
-    games = per_game.index[per_game == table["agent"].nunique() * table["gamma"].nunique()]
+    games = per_game.index[per_game == table["agent"].nunique() * gammas]
+    left_out = [", ".join(sorted(set(per_game.index) - set(games)))]
     table = table[table["game"].isin(games)]
-    per_seed = table.groupby("seed").size()
-    seeds = per_seed.index[per_seed == cells["game"].isin(games).sum()]
-    others = sorted(set(per_game.index) - set(games)), sorted(set(per_seed.index) - set(seeds))
-    names = [", ".join(others[0]), f"seeds {others[1]}"]
-    return table[table["seed"].isin(seeds)], [n for n, o in zip(names, others, strict=True) if o]
+    runs_of = table.groupby(["agent", "seed"])["score"].transform("size")
+    is_whole = runs_of == len(games) * gammas
+    for agent, seeds in table[~is_whole].groupby("agent")["seed"]:
+        left_out.append(f"{agent}'s seeds {sorted(set(seeds))}")
+    return table[is_whole], [name for name in left_out if name]
 
 
 def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:

@@ -359,7 +359,9 @@ def test_a_score_is_that_of_its_curve(fault):
 def test_seeds_of_which_a_run_is_missing_are_left_out():
     missing = (SCORES["seed"] == 2) & (SCORES["agent"] == "dqn") & (SCORES["gamma"] == 0.9)
     whole, left_out = tables.whole(SCORES[~missing])
-    assert left_out == ["seeds [2]"] and set(whole["seed"]) == {1, 3} and len(whole) == 16
+    assert left_out == ["dqn's seeds [2]"] and len(whole) == 20
+    of_agents = {agent: sorted(set(seeds)) for agent, seeds in whole.groupby("agent")["seed"]}
+    assert of_agents == {"dqn": [1, 3], "log_dqn": [1, 2, 3]}
     assert tables.whole(SCORES)[1] == []
 
 
