@@ -127,10 +127,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     def show(table: pd.DataFrame, digits: int) -> None:
         print(table.to_string(index=False, float_format=f"%.{digits}g"))
 
+    def show_values() -> None:
+        found = inspection.values(args.results_dir, _notify)
+        show(found, 3)
+        print(inspection.told(found))
+
     work: dict[str, Callable[[], int | None]] = {
         "collect": lambda: collect(args.stage, args.results_dir),
         "gradients": lambda: show(inspection.gradients(args.results_dir, _notify), 2),
-        "values": lambda: show(inspection.values(args.results_dir, _notify), 3),
+        "values": show_values,
         "report": lambda: report(args.out),
     }
     return shell.run_once(parser.prog, work[args.command])

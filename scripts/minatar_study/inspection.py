@@ -5,8 +5,10 @@ import pathlib
 import numpy as np
 import pandas as pd
 
-from log_dqn import compat
+from log_dqn import compat, log_space
 from log_dqn.games import canonical
+from log_dqn.program import divergence
+from log_dqn.program.words import counted
 from log_dqn.results import runs, scores
 from log_dqn.results.request import find_runs
 from log_dqn.run_folder import checkpoints, configuration, data, layout
@@ -52,14 +54,15 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 
 
 def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
-    """Sets what LogDQN's plus head says at the end of runs, so far, beside what they return.
+    """Sets what the plus head says at the end of runs, so far, beside what they return.
 
     Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth. The runs of
-    `results_dir` have TensorBoard's events; `notify` is told of LogDQN runs without such values.
+    `results_dir` have TensorBoard's events; `notify` is told of runs without such values.
 
     Returns:
-        Columns `game,setting,score,q_plus,bound`: the mean training return of the last tenth of
-        the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
+        Columns `game,agent,setting,score,q_plus,bound,clipped`: the mean training return of the
+        last tenth of the iterations, the median of the last tenth of `Values/QPlus`,
+        1 / (1 - gamma), and the largest mean of `Values/Clipped` over an iteration.
     """
     with compat.quiet():
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -67,20 +70,38 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     rows = []
     for agent, game, seed, folder in find_runs(results_dir):
         name, _, setting = agent.partition("/")
-        if name != "log_dqn":  # No other has a plus head.
+        if name == "dqn":  # It has no plus head.
             continue
         _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-        tags = ("Train/AverageReturns", _Q_PLUS)
-        if not set(tags) <= set(events.Tags()["scalars"]):
-            notify(f"{agent} {game} {seed}: no {' or '.join(tags)} in its events; left out")
+        tags = ("Train/AverageReturns", _Q_PLUS, log_space.CLIPPED)
+        if missing := [tag for tag in tags if tag not in events.Tags()["scalars"]]:
+            notify(f"{agent} {game} {seed}: no {' or '.join(missing)} in its events; left out")
             continue
-        returns, q_plus = (np.array([point.value for point in events.Scalars(tag)]) for tag in tags)
+        returns, q_plus, clipped = (
+            np.array([point.value for point in events.Scalars(tag)]) for tag in tags
+        )
         tenth = q_plus[-max(1, len(q_plus) // 10) :]
         score = scores.final_score(returns)
-        rows.append((canonical(game), setting, score, np.median(tenth), 1 / (1 - gamma)))
+        share = max(part.mean() for part in np.array_split(clipped, len(returns)))
+        run = (canonical(game), name, setting)
+        rows.append((*run, score, np.median(tenth), 1 / (1 - gamma), share))
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no runs with {_Q_PLUS}")
-    columns = ["game", "setting", "score", "q_plus", "bound"]
-    return pd.DataFrame(rows, columns=columns).sort_values(columns[:2], ignore_index=True)
+    columns = ["game", "agent", "setting", "score", "q_plus", "bound", "clipped"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:3], ignore_index=True)
+
+
+def told(table: pd.DataFrame) -> str:
+    """Says of how many runs of `values` a line is told that their values have run away.
+
+    They have if they end at half their bound or more; no true value of these games is that large.
+    """
+    ended = table["q_plus"] >= table["bound"] / 2
+    is_told = table["clipped"] >= divergence.RUNAWAY
+    return (
+        f"{counted(int(ended.sum()), 'run')} of {len(table)} ended at half the bound or more, and "
+        f"{int((ended & is_told).sum())} of these and {int((~ended & is_told).sum())} others had "
+        f"an iteration with {divergence.RUNAWAY:.0%} clipped"
+    )

@@ -418,20 +418,31 @@ def test_values_beside_their_bound(tmp_path):
     with pytest.raises(ValueError, match="no runs with Values/QPlus"):
         inspection.values(tmp_path, said.append)
     assert said == [
-        "log_dqn/gamma=0.9,c=2 MinAtar-Breakout 1: no Train/AverageReturns or Values/QPlus in its "
-        "events; left out"
+        "log_dqn/gamma=0.9,c=2 MinAtar-Breakout 1: no Train/AverageReturns or Values/QPlus or "
+        "Values/Clipped in its events; left out"
     ]
     events = Events(folder)
     for number in range(20):
-        events.write({"Values/QPlus": [1.0, 7.0, 9.0][max(0, number - 17)]}, 500 * number)
+        q_plus, clipped = [1.0, 7.0, 9.0][max(0, number - 17)], 0.8 * (number % 10 > 3)
+        events.write({"Values/QPlus": q_plus, "Values/Clipped": clipped}, 500 * number)
     with pytest.raises(ValueError, match="no runs with Values/QPlus"):  # No iteration is over.
         inspection.values(tmp_path, said.append)
     for iteration in range(2):
         events.write({"Train/AverageReturns": 3.0 + iteration}, iteration)
     events.close()
-    (row,) = inspection.values(tmp_path, print).itertuples(index=False)
-    # The last tenth are the last two values, and the last of two iterations.
-    assert tuple(row) == ("MinAtar/Breakout", "gamma=0.9,c=2", 4.0, 8.0, pytest.approx(10))
+    found = inspection.values(tmp_path, print)
+    (row,) = found.itertuples(index=False)
+    # The last tenth are the last two values, and the last of two iterations. Of each, 6 in 10.
+    run = ("MinAtar/Breakout", "log_dqn", "gamma=0.9,c=2")
+    assert tuple(row) == (*run, 4.0, 8.0, pytest.approx(10), pytest.approx(0.48))
+
+
+def test_runs_that_ended_at_their_bound_and_those_that_are_told_of():
+    rows = pd.DataFrame({"q_plus": [5.0, 4.9, 9.0, 1.0], "clipped": [1.0, 1.0, 0.0, 0.0]})
+    said = inspection.told(rows.assign(bound=10.0))
+    assert said.startswith(
+        "2 runs of 4 ended at half the bound or more, and 1 of these and 1 others"
+    )
 
 
 def test_a_table_as_markdown():
