@@ -109,7 +109,7 @@ def _print_claims(scores: pd.DataFrame) -> None:
     for agent, other in pairs:
         if len(pairs) > 1:
             print(f"{agent} less {other}:\n")
-        print(analysis.as_markdown(analysis.claims(scores, agent, other), "game"))
+        print(analysis.as_markdown(analysis.claims(scores, agent, other), "game", ".2f"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Copies the networks of the study's finished runs into the package, weights alone.
 
-python scripts/export_networks.py results/study/loglin_main/loglin_dqn/gamma=0.5/MinAtar-Asterix/1
+python scripts/export_networks.py results/study/main/loglin_dqn/gamma=0.5/MinAtar-Asterix/1
 """
 
 import argparse

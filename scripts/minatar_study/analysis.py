@@ -82,14 +82,14 @@ def claims(
     return pd.DataFrame(rows, columns=["claim", "game", "value", "low", "high"])
 
 
-def as_markdown(table: pd.DataFrame, across: str = "gamma") -> str:
+def as_markdown(table: pd.DataFrame, across: str = "gamma", form: str = ".3g") -> str:
     """Returns a table of values with intervals as Markdown: `value,low,high` and names of a row.
 
     The name `across`, if the table has it, makes the columns.
     """
     shown = table.assign(
         value=[
-            f"{value:.3g}" + ("" if np.isnan(low) else f" ({low:.3g} to {high:.3g})")
+            f"{value:{form}}" + ("" if np.isnan(low) else f" ({low:{form}} to {high:{form}})")
             for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
         ]
     ).drop(columns=["low", "high"])

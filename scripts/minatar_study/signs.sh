@@ -1,14 +1,15 @@
 #!/bin/sh
-# Rewards of both signs, with and without the minus head. 80,000 steps.
+# Rewards of both signs, LogDQN with and without the minus head. 80,000 steps.
 set -e
-catch() {
+catch() {  # the agent's class; then other flags
+  agent=$1
+  shift
   log-dqn train-vectorized --games=bsuite/Catch --seeds=5 --results_dir=results/study/signs \
     --gin_bindings=VectorizedRunner.num_iterations=8 \
-    --gin_bindings=VectorizedRunner.training_steps=10000 "$@"
+    --gin_bindings=VectorizedRunner.training_steps=10000 \
+    --scan=Vectorized$agent.gamma=0.5,0.8,0.9,0.96,0.99 \
+    --gin_bindings=Vectorized$agent.epsilon_decay_period=20000 "$@"
 }
-catch --agent=log_dqn --scan=VectorizedLogDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99 \
-  --gin_bindings=VectorizedLogDQNAgent.epsilon_decay_period=20000 \
-  --scan=VectorizedLogDQNAgent.minus_head=True,False "$@"
-catch --agent=dqn --scan=VectorizedDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99 \
-  --gin_bindings=VectorizedDQNAgent.epsilon_decay_period=20000 \
-  --gin_bindings=VectorizedDQNAgent.learning_rate=0.0005 "$@"
+catch LogDQNAgent --agent=log_dqn --scan=VectorizedLogDQNAgent.minus_head=True,False "$@"
+catch LogDQNAgent --agent=loglin_dqn "$@"
+catch DQNAgent --agent=dqn --gin_bindings=VectorizedDQNAgent.learning_rate=0.0005 "$@"

@@ -196,11 +196,12 @@ def scores_after(curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
 
 
 def beside(of_stage: pd.DataFrame, curves: pd.DataFrame, num_iterations: int) -> pd.DataFrame:
-    """Sets the scores of a stage of short runs beside those of longer ones, cut as short.
+    """Sets LogDQN's scores of a stage of short runs beside its and DQN's longer ones, cut as short.
 
     Returns both as of that stage, with the seeds and discount factors that both have.
     """
     (stage,) = of_stage["stage"].unique()
+    curves = curves[curves["agent"].isin(["log_dqn", "dqn"])]
     cut = scores_after(curves, num_iterations).assign(stage=stage)
     for column in ("seed", "gamma"):
         common = set(of_stage[column]) & set(cut[column])
