@@ -8,7 +8,7 @@ from log_dqn import log_space
 RUNAWAY = 0.5
 """Mean share of clipped values over an iteration from which values count as run away.
 
-It is a first guess, not yet checked on runs.
+How often that is right: docs/minatar_settings.md.
 """
 
 

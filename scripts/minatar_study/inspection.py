@@ -96,12 +96,13 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 def told(table: pd.DataFrame) -> str:
     """Says of how many runs of `values` a line is told that their values have run away.
 
-    They have if they end at half their bound or more; no true value of these games is that large.
+    They have if they end at four fifths of their bound or more; no true value of these games is so
+    large.
     """
-    ended = table["q_plus"] >= table["bound"] / 2
+    ended = table["q_plus"] >= 0.8 * table["bound"]
     is_told = table["clipped"] >= divergence.RUNAWAY
     return (
-        f"{counted(int(ended.sum()), 'run')} of {len(table)} ended at half the bound or more, and "
+        f"{counted(int(ended.sum()), 'run')} of {len(table)} ended at 0.8 of the bound or more; "
         f"{int((ended & is_told).sum())} of these and {int((~ended & is_told).sum())} others had "
         f"an iteration with {divergence.RUNAWAY:.0%} clipped"
     )

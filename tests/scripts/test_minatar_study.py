@@ -438,11 +438,9 @@ def test_values_beside_their_bound(tmp_path):
 
 
 def test_runs_that_ended_at_their_bound_and_those_that_are_told_of():
-    rows = pd.DataFrame({"q_plus": [5.0, 4.9, 9.0, 1.0], "clipped": [1.0, 1.0, 0.0, 0.0]})
+    rows = pd.DataFrame({"q_plus": [8.0, 7.9, 9.0, 1.0], "clipped": [1.0, 1.0, 0.0, 0.0]})
     said = inspection.told(rows.assign(bound=10.0))
-    assert said.startswith(
-        "2 runs of 4 ended at half the bound or more, and 1 of these and 1 others"
-    )
+    assert said.startswith("2 runs of 4 ended at 0.8 of the bound or more; 1 of these and 1 others")
 
 
 def test_a_table_as_markdown():
