@@ -87,9 +87,14 @@ def as_markdown(table: pd.DataFrame, across: str = "gamma", form: str = ".3g") -
 
     The name `across`, if the table has it, makes the columns.
     """
+
+    def text(number: float) -> str:
+        shown = f"{number:{form}}"
+        return shown if float(shown) else shown.removeprefix("-")
+
     shown = table.assign(
         value=[
-            f"{value:{form}}" + ("" if np.isnan(low) else f" ({low:{form}} to {high:{form}})")
+            text(value) + ("" if np.isnan(low) else f" ({text(low)} to {text(high)})")
             for value, low, high in zip(table["value"], table["low"], table["high"], strict=True)
         ]
     ).drop(columns=["low", "high"])

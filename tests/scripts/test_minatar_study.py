@@ -450,6 +450,9 @@ def test_a_table_as_markdown():
     assert analysis.as_markdown(rows) == (
         "| claim | value |\n| --- | --- |\n| at gamma 0.5 | 0.425 (0.3 to 0.5) |\n"
     )
+    # No zero has a sign.
+    rows = rows.assign(value=0.0041, low=-0.0049)
+    assert "| at gamma 0.5 | 0.00 (0.00 to 0.50) |" in analysis.as_markdown(rows, form=".2f")
 
 
 def test_a_table_as_markdown_has_a_column_for_each_discount_factor():
