@@ -32,7 +32,7 @@ same from logarithms throughout, for which float32 is enough at any gamma:
     y_h - tq_h = c log1p(beta_reg expm1(x))              if |x| <= 1, else
                  c logaddexp(ln(1 - beta_reg), ln(beta_reg) + x)
 
-With `linear_above` the mapping is a line above b, and the lines with tq_h and y_h go through
+With `linear_above` the mapping is a line above b, and the lines with d_h, tq_h and y_h go through
 `log_dqn.mapping`: l_h = to_log((tq_h - d_h) / c), and y_h - tq_h = c change(l_h, ln U^_h - l_h).
 
 The functions below are these lines, `UpdateRule` puts them together with the numbers of a
@@ -463,7 +463,12 @@ class LogUpdate:
             largest = np.float32(self.c * plus.u(-math.log1p(-self.gamma)))
             sizes = np.array([n * plus.log_floor, plus.d, minus.d]).astype(np.float32)
         fits = bool(np.isfinite(largest))
-        check("linear_above", self.linear_above, fits, "larger: c / linear_above is beyond float32")
+        check(
+            "linear_above",
+            self.linear_above,
+            fits,
+            "larger: c / (linear_above (1 - gamma)) is beyond float32",
+        )
         fits = bool(np.isfinite(sizes).all())
         check("k", self.k, fits, "smaller: n k ln(gamma), or c k ln(gamma), is beyond float32")
         gamma_n = self.gamma**n

@@ -6,8 +6,8 @@ Learning", ICLR 2022, arXiv 2203.07171; theirs has b = 1):
 
     f(q) = c ln q + d for q <= b,  c (ln b + q / b - 1) + d above
 
-With b = inf it is the paper's, and where all values are far above b the update is DQN's. Another
-mapping of this kind is three functions: `to_log`, `from_log` and `change`.
+With b = inf it is the paper's. With c = b and beta_reg 1 the update of values that are all far
+above b is DQN's.
 
 Functions take arrays of one array namespace and an argument `xp` that names it: `numpy` (the
 default), `jax.numpy`, or `log_dqn.tf.namespace.xp` for TensorFlow.

@@ -32,6 +32,9 @@ FIGURES = DATA.parent / "figures"
 STEPS = 50_000
 """Agent steps of an iteration."""
 
+STAGES = sorted(path.stem for path in pathlib.Path(tables.__file__).parent.glob("*.sh"))
+"""A stage's runs lie in a folder of its name in `--results_dir`."""
+
 CLAIMED = ("controls", "confirm")
 """The stages that test the claims, beside the main one."""
 
@@ -70,9 +73,7 @@ def report(folder: str) -> None:
     tables.check_curves(all_scores, curves)
     short = curves[curves["stage"] == "floor"]["iteration"].max() + 1
     curves = curves[curves["stage"] == "main"]
-    scores, left_out = tables.whole(all_scores[all_scores["stage"] == "main"])
-    for what in left_out:
-        _notify(f"runs of {what} are missing; left out")
+    scores = _whole(all_scores, "main")
     agents = tables.present(scores)
     if len(agents) < 2:
         raise ValueError(
@@ -96,19 +97,26 @@ def report(folder: str) -> None:
             of_stage = tables.beside(of_stage, curves, short)
             print(analysis.means(of_stage).to_string(float_format="%.3g"), end="\n\n")
         if stage in CLAIMED:
-            _print_claims(tables.whole(of_stage)[0])
+            print(f"The stage {stage}:\n")
+            _print_claims(_whole(all_scores, stage))
         if stage == "controls":
             in_main = scores[scores["game"].isin(of_stage["game"])]
             of_stage = tables.merge(of_stage, in_main)
         print(analysis.as_markdown(analysis.by_setting(of_stage)))
 
 
+def _whole(all_scores: pd.DataFrame, stage: str) -> pd.DataFrame:
+    """Returns what is whole of a stage, and says what is left out."""
+    scores, left_out = tables.whole(all_scores[all_scores["stage"] == stage])
+    for what in left_out:
+        _notify(f"{stage}: runs of {what} are missing; left out")
+    return scores
+
+
 def _print_claims(scores: pd.DataFrame) -> None:
     """Prints the claims of each two agents."""
-    pairs = list(itertools.combinations(tables.present(scores), 2))
-    for agent, other in pairs:
-        if len(pairs) > 1:
-            print(f"{agent} less {other}:\n")
+    for agent, other in itertools.combinations(tables.present(scores), 2):
+        print(f"{agent} less {other}:\n")
         print(analysis.as_markdown(analysis.claims(scores, agent, other), "game", ".2f"))
 
 
@@ -119,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("collect", "gradients", "values"):
         command = commands.add_parser(name)
         if name == "collect":
-            command.add_argument("stage", help="its folder in --results_dir")
+            command.add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
         command.add_argument("--results_dir", type=shell.folder, required=True)
     commands.add_parser("report").add_argument("--out", default=str(FIGURES))
     args = parser.parse_args(argv)

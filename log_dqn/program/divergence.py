@@ -15,7 +15,7 @@ How often that is right: docs/minatar_settings.md.
 class Watch:
     """Follows the share of clipped values of a run, and tells once when its values have run away.
 
-    It knows what has happened since the run was started or resumed.
+    It knows what has happened since the run was started or resumed, and may tell again after that.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Watch:
             return None
         self._told = True
         return (
-            f"values have run away: {sum(shares) / len(shares):.0%} of those that this iteration "
-            "bootstrapped from were above their bound, 1 / (1 - gamma); a linear_above of 1 "
-            "(--agent=loglin_dqn), a lower gamma or a larger c may help"
+            f"values have run away: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
+            "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a small "
+            "linear_above (0.1 in --agent=loglin_dqn), a lower gamma or a larger c may help"
         )

@@ -43,7 +43,7 @@ def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
 def claims(
     table: pd.DataFrame, agent: str = "log_dqn", other: str = "dqn", repetitions: int = 2000
 ) -> pd.DataFrame:
-    """Tests the paper's two claims, each with a 95% interval.
+    """Compares two agents as the paper's two claims do, each with a 95% interval.
 
     That low discount factors become usable: an agent's mean normalised score less another's at the
     same discount factor. That the best becomes better: the same, each at its best discount factor,

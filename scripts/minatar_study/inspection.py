@@ -15,6 +15,9 @@ from log_dqn.run_folder import checkpoints, configuration, data, layout
 
 _Q_PLUS = "Values/QPlus"
 
+AT_BOUND = 0.8
+"""The part of the bound from which values count as run away; the study's runs end far from it."""
+
 
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
@@ -72,7 +75,8 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         name, _, setting = agent.partition("/")
         if name == "dqn":  # It has no plus head.
             continue
-        _, gamma = runs.gamma_of(configuration.read(folder)) or (None, np.nan)
+        config = configuration.read(folder)
+        _, gamma = runs.gamma_of(config) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
         tags = ("Train/AverageReturns", _Q_PLUS, log_space.CLIPPED)
@@ -82,9 +86,11 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         returns, q_plus, clipped = (
             np.array([point.value for point in events.Scalars(tag)]) for tag in tags
         )
+        steps = np.array([point.step for point in events.Scalars(log_space.CLIPPED)])
+        iterations = (steps - 1) // config["VectorizedRunner.training_steps"]
         tenth = q_plus[-max(1, len(q_plus) // 10) :]
         score = scores.final_score(returns)
-        share = max(part.mean() for part in np.array_split(clipped, len(returns)))
+        share = pd.Series(clipped).groupby(iterations).mean().max()
         run = (canonical(game), name, setting)
         rows.append((*run, score, np.median(tenth), 1 / (1 - gamma), share))
     if not rows:
@@ -96,13 +102,12 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
 def told(table: pd.DataFrame) -> str:
     """Says of how many runs of `values` a line is told that their values have run away.
 
-    They have if they end at four fifths of their bound or more; no true value of these games is so
-    large.
+    They have if they end at `AT_BOUND` of their bound or more, where no true value is.
     """
-    ended = table["q_plus"] >= 0.8 * table["bound"]
+    ended = table["q_plus"] >= AT_BOUND * table["bound"]
     is_told = table["clipped"] >= divergence.RUNAWAY
     return (
-        f"{counted(int(ended.sum()), 'run')} of {len(table)} ended at 0.8 of the bound or more; "
-        f"{int((ended & is_told).sum())} of these and {int((~ended & is_told).sum())} others had "
-        f"an iteration with {divergence.RUNAWAY:.0%} clipped"
+        f"{counted(int(ended.sum()), 'run')} of {len(table)} ended at {AT_BOUND} of the bound or "
+        f"more; {int((ended & is_told).sum())} of these and {int((~ended & is_told).sum())} others "
+        f"had an iteration with {divergence.RUNAWAY:.0%} clipped"
     )

@@ -104,7 +104,7 @@ def read_table(path: pathlib.Path, columns: Mapping[str, type]) -> pd.DataFrame:
                 f"the columns are {', '.join(texts)}; they must be {', '.join(columns)}"
             )
         table = texts.astype(dict(columns))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise ValueError(f"{path}: not a file; collect a stage first") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

@@ -411,7 +411,8 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
 def test_values_beside_their_bound(tmp_path):
     folder = tmp_path / "log_dqn" / "gamma=0.9,c=2" / "MinAtar-Breakout" / "1"
     (folder / "logs").mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"VectorizedLogDQNAgent.gamma": 0.9}))
+    config = {"VectorizedLogDQNAgent.gamma": 0.9, "VectorizedRunner.training_steps": 5000}
+    (folder / "config.json").write_text(json.dumps(config))
     # DQN has no such values, which nobody needs to be told.
     (tmp_path / "dqn" / "MinAtar-Breakout" / "1" / "logs").mkdir(parents=True)
     said = []
@@ -423,7 +424,7 @@ def test_values_beside_their_bound(tmp_path):
     ]
     events = Events(folder)
     for number in range(20):
-        q_plus, clipped = [1.0, 7.0, 9.0][max(0, number - 17)], 0.8 * (number % 10 > 3)
+        q_plus, clipped = [1.0, 7.0, 9.0][max(0, number - 17)], 0.8 * (number > 14)
         events.write({"Values/QPlus": q_plus, "Values/Clipped": clipped}, 500 * number)
     with pytest.raises(ValueError, match="no runs with Values/QPlus"):  # No iteration is over.
         inspection.values(tmp_path, said.append)
@@ -432,9 +433,10 @@ def test_values_beside_their_bound(tmp_path):
     events.close()
     found = inspection.values(tmp_path, print)
     (row,) = found.itertuples(index=False)
-    # The last tenth are the last two values, and the last of two iterations. Of each, 6 in 10.
+    # The last tenth are the last two values, and the last of two iterations. An iteration ends with
+    # its 5,000th step: the second has 5 of 9.
     run = ("MinAtar/Breakout", "log_dqn", "gamma=0.9,c=2")
-    assert tuple(row) == (*run, 4.0, 8.0, pytest.approx(10), pytest.approx(0.48))
+    assert tuple(row) == (*run, 4.0, 8.0, pytest.approx(10), pytest.approx(4 / 9))
 
 
 def test_runs_that_ended_at_their_bound_and_those_that_are_told_of():
