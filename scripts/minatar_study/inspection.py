@@ -9,7 +9,7 @@ from log_dqn import compat, log_space
 from log_dqn.games import canonical
 from log_dqn.program import divergence
 from log_dqn.program.words import counted
-from log_dqn.results import runs, scores
+from log_dqn.results import protocol, runs, scores
 from log_dqn.results.request import find_runs
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 
@@ -87,7 +87,11 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
             np.array([point.value for point in events.Scalars(tag)]) for tag in tags
         )
         steps = np.array([point.step for point in events.Scalars(log_space.CLIPPED)])
-        iterations = (steps - 1) // config["VectorizedRunner.training_steps"]
+        under = protocol.recorded(config, game, "train", len(returns))
+        if not under.training_steps:
+            notify(f"{agent} {game} {seed}: no training_steps in its config.json; left out")
+            continue
+        iterations = (steps - 1) // under.training_steps
         tenth = q_plus[-max(1, len(q_plus) // 10) :]
         score = scores.final_score(returns)
         share = pd.Series(clipped).groupby(iterations).mean().max()

@@ -437,6 +437,15 @@ def test_values_beside_their_bound(tmp_path):
     # its 5,000th step: the second has 5 of 9.
     run = ("MinAtar/Breakout", "log_dqn", "gamma=0.9,c=2")
     assert tuple(row) == (*run, 4.0, 8.0, pytest.approx(10), pytest.approx(4 / 9))
+    # A run by itself has another name for its steps, and one without any is left out.
+    config["Runner.training_steps"] = config.pop("VectorizedRunner.training_steps")
+    (folder / "config.json").write_text(json.dumps(config))
+    assert inspection.values(tmp_path, print).equals(found)
+    del config["Runner.training_steps"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="no runs with Values/QPlus"):
+        inspection.values(tmp_path, said.append)
+    assert said[-1].endswith("1: no training_steps in its config.json; left out")
 
 
 def test_runs_that_ended_at_their_bound_and_those_that_are_told_of():
