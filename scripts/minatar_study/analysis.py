@@ -51,7 +51,8 @@ def claims(
     are over seeds, of the games and best means (of all agents in the table) as they are.
 
     Returns:
-        Columns `claim,game,value,low,high`, for each game and over games.
+        Columns `claim,game,value,low,high`, for each game and over games; of a table with one
+        discount factor, the first claim alone.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     normalised = discount.normalise(table)
@@ -67,7 +68,7 @@ def claims(
     def difference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return chosen(x) - chosen(y)
 
-    found = statistics.interval_of_enough_seeds(difference, *both, repetitions=repetitions)
+    bounds = statistics.interval_of_enough_seeds(difference, *both, repetitions=repetitions)
     best = " and ".join(f"{gammas[scored.mean(axis=(0, 1)).argmax()]:g}" for scored in both)
     names = [
         *(f"at gamma {gamma:g}" for gamma in gammas),
@@ -75,11 +76,13 @@ def claims(
         "each at the gamma that is best on each game",
     ]
     rows = [
-        (name, game, *map(float, bounds))
-        for game, *of_game in zip([*games, OVER_GAMES], *found, strict=True)
-        for name, *bounds in zip(names, *of_game, strict=True)
+        (name, game, *map(float, interval))
+        for game, *of_game in zip([*games, OVER_GAMES], *bounds, strict=True)
+        for name, *interval in zip(names, *of_game, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["claim", "game", "value", "low", "high"])
+    found = pd.DataFrame(rows, columns=["claim", "game", "value", "low", "high"])
+    # With one discount factor, the best is that one.
+    return found if len(gammas) > 1 else found[found["claim"] == names[0]]
 
 
 def as_markdown(table: pd.DataFrame, across: str = "gamma", form: str = ".3g") -> str:

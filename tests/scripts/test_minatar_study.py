@@ -147,6 +147,10 @@ def test_the_two_claims():
     for claim in ("at gamma 0.9", best):
         for game, value in (("MinAtar/A", 1 - 0.6), ("over games", 0.875 - 0.8)):
             assert cell(rows, claim=claim, game=game).value == pytest.approx(value)
+    # 0.5 alone, of 8 and 2: there is nothing to choose.
+    at_one = analysis.claims(SCORES[SCORES["gamma"] == 0.5], repetitions=2)
+    assert list(at_one["claim"]) == ["at gamma 0.5"] * 3
+    assert list(at_one["value"]) == pytest.approx([1 - 2 / 8, 1 - 1 / 2, 1 - (1 / 4 + 1 / 2) / 2])
 
 
 def test_the_best_gamma_is_chosen_over_games_or_on_each_and_again_in_each_sample():
