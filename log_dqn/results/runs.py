@@ -217,7 +217,7 @@ def read_runs(
             continue
         if found_log is not None:
             returns, steps = found_log
-            parameters = _parameters(path, notify)
+            parameters = parameters_of(path, notify)
             agent_class, gamma = gamma_of(parameters) or (None, None)
             under = protocol.recorded(parameters, game, metric, len(returns), steps)
             runs.append(
@@ -230,11 +230,12 @@ def read_runs(
     return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 
-def _parameters(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
+def parameters_of(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
+    """Reads a run's parameters; none, of which `notify` is told, where the file is damaged."""
     try:
         return configuration.read(run_dir)
     except ValueError as error:
-        notify(f"{error}; the run is compared as one without it")
+        notify(f"{error}; the run is taken as one without it")
         return {}
 
 

@@ -11,7 +11,7 @@ from log_dqn.program import divergence
 from log_dqn.program.words import counted
 from log_dqn.results import protocol, runs, scores
 from log_dqn.results.request import find_runs
-from log_dqn.run_folder import checkpoints, configuration, data, layout
+from log_dqn.run_folder import checkpoints, data, layout
 
 _Q_PLUS = "Values/QPlus"
 
@@ -32,7 +32,7 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """
     rows = []
     for agent, game, _, folder in find_runs(results_dir):
-        config = configuration.read(folder)
+        config = runs.parameters_of(folder, notify)
         if "rmsprop_tf.epsilon" not in config:
             continue
         checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
@@ -75,7 +75,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         name, _, setting = agent.partition("/")
         if name == "dqn":  # It has no plus head.
             continue
-        config = configuration.read(folder)
+        config = runs.parameters_of(folder, notify)
         _, gamma = runs.gamma_of(config) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
@@ -89,7 +89,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         steps = np.array([point.step for point in events.Scalars(log_space.CLIPPED)])
         under = protocol.recorded(config, game, "train", len(returns))
         if not under.training_steps:
-            notify(f"{agent} {game} {seed}: no training_steps in its config.json; left out")
+            notify(f"{agent} {game} {seed}: no training_steps in its {layout.CONFIG}; left out")
             continue
         iterations = (steps - 1) // under.training_steps
         tenth = q_plus[-max(1, len(q_plus) // 10) :]

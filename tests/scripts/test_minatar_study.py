@@ -446,10 +446,12 @@ def test_values_beside_their_bound(tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     assert inspection.values(tmp_path, print).equals(found)
     del config["Runner.training_steps"]
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="no runs with Values/QPlus"):
-        inspection.values(tmp_path, said.append)
-    assert said[-1].endswith("1: no training_steps in its config.json; left out")
+    for damaged in (False, True):
+        (folder / "config.json").write_text("{" if damaged else json.dumps(config))
+        with pytest.raises(ValueError, match="no runs with Values/QPlus"):
+            inspection.values(tmp_path, said.append)
+        assert said[-1].endswith("1: no training_steps in its config.json; left out")
+    assert f"{folder / 'config.json'}: damaged;" in said[-2]
 
 
 def test_runs_that_ended_at_their_bound_and_those_that_are_told_of():
