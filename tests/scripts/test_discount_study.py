@@ -196,13 +196,26 @@ def test_the_page_has_the_tables_of_the_committed_scores(study, page, stage):
     for pair in itertools.combinations(tables.present(scores), 2):
         assert analysis.as_markdown(analysis.claims(scores, *pair), "game", ".2f") + "\n" in page
 
+    # What decides, with the sentence on it.
+    confirm, left_out = tables.whole(stage("confirm"))
+    assert left_out == [] and set(confirm["seed"]) == {9, 10, 11, 12, 13}
+    decided = analysis.claims(confirm, "loglin_dqn", "dqn")
+    assert analysis.as_markdown(decided, "game", ".2f") + "\n" in page
+    (over,) = decided[decided["game"] == discount.OVER_GAMES].itertuples()
+    said = (
+        f"is {-over.value:.2f} below DQN's over games, and the interval begins at {over.low:.2f}."
+    )
+    assert f"**Not shown: with fresh seeds LogLinDQN's best {said}**" in page.replace("\n", " ")
+    readme = (study.DATA.parents[1] / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert f"it is {-over.value:.2f} below ({over.low:.2f} to {over.high:.2f})." in readme
+
     # What the text and the README say of them.
     means = scores.groupby(["agent", "gamma", "game"])["score"].mean()
     share = means / means.groupby("game").max()
     of_agents = (share[agent, 0.5] for agent in ("loglin_dqn", "log_dqn", "dqn"))
     own, logs, its = (f"{x.min():.0%} to {x.max():.0%}" for x in of_agents)
     said = f"{own} of the best mean return of any agent on the game, LogDQN {logs}, DQN {its}"
-    for text in (page, (study.DATA.parents[1] / "README.md").read_text(encoding="utf-8")):
+    for text in (page, readme):
         assert said in text.replace("\n", " ")
     best = means.groupby(["agent", "game"]).max()
     ratios = best["loglin_dqn"] / best["dqn"]
