@@ -189,7 +189,7 @@ def spread(values, form=".3g"):
     return f"{values.mean():{form}} ({values.min():{form}} to {values.max():{form}})"
 
 
-def test_the_page_has_the_tables_of_the_committed_scores(study, page, stage):
+def test_the_page_has_the_tables_of_the_committed_scores(study, page, stage, curves):
     scores = tables.whole(stage("main"))[0]
     # A table ends with an empty line.
     assert analysis.as_markdown(discount.by_gamma(scores)) + "\n" in page
@@ -208,6 +208,22 @@ def test_the_page_has_the_tables_of_the_committed_scores(study, page, stage):
     assert f"**Not shown: with fresh seeds LogLinDQN's best {said}**" in page.replace("\n", " ")
     readme = (study.DATA.parents[1] / "README.md").read_text(encoding="utf-8").replace("\n", " ")
     assert f"it is {-over.value:.2f} below ({over.low:.2f} to {over.high:.2f})." in readme
+
+    run_of = curves[curves["stage"] == "confirm"].set_index(["agent", "game"])
+    first, second = (
+        of["loglin_dqn"] / of["dqn"]
+        for of in (
+            run_of[part].groupby(level=[0, 1])["mean_return"].mean()
+            for part in (run_of["iteration"] < 8, run_of["iteration"] >= 10)
+        )
+    )
+    on_asterix, *others = second.sort_values()
+    assert second.idxmin() == "MinAtar/Asterix"
+    said = (
+        f"it has {first.min():.2f} to {first.max():.2f} of DQN's return. In the second half it has "
+        f"{on_asterix:.2f} of it on Asterix and {others[0]:.2f} to {others[-1]:.2f} on the other"
+    )
+    assert said in page.replace("\n", " ")
 
     # What the text and the README say of them.
     means = scores.groupby(["agent", "gamma", "game"])["score"].mean()
