@@ -363,7 +363,7 @@ def gamma_panels(
         _tidy(panel)
     for panel in axes[len(panels) :]:
         panel.set_visible(False)
-    axes[0].legend(frameon=False)
+    _legend(figure, axes[0], above=True)
     figure.supxlabel("discount factor")
     figure.supylabel(f"mean {returns} return, last 10% of steps")
     return figure
