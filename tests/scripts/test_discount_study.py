@@ -410,3 +410,25 @@ def test_the_page_has_the_tuning_of_loglin_dqn(stage, curves, page, shown):
     for label, cells in expected.items():
         found = (f"{cells[place]:.1f}" if place in cells else "-" for place in places)
         shown(label, *found, lines=lines)
+
+
+def best_label(setting):
+    """A setting of the stage `best` as the page names it, without its discount factor."""
+    settings = dict(part.split("=") for part in setting.split(","))
+    assert settings.pop("gamma") == "0.96"
+    label = {"huber": "Huber", "mse": "squared error"}[settings.pop("loss_type", "huber")]
+    label += {"1": "", "3": ", 3 steps"}[settings.pop("update_horizon", "1")]
+    return ", ".join([label, *(f"{name} {value}" for name, value in settings.items())])
+
+
+def test_the_page_has_what_makes_the_best_better(stage, shown):
+    games = ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+    settings = stage("best").groupby(["agent", "setting"])
+    for (agent, setting), of_setting in settings:
+        cells = dict.fromkeys(games, "-")
+        for game, of_game in of_setting.groupby("game"):
+            assert sorted(of_game["seed"]) == [6, 7, 8]
+            cells[game.removeprefix("MinAtar/")] = spread(of_game["score"])
+        label = best_label(setting).replace("learning_rate", "learning rate")
+        shown(tables.AGENTS[agent].name, label, *cells.values())
+    assert len(settings) == 12
