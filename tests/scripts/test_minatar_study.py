@@ -385,7 +385,7 @@ def test_a_third_agent():
     rows = analysis.claims(of_three, "loglin_dqn", "dqn", repetitions=20)
     assert cell(rows, claim="at gamma 0.9", game="MinAtar/A").value == pytest.approx(1 - 6 / 12)
     figure = figures.gamma_panels(discount.by_gamma(of_three, 20), tables.AGENTS)
-    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["LogLinDQN", "LogDQN", "DQN"]
 
 
