@@ -35,8 +35,8 @@ STEPS = 50_000
 STAGES = sorted(path.stem for path in pathlib.Path(tables.__file__).parent.glob("*.sh"))
 """A stage's runs lie in a folder of its name in `--results_dir`."""
 
-CLAIMED = ("controls", "confirm")
-"""The stages that test the claims, beside the main one."""
+CLAIMED = ("controls", "confirm", "confirm_best")
+"""The stages that test the claims, beside the main one; an agent has its best setting there."""
 
 
 def _notify(line: str) -> None:
@@ -98,7 +98,7 @@ def report(folder: str) -> None:
             print(analysis.means(of_stage).to_string(float_format="%.3g"), end="\n\n")
         if stage in CLAIMED:
             print(f"The stage {stage}:\n")
-            _print_claims(_whole(all_scores, stage))
+            _print_claims(_whole(analysis.best_settings(of_stage), stage))
         if stage == "controls":
             in_main = scores[scores["game"].isin(of_stage["game"])]
             of_stage = tables.merge(of_stage, in_main)

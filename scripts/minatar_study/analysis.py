@@ -35,6 +35,14 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     return found.assign(mean=(found / found.max()).mean(axis=1))
 
 
+def best_settings(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns each agent's rows of one setting, whose `means` over games are the highest."""
+    found = means(table)["mean"].groupby(["agent", "setting"]).mean()
+    best = found.groupby("agent").idxmax()
+    names = _without_gamma(table)[["agent", "setting"]].apply(tuple, axis=1)
+    return table[names.isin(best)]
+
+
 def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
     settings = table["setting"].str.replace("^gamma=[^,]*,?", "", regex=True)
     return table.assign(setting=settings)

@@ -21,17 +21,15 @@ for setting in "" update_horizon=3; do
   loglin Asterix $setting "$@"
   dqn Asterix $rate $setting "$@"
 done
+for game in Asterix SpaceInvaders; do
+  loglin $game $mse "$@"
+  dqn $game $rate update_horizon=3 $mse "$@"
+done
 for game in Asterix SpaceInvaders Breakout Seaquest Freeway; do
-  for setting in "" update_horizon=3; do
-    loglin $game $setting $mse "$@"
-    dqn $game $rate $setting $mse "$@"
-  done
+  loglin $game update_horizon=3 $mse "$@"
+  dqn $game $rate $mse "$@"
 done
 loglin Asterix q_init_plus=0.1 "$@"
 loglin Asterix q_init_plus=0.0 "$@"
-loglin Asterix update_horizon=3 $mse q_init_plus=0.1 "$@"
 loglin Asterix beta_reg=0.3 k=282 "$@"
 loglin Asterix beta_reg=0.3 k=282 $mse "$@"
-loglin Asterix update_horizon=3 $mse beta_reg=0.3 k=282 "$@"
-dqn Asterix learning_rate=0.001 $mse "$@"
-dqn Asterix learning_rate=0.00025 $mse "$@"

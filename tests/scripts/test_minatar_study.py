@@ -389,6 +389,22 @@ def test_a_third_agent():
     assert names == ["LogLinDQN", "LogDQN", "DQN"]
 
 
+def test_an_agents_best_setting_is_the_best_over_games():
+    """DQN has two: of the best means of a game, 0.5 and 1 to 1 and 0.75."""
+    one = SCORES[SCORES["gamma"] == 0.9]
+    dqn = one["agent"] == "dqn"
+    of_games = [
+        one[dqn].assign(
+            setting=setting, score=one[dqn]["game"].map({"MinAtar/A": a, "MinAtar/B": b})
+        )
+        for setting, a, b in (("gamma=0.9", 20.0, 40.0), ("gamma=0.9,n=3", 40.0, 30.0))
+    ]
+    found = analysis.best_settings(pd.concat([one[~dqn], *of_games]))
+    settings = found.groupby("agent")["setting"].unique().map(list).to_dict()
+    assert settings == {"log_dqn": ["gamma=0.9"], "dqn": ["gamma=0.9,n=3"]}
+    assert len(found) == len(one)
+
+
 def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
     folder = tmp_path / "log_dqn" / "gamma=0.9,epsilon=0.001" / "MinAtar-Breakout" / "1"
     (folder / "logs").mkdir(parents=True)
