@@ -135,9 +135,10 @@ class Trainer:
             self._episodes[run].append(tuple(part[step, run] for part in episodes[1:]))
         trained = (old.phase != Phase.EVALUATION) & (position.phase != Phase.TRAINING)
         self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
-        for run in np.flatnonzero(position.iteration > old.iteration).tolist():
-            self._end_iteration(run)
         self._summarize(old.training_steps, position.training_steps)
+        for run in np.flatnonzero(position.iteration > old.iteration).tolist():
+            if run not in self.failures:
+                self._end_iteration(run)
         before = np.where(position.phase == Phase.EVALUATION, self._runner.training_steps, 0)
         running = position.phase != Phase.FINISHED
         done = before + position.phase_steps

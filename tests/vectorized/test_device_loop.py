@@ -1,6 +1,7 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
 import ctypes
+import dataclasses
 import functools
 import queue
 import re
@@ -295,3 +296,13 @@ def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):
     assert list(trainer.failures) == [1]
     assert "stopped" in trainer.failures[1]
     assert trainer.position.iteration[0] == 2
+
+
+def test_an_iterations_last_summary_counts_in_it(tmp_path, monkeypatch):
+    # 900 steps end in the chunk of 500 in which the summary of update 500 is due.
+    monkeypatch.setitem(globals(), "RUNNER", dataclasses.replace(RUNNER, evaluation_steps=0))
+    trainer = device_trainer_of(tmp_path)
+    (watch,), seen = trainer._watches, []
+    monkeypatch.setattr(watch, "end_iteration", lambda: seen.append(len(watch._shares)))
+    trainer.train()
+    assert seen == [1, 3]
