@@ -429,7 +429,8 @@ class LogUpdate:
             reading of Appendix C.1. If not, it keeps its value, and greedy actions stay
             distinguishable.
         linear_above: ordinary value above which the mapping is linear, b; positive. inf, the
-            default, is the paper's mapping.
+            default, is the paper's mapping. Far below q_init_plus it costs float32 its digits of
+            small values: with b = c = 0.001 their logarithms are in steps of about 0.0001.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -456,21 +457,25 @@ class LogUpdate:
             value = getattr(self, name)
             check(name, value, isinstance(value, bool), "True or False")
         plus, minus = self.mappings  # Checks the others.
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             for name in ("c", "k"):
-                fits = bool(np.isfinite(np.float32(getattr(self, name))))
+                value = np.float32(getattr(self, name))
+                fits = bool(np.finfo(np.float32).tiny <= value < np.inf)
                 check(name, getattr(self, name), fits, "a number that float32 can hold")
-            largest = np.float32(self.c * plus.u(-math.log1p(-self.gamma)))
-            sizes = np.array([n * plus.log_floor, plus.d, minus.d]).astype(np.float32)
-        fits = bool(np.isfinite(largest))
-        check(
-            "linear_above",
-            self.linear_above,
-            fits,
-            "larger: c / (linear_above (1 - gamma)) is beyond float32",
-        )
-        fits = bool(np.isfinite(sizes).all())
-        check("k", self.k, fits, "smaller: n k ln(gamma), or c k ln(gamma), is beyond float32")
+            c, largest = self.c, plus.u(-math.log1p(-self.gamma))
+            for name, size, allowed in (
+                ("k", max(n, c) * plus.log_floor, "smaller: n k ln(gamma), or c k ln(gamma),"),
+                ("c", c * math.log1p(-self.gamma), "smaller: c ln(1 - gamma)"),
+                (
+                    "linear_above",
+                    max(1, c) * largest,
+                    "larger: max(c, 1) / (linear_above (1 - gamma))",
+                ),
+                ("q_init_plus", plus.d, "smaller: c q_init_plus / linear_above"),
+                ("q_init_minus", minus.d, "smaller: c q_init_minus / linear_above"),
+            ):
+                fits = bool(np.isfinite(np.float32(size)))
+                check(name, getattr(self, name), fits, f"{allowed} is beyond float32")
         gamma_n = self.gamma**n
         check("gamma", self.gamma, gamma_n > 0, f"larger: its power {n}, update_horizon, is 0")
 

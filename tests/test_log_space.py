@@ -37,11 +37,11 @@ def run_tf(fn, *arrays):
         return session.run(fn(*(tf.constant(a) for a in arrays), xp=tf_xp))
 
 
+# c is b, too, as LogLinDQN has them.
 LOG_LINEAR = [
     {"gamma": gamma, "k": 100, "c": c, "beta_reg": beta_reg, "linear_above": b}
-    for gamma, b, (c, beta_reg) in itertools.product(
-        (0.1, 0.5, 0.96, 0.99), (1e-6, 0.1, 1.0, 10.0, math.inf), ((1.0, 0.3), (0.5, 1.0))
-    )
+    for gamma, b in itertools.product((0.1, 0.5, 0.96, 0.99), (1e-6, 0.1, 1.0, 10.0, math.inf))
+    for c, beta_reg in [(1.0, 0.3), (0.5, 1.0)] + [(b, 1.0)] * (b < math.inf)
 ]
 
 NAMESPACES = pytest.mark.parametrize("run", [run_numpy, run_jax, run_tf])
@@ -418,6 +418,7 @@ def test_where_a_reward_with_a_probability_of_a_quarter_settles(loss_type, expec
         ("k", 1e39),
         ("k", 10**39),
         ("c", 1e39),
+        ("c", 1e-40),
         ("c", -0.5),
         ("q_init_minus", -1.0),
         ("q_init_plus", math.inf),
@@ -432,6 +433,18 @@ def test_where_a_reward_with_a_probability_of_a_quarter_settles(loss_type, expec
 def test_a_setting_out_of_range_is_named(name, value):
     with pytest.raises(ValueError, match=rf"^{name} is {re.escape(repr(value))}; it must be"):
         log_space.LogUpdate(**{name: value})
+
+
+def test_a_setting_with_which_float32_does_not_hold_the_update_is_named():
+    for settings, name in (
+        ({"c": 1.2e38, "k": 10}, "c"),
+        ({"c": 1e-30, "linear_above": 1e-38}, "linear_above"),
+        ({"c": 1e8, "linear_above": 1e-30}, "linear_above"),
+        ({"linear_above": 1e-36, "q_init_plus": 1e8}, "q_init_plus"),
+        ({"linear_above": 1e-36, "q_init_minus": 1e8}, "q_init_minus"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} is .* must be .* is beyond float32$"):
+            log_space.LogUpdate(**settings)
 
 
 @pytest.mark.parametrize(
