@@ -171,6 +171,7 @@ WRONG = [
     ),
     (["--gin_bindings=rmsprop_tf.learning_rate=0.1"], "learning_rate is 0.1, which nothing"),
     ([f"{AGENT}gamma=nan"], "a value must be a literal of Python"),
+    ([f"{AGENT}linear_above=1e999"], "QNAgent.linear_above is inf; it must be a finite number"),
     ([f"{AGENT}c=1e300"], "c is 1e+300; it must be a number that fl"),
     ([f"{AGENT}update_horizon=197"], "197; it must be at most 196"),
     (["--gin_files=log_dqn.gin"], "gin_files is 'log_dqn.gin'; it must build on an agent's own"),

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import inspect
 import logging
+import math
 import os
 import pathlib
 import re
@@ -255,6 +256,9 @@ def parse_checked(
     written = parse(gin_files, gin_bindings, scans)
     parameters = [line.name for line in written.lines if "." in line.name]
     for line in written.lines:
+        # gin leaves these out of what it writes.
+        is_finite = not isinstance(line.value, float) or math.isfinite(line.value)
+        checks.check(line.name, line.value, is_finite, "a finite number")
         if "." not in line.name and line.name not in written.macros:
             raise unread(line, parameters, "a macro that")
     _check_names(written)
