@@ -5,6 +5,7 @@ import pytest
 
 from log_dqn import log_space
 from log_dqn.jax import update
+from log_dqn.mapping import from_log
 from tests import reference
 from tests.programs import python
 
@@ -96,6 +97,35 @@ def test_float32_is_enough_at_any_discount_factor(gamma, k):
     # float32 ends at 1e-38.
     if k * np.log10(gamma) < -38:
         assert not agrees
+
+
+@pytest.mark.parametrize("gamma", [0.1, 0.5, 0.96, 0.99])
+@pytest.mark.parametrize(("b", "c"), [(1e-6, 1.0), (0.1, 0.1), (1.0, 0.5), (10.0, 10.0)])
+def test_loss_and_gradients_with_a_line(gamma, b, c):
+    rule = {"gamma": gamma, "c": c, "linear_above": b, "beta_reg": 1.0 if c == b else 0.3}
+    settings = log_space.LogUpdate(**rule)
+    rng = np.random.default_rng(0)
+
+    def outputs(head):
+        log_qs = rng.uniform(head.log_floor, 3, (BATCH_SIZE, NUM_ACTIONS))
+        return (c * from_log(log_qs, head.log_b) + head.d).astype(np.float32)
+
+    tqs, next_tqs = ([outputs(head) for head in settings.mappings] for _ in range(2))
+    rewards = rng.choice([-1, 0, 0, 0, 0, 1], BATCH_SIZE).astype(np.float32)
+    rest = rng.integers(NUM_ACTIONS, size=BATCH_SIZE), rewards, rng.random(BATCH_SIZE) < 0.2
+
+    def loss_fn(tqs):
+        return update.batch_loss(
+            settings.rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), *rest
+        )[0]
+
+    loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
+    expected_loss, expected, _ = plain_update(reference.exact(**rule), tqs, next_tqs, *rest)
+    chosen = [np.asarray(gradient)[np.arange(BATCH_SIZE), rest[0]] for gradient in gradients]
+    # An output of 20 / b is known to seven digits.
+    rounding = 2e-7 * max(1, c * 20 / b) * max(1, -np.log(b))
+    assert loss == pytest.approx(expected_loss, rel=1e-4, abs=rounding)
+    np.testing.assert_allclose(chosen, expected, rtol=1e-4, atol=rounding / BATCH_SIZE)
 
 
 def test_dqn_loss_worked_by_hand():
