@@ -36,11 +36,16 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_settings(table: pd.DataFrame) -> pd.DataFrame:
-    """Returns each agent's rows of one setting, whose `means` over games are the highest."""
-    found = means(table)["mean"].groupby(["agent", "setting"]).mean()
+    """Returns each agent's rows of one setting, whose `means` over games are the highest.
+
+    A setting with fewer runs than another of its agent is not whole, and none.
+    """
+    named = _without_gamma(table)
+    runs_of = named.groupby(["agent", "setting"])["score"].transform("size")
+    is_whole = runs_of == runs_of.groupby(table["agent"]).transform("max")
+    found = means(table[is_whole])["mean"].groupby(["agent", "setting"]).mean()
     best = found.groupby("agent").idxmax()
-    names = _without_gamma(table)[["agent", "setting"]].apply(tuple, axis=1)
-    return table[names.isin(best)]
+    return table[named[["agent", "setting"]].apply(tuple, axis=1).isin(best)]
 
 
 def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
