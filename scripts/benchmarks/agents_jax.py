@@ -21,7 +21,9 @@ with compat.quiet():
 
 AGENTS = {
     "LogDQN": log_dqn_agent.JaxLogDQNAgent,
-    "LogLinDQN": functools.partial(log_dqn_agent.JaxLogDQNAgent, linear_above=0.1, c=0.1),
+    "LogLinDQN": functools.partial(
+        log_dqn_agent.JaxLogDQNAgent, linear_above=0.1, c=0.1, beta_reg=1.0
+    ),
     "DQN RMSProp": functools.partial(
         dqn_agent.JaxDQNAgent, optimizer=optimizers.rmsprop_tf(), loss_type="huber"
     ),
