@@ -7,7 +7,8 @@ Learning", ICLR 2022, arXiv 2203.07171; theirs has b = 1):
     f(q) = c ln q + d for q <= b,  c (ln b + q / b - 1) + d above
 
 With b = inf it is the paper's. With c = b and beta_reg 1 the update of values that are all far
-above b is DQN's.
+above b is DQN's, where no reward is negative. (With n-step targets the minus head, which starts at
+gamma^k, still sinks to its floor, gamma^(nk).)
 
 Functions take arrays of one array namespace and an argument `xp` that names it: `numpy` (the
 default), `jax.numpy`, or `log_dqn.tf.namespace.xp` for TensorFlow.

@@ -143,14 +143,15 @@ def test_the_log_linear_update_equals_the_plain_form_at_high_precision(settings,
         *((run, "float32", 1e-6) for run in (run_numpy, run_jax, run_tf)),
     ],
 )
-def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding):
+@pytest.mark.parametrize("n", [1, 3])
+def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding, n):
     # With c = b, f(q) = q - q_init there: these outputs stand for DQN's values.
     gamma, b = 0.96, 1e-3
     rng = np.random.default_rng(0)
     qs, next_qs = rng.uniform(0.5, 20, (2, 32, 4)).astype(dtype)
     terminals = rng.random(32) < 0.3
     rewards = np.where(terminals, 1, rng.choice([0, 0.5, 1], 32)).astype(dtype)
-    rule = log_space.LogUpdate(gamma, c=b, beta_reg=1.0, linear_above=b).rule
+    rule = log_space.LogUpdate(gamma, c=b, beta_reg=1.0, linear_above=b, update_horizon=n).rule
 
     def fn(qs, next_qs, rewards, terminals, xp):
         tqs = (qs[:, 0] - 1, xp.zeros_like(qs[:, 0]))
@@ -159,9 +160,10 @@ def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding):
         return rule.td_errors(tqs, rule.log_values(tqs, xp), log_targets, xp)
 
     td, td_minus = run(fn, qs, next_qs, rewards, terminals)
-    targets = rewards + gamma * np.where(terminals, 0, next_qs.max(axis=-1))
+    targets = rewards + gamma**n * np.where(terminals, 0, next_qs.max(axis=-1))
     np.testing.assert_allclose(td, targets - qs[:, 0], rtol=0, atol=20 * rounding)
-    np.testing.assert_array_equal(td_minus, 0)
+    if n == 1:  # Else it sinks from gamma^k to gamma^(nk).
+        np.testing.assert_array_equal(td_minus, 0)
 
 
 def test_without_a_line_the_update_is_the_papers_to_the_bit():

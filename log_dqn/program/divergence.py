@@ -37,5 +37,5 @@ class Watch:
         return (
             f"values have run away: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
             "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a small "
-            "linear_above (0.1 in --agent=loglin_dqn), a lower gamma or a larger c may help"
+            "linear_above and c (--agent=loglin_dqn), a lower gamma or a larger c may help"
         )

@@ -405,8 +405,8 @@ def test_an_agents_best_setting_is_the_best_over_games():
     assert len(found) == len(one)
     # Three steps on half the games alone, or LogDQN of one seed.
     part = pd.concat([one[~dqn & (one["seed"] == 1)], of_games[0], of_games[1][:3]])
-    assert len(found := analysis.best_settings(part)) == 2 + 6
-    assert set(found["setting"]) == {"gamma=0.9"}
+    found = analysis.best_settings(part)
+    assert len(found) == 2 + 6 and set(found["setting"]) == {"gamma=0.9"}
 
 
 def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
