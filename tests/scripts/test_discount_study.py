@@ -223,11 +223,9 @@ def test_the_page_has_what_fresh_seeds_decide(page, readme, stage, curves):
     assert analysis.as_markdown(rows, "game", ".2f") + "\n" in page
     page = page.replace("\n", " ")
     (over,) = rows[rows["game"] == discount.OVER_GAMES].itertuples()
-    said = (
-        f"is {-over.value:.2f} below DQN's over games, and the interval begins at {over.low:.2f}."
-    )
-    assert f"**Not shown: with fresh seeds LogLinDQN's best {said}**" in page
-    assert f"it is {-over.value:.2f} below ({over.low:.2f} to {over.high:.2f})." in readme
+    interval = f"({over.low:.2f} to {over.high:.2f})"
+    assert f"LogLinDQN's best is {-over.value:.2f} below DQN's {interval}," in page
+    assert f"it is {-over.value:.2f} below {interval}," in readme
 
     curves = curves[curves["stage"] == "confirm"]
 
@@ -244,6 +242,33 @@ def test_the_page_has_what_fresh_seeds_decide(page, readme, stage, curves):
         f"{others.max():.2f} on the other games."
     )
     assert second.idxmin() == "MinAtar/Asterix" and said in page
+
+
+def test_the_page_has_what_fresh_seeds_decide_of_three_steps(page, readme, stage, curves, shown):
+    scores = stage("confirm_best")
+    for _, of_setting in scores.groupby(["agent", "setting", "game"]):
+        assert sorted(of_setting["seed"]) == [14, 15, 16, 17]
+    chosen, left_out = tables.whole(analysis.best_settings(scores))
+    assert left_out == [] and chosen["setting"].str.contains("update_horizon=3").all()
+    rows = analysis.claims(chosen, "loglin_dqn", "dqn")
+    assert analysis.as_markdown(rows, "game", ".2f") + "\n" in page
+    (over,) = rows[rows["game"] == discount.OVER_GAMES].itertuples()
+    said = f"three-step updates {over.value:.2f} above it ({over.low:.2f} to {over.high:.2f})"
+    assert said in page.replace("\n", " ") and said in readme
+
+    curves = curves[(curves["stage"] == "confirm_best") & (curves["game"] == "MinAtar/Seaquest")]
+    curves = curves[curves["setting"].str.contains("update_horizon=3")]
+    halves = curves.groupby([curves["iteration"] < 10, "agent"])["mean_return"].mean()
+    first, second = (halves[half, "loglin_dqn"] / halves[half, "dqn"] for half in (True, False))
+    said = f"{first:.2f} of DQN's return in the first half of the steps, and {second:.2f} in the"
+    assert said in page.replace("\n", " ")
+
+    settings = analysis.by_setting(scores).sort_values("game").groupby(["agent", "setting"])
+    for (agent, setting), rows in settings:
+        updates = "three steps" if "update_horizon=3" in setting else "one step"
+        cells = (f"{row.value:.3g} ({row.low:.3g} to {row.high:.3g})" for row in rows.itertuples())
+        shown(tables.AGENTS[agent].name, updates, *cells)
+    assert len(settings) == 3
 
 
 BREAKOUT = {
