@@ -457,7 +457,7 @@ class LogUpdate:
             value = getattr(self, name)
             check(name, value, isinstance(value, bool), "True or False")
         plus, minus = self.mappings  # Checks the others.
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore"):
             for name in ("c", "k"):
                 value = np.float32(getattr(self, name))
                 fits = bool(np.finfo(np.float32).tiny <= value < np.inf)

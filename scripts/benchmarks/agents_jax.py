@@ -21,9 +21,7 @@ with compat.quiet():
 
 AGENTS = {
     "LogDQN": log_dqn_agent.JaxLogDQNAgent,
-    "LogLinDQN": functools.partial(
-        log_dqn_agent.JaxLogDQNAgent, linear_above=0.1, c=0.1, beta_reg=1.0
-    ),
+    "LogLinDQN": functools.partial(log_dqn_agent.JaxLogDQNAgent, **measuring.LOGLIN_DQN),
     "DQN RMSProp": functools.partial(
         dqn_agent.JaxDQNAgent, optimizer=optimizers.rmsprop_tf(), loss_type="huber"
     ),

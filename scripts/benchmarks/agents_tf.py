@@ -15,9 +15,7 @@ with compat.quiet():
 
 AGENTS = {
     "LogDQN": log_dqn_agent.LogDQNAgent,
-    "LogLinDQN": functools.partial(
-        log_dqn_agent.LogDQNAgent, linear_above=0.1, c=0.1, beta_reg=1.0
-    ),
+    "LogLinDQN": functools.partial(log_dqn_agent.LogDQNAgent, **measuring.LOGLIN_DQN),
     "DQN": dqn_agent.DQNAgent,
 }
 

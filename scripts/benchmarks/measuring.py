@@ -13,6 +13,8 @@ import numpy as np
 from tqdm import tqdm
 
 GAME = "Pong"
+LOGLIN_DQN = {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0}
+"""What makes LogDQN LogLinDQN, as in its gin files."""
 
 _PROGRAM = pathlib.Path(__file__).parents[1] / "benchmark.py"
 _bar = functools.partial(tqdm, leave=False, disable=None)

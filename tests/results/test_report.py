@@ -111,10 +111,11 @@ def all_looks(*agents):
 def test_agents_differ_in_colour_or_marker():
     agents = [f"agent {index}" for index in range(64)]
     assert len({look[1:3] for look in looks_of(dict.fromkeys(agents, "")).values()}) == 64
-    # Published ones, LogDQN and LogLinDQN in both; own and published DQN in colour.
+    # Published ones, LogDQN and LogLinDQN in both; these, own and published DQN in colour.
     found = all_looks("log_dqn", "loglin_dqn", *baselines.AGENTS).values()
     assert len({look.colour for look in found}) == len({look.marker for look in found}) == 8
-    assert len({look.colour for look in all_looks("dqn", "DQN").values()}) == 2
+    found = all_looks("dqn", "DQN", "log_dqn", "loglin_dqn").values()
+    assert len({look.colour for look in found}) == 4
 
 
 def drawn_looks(agents, picture):
