@@ -73,6 +73,9 @@ it."""
 CLIPPED = "Values/Clipped"
 """TensorBoard's tag for the share of transitions of which a bootstrapped value is clipped."""
 
+Q_PLUS = "Values/QPlus"
+"""TensorBoard's tag for the mean of the plus head's values, of the actions that were taken."""
+
 Pair = tuple[Array, Array]  # (plus head, minus head)
 
 
@@ -401,7 +404,7 @@ def batch_loss(
     statistics = {
         "Losses/Plus": loss_plus,
         "Losses/Minus": loss_minus,
-        "Values/QPlus": xp.mean(xp.exp(ls[0])),
+        Q_PLUS: xp.mean(xp.exp(ls[0])),
         "Values/QMinus": xp.mean(xp.exp(ls[1])),
         CLIPPED: xp.mean(xp.where(terminals | within, 0.0, xp.ones_like(next_ls[0]))),
     }

@@ -21,8 +21,9 @@ DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data" / "atari_cu
 FIGURES = DATA.parents[1] / "figures"
 
 RUN = ["game", "agent", "setting", "seed"]
-COLUMNS = [*RUN, "steps", "mean_return", "episodes"]
-"""Of the curves: a row for each iteration of a run, with the agent steps at its end."""
+COLUMNS = [*RUN, "steps", "mean_return", "episodes", "q_plus"]
+"""Of the curves: a row for each iteration of a run, with the agent steps at its end, and the plus
+head's mean value there, where the agent has one."""
 
 PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
@@ -33,6 +34,20 @@ _RANDOM = "min_replay_history=1000000"
 
 def _notify(line: str) -> None:
     print(f"atari_study.py: {line}", file=sys.stderr)
+
+
+def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]:
+    """Yields the last of a run's `Values/QPlus` up to each of `ends`, in agent steps."""
+    from log_dqn import compat, log_space
+
+    with compat.quiet():  # It may import TensorFlow.
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    has = log_space.Q_PLUS in events.Tags()["scalars"]
+    points = events.Scalars(log_space.Q_PLUS) if has else []
+    for end in ends:
+        yield next((point.value for point in reversed(points) if point.step <= end), None)
 
 
 def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
@@ -54,14 +69,24 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
         if run["game"] not in games.GAMES:
             _notify(f"{name} {game} {seed}: not on Atari; left out")
             continue
-        for iteration in range(planned):
+        ends = [(iteration + 1) * steps for iteration in range(planned)]
+        for iteration, q_plus in enumerate(_q_plus(folder, ends)):
             returns = log[f"iteration_{iteration}"]["train_episode_returns"]
             yield {
                 **run,
-                "steps": (iteration + 1) * steps,
+                "steps": ends[iteration],
                 "mean_return": sum(returns) / max(len(returns), 1),
                 "episodes": len(returns),
+                "q_plus": q_plus,
             }
+
+
+def read() -> Any:
+    """Returns the committed curves."""
+    import pandas as pd
+
+    # An agent's own settings are an empty text; a value that isn't there is none.
+    return pd.read_csv(DATA, keep_default_na=False, na_values={"q_plus": [""]})
 
 
 def collect(results_dir: pathlib.Path) -> None:
@@ -74,7 +99,7 @@ def collect(results_dir: pathlib.Path) -> None:
     if table.empty:
         raise ValueError(f"--results_dir={results_dir}: no finished runs")
     if DATA.exists():
-        before = pd.read_csv(DATA, keep_default_na=False)
+        before = read()
         known = before.set_index(RUN).index.isin(table.set_index(RUN).index)
         table = pd.concat([before[~known], table])
     table = table.sort_values([*RUN, "steps"])
@@ -144,23 +169,49 @@ def _named(rows: Any) -> Any:
 
 
 def table(curves: Any, beside: Mapping[str, Any]) -> str:
-    """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent."""
+    """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent.
+
+    A policy at random has the mean of all its steps.
+    """
     means = _named(halves(curves))
-    last = means[means["half"] == 1]
+    random = means[(means["name"] == "random") & (means["half"] == 0)].set_index("game")
+    last = means[(means["name"] != "random") & (means["half"] == 1)]
     names = list(dict.fromkeys(last["name"]))
-    lines = [["game", "published DQN (least to greatest seed)", *names, "shown from"]]
+    lines = [["game", "random", "published DQN (least to greatest seed)", *names, "shown from"]]
     for game, points in beside.items():
         second = points[:, 1]
-        cells = [game, f"{second.mean():.3g} ({second.min():.3g} to {second.max():.3g})"]
+        at_random = f"{random['mean_return'][game]:.3g}" if game in random.index else "-"
+        cells = [game, at_random]
+        cells.append(f"{second.mean():.3g} ({second.min():.3g} to {second.max():.3g})")
         own = [
             last[(last["game"] == game) & (last["name"] == name)]["mean_return"] for name in names
         ]
         cells += [", ".join(f"{value:.3g}" for value in returns) or "-" for returns in own]
-        most = max(map(len, own))
+        most = max(map(len, own), default=0)
         cells.append(f"{smallest_difference(second, most):.0%}" if most else "-")
         lines.append(cells)
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return _markdown(lines)
+
+
+def values_table(curves: Any) -> str:
+    """Returns the plus heads' mean values as Markdown: a row a run, a column each 100,000 steps."""
+    from math import isnan
+
+    rows = curves[curves["q_plus"].notna() & (curves["steps"] % 100_000 == 0)]
+    by_run = _named(rows).pivot_table(
+        index=["game", "name", "seed"], columns="steps", values="q_plus"
+    )
+    lines = [["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]]
+    for run, values in zip(by_run.index, by_run.to_numpy(), strict=True):
+        lines.append([*map(str, run), *("-" if isnan(v) else f"{v:.3g}" for v in values)])
+    return _markdown(lines)
+
+
+def _markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Returns a table of which the first line is the head."""
+    return "\n".join(
+        f"| {' | '.join(x)} |" for x in [lines[0], ["---"] * len(lines[0]), *lines[1:]]
+    )
 
 
 def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
@@ -205,19 +256,19 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
 
 
 def report(source: str, folder: str) -> None:
-    """Draws the figure from `docs/data` and the published curves, and prints the table."""
-    import pandas as pd
-
+    """Draws the figure from `docs/data` and the published curves, and prints the tables."""
     shell.check_writable("out", folder)
     if not DATA.is_file():
         raise ValueError(f"{DATA}: not a file; collect runs first")
-    curves = pd.read_csv(DATA, keep_default_na=False)
+    curves = read()
     beside = published(source, sorted(curves["game"].unique()))
     path = pathlib.Path(folder) / "atari.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     draw(curves, beside).savefig(path, dpi=110)
     print(path)
     print(table(curves, beside))
+    if curves["q_plus"].notna().any():
+        print(f"\nMean value of the plus head:\n\n{values_table(curves)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

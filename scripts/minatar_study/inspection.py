@@ -13,8 +13,6 @@ from log_dqn.results import protocol, runs, scores
 from log_dqn.results.request import find_runs
 from log_dqn.run_folder import checkpoints, data, layout
 
-_Q_PLUS = "Values/QPlus"
-
 AT_BOUND = 0.8
 """The part of the bound from which values count as run away; the study's runs end far from it."""
 
@@ -79,7 +77,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         _, gamma = runs.gamma_of(config) or (None, np.nan)
         with compat.quiet():  # It may import TensorFlow.
             events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
-        tags = ("Train/AverageReturns", _Q_PLUS, log_space.CLIPPED)
+        tags = ("Train/AverageReturns", log_space.Q_PLUS, log_space.CLIPPED)
         if missing := [tag for tag in tags if tag not in events.Tags()["scalars"]]:
             notify(f"{agent} {game} {seed}: no {' or '.join(missing)} in its events; left out")
             continue
@@ -98,7 +96,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         run = (canonical(game), name, setting)
         rows.append((*run, score, np.median(tenth), 1 / (1 - gamma), share))
     if not rows:
-        raise ValueError(f"--results_dir={results_dir}: no runs with {_Q_PLUS}")
+        raise ValueError(f"--results_dir={results_dir}: no runs with {log_space.Q_PLUS}")
     columns = ["game", "agent", "setting", "score", "q_plus", "bound", "clipped"]
     return pd.DataFrame(rows, columns=columns).sort_values(columns[:3], ignore_index=True)
 

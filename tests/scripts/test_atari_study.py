@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
 
 REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
@@ -19,6 +20,10 @@ def study(tmp_path, monkeypatch):
     for seed, offset in ((1, 0.0), (2, 4.0)):
         folder = results / "log_dqn" / "Pong" / str(seed)
         synthetic.write_log(folder, [1 + offset, 2, 3], episodes=2, config=CONFIG)
+    events = Events(results / "log_dqn" / "Pong" / "2")
+    for steps, q_plus in ((100_000, 0.9), (125_000, 0.8), (125_001, 0.7), (300_000, 0.6)):
+        events.write({"Values/QPlus": q_plus}, steps)
+    events.close()
     folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
     synthetic.write_log(folder, [-20, -21, -21], episodes=2, config=CONFIG)
     synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
@@ -33,12 +38,15 @@ def test_collects_what_is_finished_once(study, capsys):
     err = capsys.readouterr().err
     assert "dqn Pong 1: no finished run of log-dqn train" in err
     assert "dqn CartPole-v1 1: not on Atari; left out" in err
-    curves = pd.read_csv(atari_study.DATA, keep_default_na=False)
+    curves = atari_study.read()
     assert list(curves) == atari_study.COLUMNS
     assert len(curves) == 9
     own = curves[(curves["agent"] == "log_dqn") & (curves["seed"] == 2)]
     assert own["steps"].tolist() == [125_000, 250_000, 375_000]
     assert own["mean_return"].tolist() == [5, 2, 3]
+    # The last value at 125,000, 250,000 and 375,000 steps; other runs have none.
+    assert own["q_plus"].tolist() == [0.8, 0.7, 0.6]
+    assert curves["q_plus"].notna().sum() == 3
 
 
 def test_a_half_is_the_mean_of_its_episodes():
@@ -50,6 +58,20 @@ def test_a_half_is_the_mean_of_its_episodes():
     found = atari_study.halves(curves)
     # (30 + 40 + 20) / 50, and what ends behind 250,000.
     assert found["mean_return"].tolist() == [1.8, 7.0]
+
+
+def test_the_values_each_100_000_steps():
+    run = {"game": "Pong", "agent": "log_dqn", "setting": "", "mean_return": 0, "episodes": 1}
+    steps = [50_000, 100_000, 200_000]
+    rows = [{**run, "seed": 1, "steps": n, "q_plus": n / 400_000} for n in steps]
+    rows += [{**run, "seed": 2, "setting": "c=1", "steps": 100_000, "q_plus": 0.1234}]
+    rows += [{**run, "agent": "dqn", "seed": 1, "steps": 100_000, "q_plus": np.nan}]
+    assert atari_study.values_table(pd.DataFrame(rows)).splitlines() == [
+        "| game | agent | seed | 100,000 | 200,000 |",
+        "| --- | --- | --- | --- | --- |",
+        "| Pong | log_dqn | 1 | 0.25 | 0.5 |",
+        "| Pong | log_dqn/c=1 | 2 | 0.123 | - |",
+    ]
 
 
 def test_the_smallest_difference_is_half_a_t_interval():
@@ -64,10 +86,11 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     atari_study.main(["collect", f"--results_dir={results}"])
     assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
     out = capsys.readouterr().out
-    assert (
-        "| game | published DQN (least to greatest seed) | log_dqn | random | shown from |" in out
-    )
-    assert "| 3, 3 | -21 |" in out
+    head = "| game | random | published DQN (least to greatest seed) | log_dqn | shown from |"
+    assert head in out
+    # Its two iterations that end by 250,000 steps; and the third of both seeds.
+    assert "| Pong | -20.5 |" in out
+    assert "| 3, 3 |" in out
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
 
