@@ -215,13 +215,18 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
-    """Draws a panel for each game: each run's curve on the band of the published seeds."""
+    """Draws a panel for each game that an agent was trained on.
+
+    It has each run's curve on the band of the published seeds.
+    """
     import numpy as np
     from matplotlib.figure import Figure
 
     from log_dqn.results.looks import looks
 
     rows = _named(curves)
+    trained = set(rows[rows["name"] != "random"]["game"])
+    beside = {game: points for game, points in beside.items() if game in trained}
     found = looks({name: name for name in dict.fromkeys(rows["name"])})
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     columns = min(3, len(beside))
@@ -261,6 +266,8 @@ def report(source: str, folder: str) -> None:
     if not DATA.is_file():
         raise ValueError(f"{DATA}: not a file; collect runs first")
     curves = read()
+    if (curves["setting"] == _RANDOM).all():
+        raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     beside = published(source, sorted(curves["game"].unique()))
     path = pathlib.Path(folder) / "atari.png"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -113,6 +113,18 @@ def test_wrong_input_is_one_line(study, capsys, arguments, named):
     assert named in err
 
 
+def test_random_runs_alone_are_no_study(study, capsys):
+    published, results = study
+    assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
+    curves = atari_study.read()
+    curves[curves["agent"] == "dqn"].to_csv(atari_study.DATA, index=False)
+    capsys.readouterr()
+    assert atari_study.main(["report", f"--baselines={published}"]) == 2
+    err = capsys.readouterr().err
+    assert err.endswith("atari.csv: no runs but of a policy at random; collect others first\n")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
 def test_the_published_seeds():
     """The second 250,000 agent steps, as docs/atari.md has them."""
