@@ -132,3 +132,17 @@ def test_the_published_seeds():
     assert points["Asterix"].shape[1] == 2
     assert points["Asterix"][:, 1].mean() == pytest.approx(407.7, abs=0.1)
     assert points["RoadRunner"][:, 1].min() == pytest.approx(298.3, abs=0.1)
+
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "atari.md"
+
+
+def test_the_page_has_the_values_of_the_committed_curves():
+    assert atari_study.values_table(atari_study.read()) in PAGE.read_text()
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
+def test_the_page_has_the_returns_of_the_committed_curves():
+    curves = atari_study.read()
+    beside = atari_study.published(str(REAL), sorted(curves["game"].unique()))
+    assert atari_study.table(curves, beside) in PAGE.read_text()
