@@ -171,16 +171,17 @@ def _named(rows: Any) -> Any:
 def table(curves: Any, beside: Mapping[str, Any]) -> str:
     """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent.
 
-    A policy at random has the mean of all its steps.
+    A policy at random has the mean of its first 250,000 steps, over seeds.
     """
     means = _named(halves(curves))
-    random = means[(means["name"] == "random") & (means["half"] == 0)].set_index("game")
+    random = means[(means["name"] == "random") & (means["half"] == 0)]
+    random = random.groupby("game")["mean_return"].mean()
     last = means[(means["name"] != "random") & (means["half"] == 1)]
     names = list(dict.fromkeys(last["name"]))
     lines = [["game", "random", "published DQN (least to greatest seed)", *names, "shown from"]]
     for game, points in beside.items():
         second = points[:, 1]
-        at_random = f"{random['mean_return'][game]:.3g}" if game in random.index else "-"
+        at_random = f"{random[game]:.3g}" if game in random.index else "-"
         cells = [game, at_random]
         cells.append(f"{second.mean():.3g} ({second.min():.3g} to {second.max():.3g})")
         own = [
@@ -217,7 +218,7 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
 def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
     """Draws a panel for each game that an agent was trained on.
 
-    It has each run's curve on the band of the published seeds.
+    Each has the runs' curves on the band of the published seeds.
     """
     import numpy as np
     from matplotlib.figure import Figure
