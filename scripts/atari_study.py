@@ -38,12 +38,11 @@ def _notify(line: str) -> None:
 
 def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]:
     """Yields the last of a run's `Values/QPlus` up to each of `ends`, in agent steps."""
-    from log_dqn import compat, log_space
+    import tensorboard_events
 
-    with compat.quiet():  # It may import TensorFlow.
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from log_dqn import log_space
 
-        events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    events = tensorboard_events.read(folder)
     has = log_space.Q_PLUS in events.Tags()["scalars"]
     points = events.Scalars(log_space.Q_PLUS) if has else []
     for end in ends:
@@ -70,11 +69,12 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
             _notify(f"{name} {game} {seed}: not on Atari; left out")
             continue
         ends = [(iteration + 1) * steps for iteration in range(planned)]
-        for iteration, q_plus in enumerate(_q_plus(folder, ends)):
+        values = _q_plus(folder, ends)
+        for iteration, (end, q_plus) in enumerate(zip(ends, values, strict=True)):
             returns = log[f"iteration_{iteration}"]["train_episode_returns"]
             yield {
                 **run,
-                "steps": ends[iteration],
+                "steps": end,
                 "mean_return": sum(returns) / max(len(returns), 1),
                 "episodes": len(returns),
                 "q_plus": q_plus,

@@ -4,8 +4,9 @@ import pathlib
 
 import numpy as np
 import pandas as pd
+import tensorboard_events
 
-from log_dqn import compat, log_space
+from log_dqn import log_space
 from log_dqn.games import canonical
 from log_dqn.program import divergence
 from log_dqn.program.words import counted
@@ -65,9 +66,6 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         last tenth of the iterations, the median of the last tenth of `Values/QPlus`,
         1 / (1 - gamma), and the largest mean of `Values/Clipped` over an iteration.
     """
-    with compat.quiet():
-        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     rows = []
     for agent, game, seed, folder in find_runs(results_dir):
         name, _, setting = agent.partition("/")
@@ -75,8 +73,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
             continue
         config = runs.parameters_of(folder, notify)
         _, gamma = runs.gamma_of(config) or (None, np.nan)
-        with compat.quiet():  # It may import TensorFlow.
-            events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+        events = tensorboard_events.read(folder)
         tags = ("Train/AverageReturns", log_space.Q_PLUS, log_space.CLIPPED)
         if missing := [tag for tag in tags if tag not in events.Tags()["scalars"]]:
             notify(f"{agent} {game} {seed}: no {' or '.join(missing)} in its events; left out")

@@ -113,13 +113,14 @@ def test_wrong_input_is_one_line(study, capsys, arguments, named):
     assert named in err
 
 
-def test_random_runs_alone_are_no_study(study, capsys):
+def test_random_runs_alone_are_no_study(study, tmp_path, capsys):
     published, results = study
     assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
     curves = atari_study.read()
     curves[curves["agent"] == "dqn"].to_csv(atari_study.DATA, index=False)
     capsys.readouterr()
-    assert atari_study.main(["report", f"--baselines={published}"]) == 2
+    arguments = ["report", f"--baselines={published}", f"--out={tmp_path}"]
+    assert atari_study.main(arguments) == 2
     err = capsys.readouterr().err
     assert err.endswith("atari.csv: no runs but of a policy at random; collect others first\n")
     assert err.count("\n") == 1

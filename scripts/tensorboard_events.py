@@ -1,0 +1,14 @@
+"""TensorBoard's events of a run."""
+
+import pathlib
+from typing import Any
+
+from log_dqn import compat
+
+
+def read(folder: pathlib.Path) -> Any:
+    """Returns the `EventAccumulator` of a run's folder, with each scalar that was written."""
+    with compat.quiet():  # It may import TensorFlow.
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        return EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
