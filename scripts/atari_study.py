@@ -82,11 +82,14 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
 
 
 def read() -> Any:
-    """Returns the committed curves."""
+    """Returns the committed curves; raises ValueError if they have other columns."""
     import pandas as pd
 
     # An agent's own settings are an empty text; a value that isn't there is none.
-    return pd.read_csv(DATA, keep_default_na=False, na_values={"q_plus": [""]})
+    table = pd.read_csv(DATA, keep_default_na=False, na_values={"q_plus": [""]})
+    if list(table) != COLUMNS:
+        raise ValueError(f"{DATA}: its columns must be {','.join(COLUMNS)}")
+    return table
 
 
 def collect(results_dir: pathlib.Path) -> None:

@@ -126,6 +126,16 @@ def test_random_runs_alone_are_no_study(study, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
+def test_other_columns_are_one_line(study, capsys):
+    _, results = study
+    atari_study.DATA.write_text("game,agent\nPong,dqn\n")
+    for arguments in (["report", f"--out={results}"], ["collect", f"--results_dir={results}"]):
+        capsys.readouterr()
+        assert atari_study.main(arguments) == 2
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert "atari.csv: its columns must be game,agent,setting,seed,steps," in last
+
+
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
 def test_the_published_seeds():
     """The second 250,000 agent steps, as docs/atari.md has them."""
