@@ -21,12 +21,20 @@ DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data" / "atari_cu
 FIGURES = DATA.parents[1] / "figures"
 
 RUN = ["game", "agent", "setting", "seed"]
-COLUMNS = [*RUN, "steps", "mean_return", "episodes", "q_plus"]
-"""Of the curves: a row for each iteration of a run, with the agent steps at its end, and the plus
-head's mean value there, where the agent has one."""
+TYPES = dict.fromkeys(RUN[:3], "str") | {
+    "seed": "int64",
+    "steps": "int64",
+    "mean_return": "float64",
+    "episodes": "int64",
+    "q_plus": "float64",
+}
+"""Columns of the curves: a row for each iteration of a run, with the agent steps at its end, and
+the plus head's mean value there, in one minibatch, where the agent has one."""
 
 PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
+
+SMALLEST = "smallest difference shown"
 
 _RANDOM = "min_replay_history=1000000"
 """The setting of DQN that learns nothing, and so explores only: a policy at random."""
@@ -49,58 +57,75 @@ def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]
         yield next((point.value for point in reversed(points) if point.step <= end), None)
 
 
-def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of finished runs on Atari."""
-    from log_dqn import games
+def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """Yields a row for each iteration in a run's newest log."""
+    from log_dqn.checks import check
+    from log_dqn.results import runs
     from log_dqn.run_folder import configuration, layout, safe_pickle
 
+    steps: Any = configuration.read(folder).get("Runner.training_steps")
+    check(
+        "Runner.training_steps", steps, type(steps) is int and steps > 0, "a whole number above 0"
+    )
+    with layout.logs(folder)[0].open("rb") as file:
+        log = safe_pickle.load(file)
+    returns = runs.returns_of(log, "train")
+    ends = [(iteration + 1) * steps for iteration in range(len(returns))]
+    values = _q_plus(folder, ends)
+    for iteration, (end, mean, q_plus) in enumerate(zip(ends, returns, values, strict=True)):
+        episodes = len(log[f"iteration_{iteration}"]["train_episode_returns"])
+        yield {"steps": end, "mean_return": mean, "episodes": episodes, "q_plus": q_plus}
+
+
+def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """Yields the rows of runs on Atari."""
+    from log_dqn import games
+
+    taken = set()
     for name, game, seed, folder in find_runs(results_dir):
         agent, _, setting = name.partition("/")
+        where = f"{name} {game} {seed}"
+        if games.canonical(game) not in games.GAMES:
+            _notify(f"{where}: not on Atari; left out")
+            continue
         try:
-            config = configuration.read(folder)
-            planned, steps = (config[f"Runner.{n}"] for n in ("num_iterations", "training_steps"))
-            with layout.log_path(folder, planned - 1).open("rb") as file:
-                log = safe_pickle.load(file)
             run = dict(zip(RUN, (games.canonical(game), agent, setting, int(seed)), strict=True))
-        except (KeyError, OSError, ValueError) as error:
-            _notify(f"{name} {game} {seed}: no finished run of log-dqn train ({error}); left out")
+            curve = list(_curve(folder))
+        except (KeyError, OSError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            _notify(f"{where}: no run of log-dqn train ({reason}); left out")
             continue
-        if run["game"] not in games.GAMES:
-            _notify(f"{name} {game} {seed}: not on Atari; left out")
+        if tuple(run.values()) in taken:
+            _notify(f"{where}: the same run lies in another folder; left out")
             continue
-        ends = [(iteration + 1) * steps for iteration in range(planned)]
-        values = _q_plus(folder, ends)
-        for iteration, (end, q_plus) in enumerate(zip(ends, values, strict=True)):
-            returns = log[f"iteration_{iteration}"]["train_episode_returns"]
-            yield {
-                **run,
-                "steps": end,
-                "mean_return": sum(returns) / max(len(returns), 1),
-                "episodes": len(returns),
-                "q_plus": q_plus,
-            }
+        taken.add(tuple(run.values()))
+        yield from ({**run, **row} for row in curve)
 
 
 def read() -> Any:
-    """Returns the committed curves; raises ValueError if they have other columns."""
+    """Returns the committed curves; raises ValueError if the file holds something else."""
     import pandas as pd
 
-    # An agent's own settings are an empty text; a value that isn't there is none.
-    table = pd.read_csv(DATA, keep_default_na=False, na_values={"q_plus": [""]})
-    if list(table) != COLUMNS:
-        raise ValueError(f"{DATA}: its columns must be {','.join(COLUMNS)}")
+    try:
+        # An agent's own settings are an empty text; a number that isn't there is none.
+        absent = {"mean_return": [""], "q_plus": [""]}
+        table = pd.read_csv(DATA, keep_default_na=False, na_values=absent, dtype=TYPES)
+    except ValueError as error:
+        raise ValueError(f"{DATA}: damaged ({' '.join(str(error).split())})") from None
+    if list(table) != list(TYPES):
+        raise ValueError(f"{DATA}: its columns must be {','.join(TYPES)}")
     return table
 
 
 def collect(results_dir: pathlib.Path) -> None:
-    """Adds the curves of finished runs to `docs/data`; a run that is there is replaced."""
+    """Adds the curves of runs to `docs/data`, as far as they are; one that is there is replaced."""
     import pandas as pd
 
     from log_dqn.run_folder import checkpoints
 
-    table = pd.DataFrame(_rows(results_dir), columns=COLUMNS)
+    table = pd.DataFrame(_rows(results_dir), columns=list(TYPES)).astype(TYPES)
     if table.empty:
-        raise ValueError(f"--results_dir={results_dir}: no finished runs")
+        raise ValueError(f"--results_dir={results_dir}: no runs on Atari with returns")
     if DATA.exists():
         before = read()
         known = before.set_index(RUN).index.isin(table.set_index(RUN).index)
@@ -114,7 +139,7 @@ def halves(curves: Any) -> Any:
     """Returns the mean return per episode of each 250,000 agent steps of each run.
 
     Args:
-        curves: a table with `COLUMNS`.
+        curves: a table with the columns of `TYPES`.
 
     Returns:
         A table with the columns of `RUN`, `half` (0, 1, ...) and `mean_return`.
@@ -131,20 +156,21 @@ def published(source: str, games: Sequence[str]) -> dict[str, Any]:
     """Returns the published DQN's first two points, shape [seeds, 2], by game.
 
     Raises:
-        ValueError: if a game's file can't be read.
+        ValueError: a game's file can't be read, or has fewer than two seeds, or points of one.
     """
     import numpy as np
 
     from log_dqn.results import baselines
 
     runs = [run for run in baselines.load(source, games, _notify) if run.agent == "DQN"]
-    found = {
-        game: np.array([run.returns[:2] for run in runs if run.game == game]) for game in games
-    }
+    found = {game: [run.returns[:2] for run in runs if run.game == game] for game in games}
     for game, points in found.items():
-        if np.isnan(points).any():
-            raise ValueError(f"baselines is {source!r}; it must have the curves of {game}")
-    return found
+        if len(points) < 2 or any(len(of) < 2 or np.isnan(of).any() for of in points):
+            raise ValueError(
+                f"baselines is {source!r}; it must have two seeds of DQN on {game} or more, and "
+                "two iterations of each"
+            )
+    return {game: np.array(points) for game, points in found.items()}
 
 
 def smallest_difference(points: Any, seeds: int) -> float:
@@ -155,13 +181,13 @@ def smallest_difference(points: Any, seeds: int) -> float:
         seeds: own seeds.
 
     Returns:
-        Half of the 95% interval of the difference (Student's t), as a part of the published mean.
+        Half of the 95% interval of the difference (Student's t), in points per episode.
     """
     import numpy as np
     from scipy import stats
 
     spread = points.std(ddof=1) * np.sqrt(1 / seeds + 1 / len(points))
-    return float(stats.t.ppf(0.975, len(points) - 1) * spread / abs(points.mean()))
+    return float(stats.t.ppf(0.975, len(points) - 1) * spread)
 
 
 def _named(rows: Any) -> Any:
@@ -169,6 +195,11 @@ def _named(rows: Any) -> Any:
     setting = rows["setting"]
     names = rows["agent"].str.cat(("/" + setting).where(setting != "", ""))
     return rows.assign(name=names.where(setting != _RANDOM, "random")).sort_values(["name", "seed"])
+
+
+def _rounded(value: float) -> str:
+    """Returns a number with three digits, or as a whole one."""
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def table(curves: Any, beside: Mapping[str, Any]) -> str:
@@ -181,27 +212,32 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     random = random.groupby("game")["mean_return"].mean()
     last = means[(means["name"] != "random") & (means["half"] == 1)]
     names = list(dict.fromkeys(last["name"]))
-    lines = [["game", "random", "published DQN (least to greatest seed)", *names, "shown from"]]
+    lines = [["game", "random", "published DQN (least to greatest seed)", *names, SMALLEST]]
     for game, points in beside.items():
         second = points[:, 1]
-        at_random = f"{random[game]:.3g}" if game in random.index else "-"
-        cells = [game, at_random]
-        cells.append(f"{second.mean():.3g} ({second.min():.3g} to {second.max():.3g})")
+        at_random = _rounded(random[game]) if game in random.index else "-"
+        least, mean, greatest = map(_rounded, (second.min(), second.mean(), second.max()))
+        cells = [game, at_random, f"{mean} ({least} to {greatest})"]
         own = [
             last[(last["game"] == game) & (last["name"] == name)]["mean_return"] for name in names
         ]
-        cells += [", ".join(f"{value:.3g}" for value in returns) or "-" for returns in own]
+        cells += [", ".join(map(_rounded, returns)) or "-" for returns in own]
         most = max(map(len, own), default=0)
-        cells.append(f"{smallest_difference(second, most):.0%}" if most else "-")
+        cells.append(_rounded(smallest_difference(second, most)) if most else "-")
         lines.append(cells)
     return _markdown(lines)
 
 
 def values_table(curves: Any) -> str:
-    """Returns the plus heads' mean values as Markdown: a row a run, a column each 100,000 steps."""
+    """Returns the plus heads' mean values as Markdown: a row a run, a column each 100,000 steps.
+
+    Where no iteration ends there, the text is empty.
+    """
     from math import isnan
 
     rows = curves[curves["q_plus"].notna() & (curves["steps"] % 100_000 == 0)]
+    if rows.empty:
+        return ""
     by_run = _named(rows).pivot_table(
         index=["game", "name", "seed"], columns="steps", values="q_plus"
     )
@@ -278,8 +314,8 @@ def report(source: str, folder: str) -> None:
     draw(curves, beside).savefig(path, dpi=110)
     print(path)
     print(table(curves, beside))
-    if curves["q_plus"].notna().any():
-        print(f"\nMean value of the plus head:\n\n{values_table(curves)}")
+    if values := values_table(curves):
+        print(f"\nMean value of the plus head:\n\n{values}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,9 +1,12 @@
+import json
 import pathlib
+import pickle
 
 import atari_study
 import numpy as np
 import pandas as pd
 import pytest
+from tensorboard.summary.writer import record_writer
 
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
@@ -12,9 +15,21 @@ REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
 
 
+def damage(runs):
+    """Writes runs 2 to 5 that can't be read, each for its own reason."""
+    for seed in (2, 3, 4, 5):
+        path = synthetic.write_log(runs / str(seed), [0.0], episodes=1, config=CONFIG)
+        if seed == 4:
+            path.write_bytes(pickle.dumps({"iteration_0": {"train_average_return": [1.0]}}))
+    for seed, steps in ((2, "many"), (3, 0)):
+        (runs / str(seed) / "config.json").write_text(json.dumps({"Runner.training_steps": steps}))
+    with (runs / "5" / "events.out.tfevents.1.made").open("wb") as file:
+        record_writer.RecordWriter(file).write(b"\xff\xff\xff")
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Two agents on Pong, of which one is unfinished, collected; and made published runs."""
+    """Runs on Pong, some of which can't be read, to collect; and made published runs."""
     monkeypatch.setattr(atari_study, "DATA", tmp_path / "atari.csv")
     results = tmp_path / "results"
     for seed, offset in ((1, 0.0), (2, 4.0)):
@@ -27,20 +42,32 @@ def study(tmp_path, monkeypatch):
     folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
     synthetic.write_log(folder, [-20, -21, -21], episodes=2, config=CONFIG)
     synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
+    synthetic.write_log(results / "dqn" / "pong" / "1", [9.0], episodes=1, config=CONFIG)
+    damage(results / "dqn" / "Pong")
     synthetic.write_log(results / "dqn" / "CartPole-v1" / "1", [1, 2, 3], config=CONFIG)
     return synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5}), results
 
 
-def test_collects_what_is_finished_once(study, capsys):
+def test_collects_what_can_be_read_once(study, capsys):
     _, results = study
     for _ in range(2):
         assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
-    err = capsys.readouterr().err
-    assert "dqn Pong 1: no finished run of log-dqn train" in err
-    assert "dqn CartPole-v1 1: not on Atari; left out" in err
+    err = capsys.readouterr().err.splitlines()
+    refused = {line.partition("; left out")[0] for line in err}
+    assert len(refused) == 6
+    assert any("dqn CartPole-v1 1: not on Atari" in line for line in refused)
+    assert any("dqn pong 1: the same run lies in another folder" in line for line in refused)
+    for seed, reason in (
+        (2, "Runner.training_steps is 'many'; it must be a whole number above 0"),
+        (3, "Runner.training_steps is 0; it must be a whole number above 0"),
+        (4, "'train_episode_returns'"),
+        (5, "damaged events of TensorBoard"),
+    ):
+        named = f"dqn Pong {seed}: no run of log-dqn train ("
+        assert any(named in line and reason in line for line in refused)
     curves = atari_study.read()
-    assert list(curves) == atari_study.COLUMNS
-    assert len(curves) == 9
+    assert list(curves) == list(atari_study.TYPES)
+    assert len(curves) == 10
     own = curves[(curves["agent"] == "log_dqn") & (curves["seed"] == 2)]
     assert own["steps"].tolist() == [125_000, 250_000, 375_000]
     assert own["mean_return"].tolist() == [5, 2, 3]
@@ -77,7 +104,7 @@ def test_the_values_each_100_000_steps():
 def test_the_smallest_difference_is_half_a_t_interval():
     points = np.array([9.0, 10.0, 11.0, 10.0, 10.0])
     # Their deviation is sqrt(1/2), t(0.975, 4) 2.776445; two seeds beside five.
-    expected = 2.776445 * np.sqrt(0.5) * np.sqrt(1 / 2 + 1 / 5) / 10
+    expected = 2.776445 * np.sqrt(0.5) * np.sqrt(1 / 2 + 1 / 5)
     assert atari_study.smallest_difference(points, 2) == pytest.approx(expected, 1e-6)
 
 
@@ -86,12 +113,37 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     atari_study.main(["collect", f"--results_dir={results}"])
     assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
     out = capsys.readouterr().out
-    head = "| game | random | published DQN (least to greatest seed) | log_dqn | shown from |"
-    assert head in out
+    head = "| game | random | published DQN (least to greatest seed) | log_dqn | "
+    assert head + "smallest difference shown |" in out
+    assert "plus head" not in out  # No iteration ends at 100,000 steps.
     # Its two iterations that end by 250,000 steps; and the third of both seeds.
     assert "| Pong | -20.5 |" in out
     assert "| 3, 3 |" in out
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
+
+
+def test_a_panel_has_the_seeds_and_the_published_band():
+    run = {"game": "Pong", "agent": "log_dqn", "setting": "", "episodes": 1, "q_plus": np.nan}
+    rows = [
+        {**run, "seed": seed, "steps": steps, "mean_return": seed * steps / 50_000}
+        for seed in (1, 2)
+        for steps in (50_000, 100_000)
+    ]
+    random = {"agent": "dqn", "setting": "min_replay_history=1000000"}
+    rows.append({**rows[0], **random, "game": "Breakout"})
+    points = np.array([[1.0, 5.0], [3.0, 4.0]])
+    figure = atari_study.draw(pd.DataFrame(rows), {"Breakout": points, "Pong": points})
+    (axes,) = figure.axes
+    assert axes.get_title() == "Pong"
+    assert [line.get_xydata().tolist() for line in axes.lines] == [
+        [[50, 1], [100, 2]],
+        [[50, 2], [100, 4]],
+    ]
+    (band,) = axes.collections
+    (box,) = band.get_paths()
+    assert (box.get_extents().min.tolist(), box.get_extents().max.tolist()) == ([0, 1], [500, 5])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.texts] == ["published DQN, 2 seeds", "log_dqn"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +169,7 @@ def test_random_runs_alone_are_no_study(study, tmp_path, capsys):
     published, results = study
     assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
     curves = atari_study.read()
-    curves[curves["agent"] == "dqn"].to_csv(atari_study.DATA, index=False)
+    curves[curves["setting"] != ""].to_csv(atari_study.DATA, index=False)
     capsys.readouterr()
     arguments = ["report", f"--baselines={published}", f"--out={tmp_path}"]
     assert atari_study.main(arguments) == 2
@@ -126,14 +178,36 @@ def test_random_runs_alone_are_no_study(study, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
-def test_other_columns_are_one_line(study, capsys):
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"game,agent\nPong,dqn\n", "its columns must be game,agent,setting,seed,steps,"),
+        (b"", "damaged (No columns"),
+        (b"\xff\xfe\x00", "damaged ("),
+        (",".join(atari_study.TYPES).encode() + b"\nPong,dqn,,1,x,1,1,\n", "damaged ("),
+    ],
+)
+def test_damaged_curves_are_one_line(study, capsys, content, named):
     _, results = study
-    atari_study.DATA.write_text("game,agent\nPong,dqn\n")
+    atari_study.DATA.write_bytes(content)
     for arguments in (["report", f"--out={results}"], ["collect", f"--results_dir={results}"]):
         capsys.readouterr()
         assert atari_study.main(arguments) == 2
         last = capsys.readouterr().err.splitlines()[-1]
-        assert "atari.csv: its columns must be game,agent,setting,seed,steps," in last
+        assert f"atari.csv: {named}" in last
+        assert atari_study.DATA.read_bytes() == content
+
+
+@pytest.mark.parametrize("rows", [{"num_seeds": 1}, {"num_iterations": 1}])
+def test_too_few_published_points_are_one_line(study, tmp_path, capsys, rows):
+    _, results = study
+    few = synthetic.write_baselines(tmp_path / "few", ["Pong"], {"DQN": 0.5}, **rows)
+    assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
+    capsys.readouterr()
+    assert atari_study.main(["report", f"--baselines={few}", f"--out={tmp_path / 'o'}"]) == 2
+    err = capsys.readouterr().err
+    assert "few'; it must have two seeds of DQN on Pong or more, and two iterations" in err
+    assert err.count("\n") == 1
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
