@@ -1,6 +1,6 @@
 #!/bin/sh
 # What decides the claim for what the stage `best` found: LogLinDQN with squared error and three-step
-# updates, and DQN with squared error and either horizon, with seeds that chose nothing.
+# updates, and DQN with squared error and either horizon, with fresh seeds.
 set -e
 confirm() {
   log-dqn train-vectorized --games=minatar5 --seeds=14-18 --results_dir=results/study/confirm_best "$@"
