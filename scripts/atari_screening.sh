@@ -1,16 +1,19 @@
 #!/bin/sh
-# Why does LogDQN lag in Atari's first 500,000 agent steps? One thing is another at a time, seed 1,
-# beside the runs of atari_study.sh: DQN's discount factor, LogDQN's first value, LogLinDQN's
-# optimizer and its epsilon, and the target network's period. One to two hours of a core and 4 GB a run.
+# Why does LogDQN lag in Atari's first steps? One thing is another at a time, seed 1, beside the runs of
+# atari_study.sh: DQN's discount factor, LogDQN's first value, LogDQN with LogLinDQN's step-size and
+# average, LogLinDQN's optimizer and its epsilon, and the target network's period. 350,000 agent steps,
+# about 75 minutes of a core and 4 GB a run.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
-    --gin_bindings=Runner.training_steps=50000 --gin_bindings=Runner.num_iterations=10 \
+    --gin_bindings=Runner.training_steps=50000 --gin_bindings=Runner.num_iterations=7 \
     --gin_bindings="create_runner.schedule='continuous_train'" \
     --gin_bindings=WrappedReplayBuffer.replay_capacity=500000 "$@"
 }
 screen --agents=dqn --scan=DQNAgent.gamma=0.96 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.q_init_plus=0.1 "$@"
+screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
+  --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
 screen --agents=loglin_dqn --scan=AdamOptimizer.learning_rate=0.0000625 \
   --gin_bindings=LogDQNAgent.optimizer=@tf.train.AdamOptimizer\(\) \
   --gin_bindings=tf.train.AdamOptimizer.epsilon=0.00015 "$@"

@@ -31,6 +31,12 @@ TYPES = dict.fromkeys(RUN[:3], "str") | {
 """Columns of the curves: a row for each iteration of a run, with the agent steps at its end, and
 the plus head's mean value there, in one minibatch, where the agent has one."""
 
+BY_STEPS = (
+    ("mean_return", 50_000, "Mean return of the 50,000 agent steps that end there"),
+    ("q_plus", 100_000, "Mean value of the plus head"),
+)
+"""What is shown over time: a column of the curves, each how many agent steps, and its title."""
+
 PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
 
@@ -38,6 +44,9 @@ SMALLEST = "smallest difference shown"
 
 _RANDOM = "min_replay_history=1000000"
 """The setting of DQN that learns nothing, and so explores only: a policy at random."""
+
+_AT_RANDOM = "random"
+"""Its name in figures and tables."""
 
 
 def _notify(line: str) -> None:
@@ -191,10 +200,12 @@ def smallest_difference(points: Any, seeds: int) -> float:
 
 
 def _named(rows: Any) -> Any:
-    """Returns rows with `name`: the agent with its setting, or `random`."""
+    """Returns rows with `name`: the agent with its setting, or `_AT_RANDOM`."""
     setting = rows["setting"]
     names = rows["agent"].str.cat(("/" + setting).where(setting != "", ""))
-    return rows.assign(name=names.where(setting != _RANDOM, "random")).sort_values(["name", "seed"])
+    return rows.assign(name=names.where(setting != _RANDOM, _AT_RANDOM)).sort_values(
+        ["name", "seed"]
+    )
 
 
 def _rounded(value: float) -> str:
@@ -208,9 +219,9 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     A policy at random has the mean of its first 250,000 steps, over seeds.
     """
     means = _named(halves(curves))
-    random = means[(means["name"] == "random") & (means["half"] == 0)]
+    random = means[(means["name"] == _AT_RANDOM) & (means["half"] == 0)]
     random = random.groupby("game")["mean_return"].mean()
-    last = means[(means["name"] != "random") & (means["half"] == 1)]
+    last = means[(means["name"] != _AT_RANDOM) & (means["half"] == 1)]
     names = list(dict.fromkeys(last["name"]))
     lines = [["game", "random", "published DQN (least to greatest seed)", *names, SMALLEST]]
     for game, points in beside.items():
@@ -228,22 +239,21 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     return _markdown(lines)
 
 
-def values_table(curves: Any) -> str:
-    """Returns the plus heads' mean values as Markdown: a row a run, a column each 100,000 steps.
+def by_steps(curves: Any, column: str, every: int) -> str:
+    """Returns a column of the curves as Markdown: a row a run, a column each `every` agent steps.
 
-    Where no iteration ends there, the text is empty.
+    Those of a policy at random are left out. Where no iteration ends there, the text is empty.
     """
     from math import isnan
 
-    rows = curves[curves["q_plus"].notna() & (curves["steps"] % 100_000 == 0)]
+    rows = _named(curves[curves[column].notna() & (curves["steps"] % every == 0)])
+    rows = rows[rows["name"] != _AT_RANDOM]
     if rows.empty:
         return ""
-    by_run = _named(rows).pivot_table(
-        index=["game", "name", "seed"], columns="steps", values="q_plus"
-    )
+    by_run = rows.pivot_table(index=["game", "name", "seed"], columns="steps", values=column)
     lines = [["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]]
     for run, values in zip(by_run.index, by_run.to_numpy(), strict=True):
-        lines.append([*map(str, run), *("-" if isnan(v) else f"{v:.3g}" for v in values)])
+        lines.append([*map(str, run), *("-" if isnan(v) else _rounded(v) for v in values)])
     return _markdown(lines)
 
 
@@ -265,7 +275,7 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
     from log_dqn.results.looks import looks
 
     rows = _named(curves)
-    trained = set(rows[rows["name"] != "random"]["game"])
+    trained = set(rows[rows["name"] != _AT_RANDOM]["game"])
     beside = {game: points for game, points in beside.items() if game in trained}
     found = looks({name: name for name in dict.fromkeys(rows["name"])})
     figure = Figure(figsize=(11, 6.5), layout="constrained")
@@ -314,8 +324,9 @@ def report(source: str, folder: str) -> None:
     draw(curves, beside).savefig(path, dpi=110)
     print(path)
     print(table(curves, beside))
-    if values := values_table(curves):
-        print(f"\nMean value of the plus head:\n\n{values}")
+    for column, every, title in BY_STEPS:
+        if text := by_steps(curves, column, every):
+            print(f"\n{title}:\n\n{text}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -87,13 +87,15 @@ def test_a_half_is_the_mean_of_its_episodes():
     assert found["mean_return"].tolist() == [1.8, 7.0]
 
 
-def test_the_values_each_100_000_steps():
+def test_a_column_each_100_000_steps():
     run = {"game": "Pong", "agent": "log_dqn", "setting": "", "mean_return": 0, "episodes": 1}
     steps = [50_000, 100_000, 200_000]
     rows = [{**run, "seed": 1, "steps": n, "q_plus": n / 400_000} for n in steps]
     rows += [{**run, "seed": 2, "setting": "c=1", "steps": 100_000, "q_plus": 0.1234}]
     rows += [{**run, "agent": "dqn", "seed": 1, "steps": 100_000, "q_plus": np.nan}]
-    assert atari_study.values_table(pd.DataFrame(rows)).splitlines() == [
+    random = {"agent": "dqn", "setting": "min_replay_history=1000000", "seed": 1, "q_plus": 1.0}
+    rows += [{**run, **random, "steps": 100_000}]
+    assert atari_study.by_steps(pd.DataFrame(rows), "q_plus", 100_000).splitlines() == [
         "| game | agent | seed | 100,000 | 200,000 |",
         "| --- | --- | --- | --- | --- |",
         "| Pong | log_dqn | 1 | 0.25 | 0.5 |",
@@ -115,7 +117,8 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     out = capsys.readouterr().out
     head = "| game | random | published DQN (least to greatest seed) | log_dqn | "
     assert head + "smallest difference shown |" in out
-    assert "plus head" not in out  # No iteration ends at 100,000 steps.
+    assert "| game | agent | seed | 250,000 |" in out and "| Pong | log_dqn | 2 | 2 |" in out
+    assert "plus head" not in out  # No value at a multiple of 100,000 steps.
     # Its two iterations that end by 250,000 steps; and the third of both seeds.
     assert "| Pong | -20.5 |" in out
     assert "| 3, 3 |" in out
@@ -222,8 +225,10 @@ def test_the_published_seeds():
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "atari.md"
 
 
-def test_the_page_has_the_values_of_the_committed_curves():
-    assert atari_study.values_table(atari_study.read()) in PAGE.read_text()
+@pytest.mark.parametrize("column", atari_study.BY_STEPS, ids=lambda column: column[0])
+def test_the_page_has_the_committed_curves(column):
+    name, every, _ = column
+    assert atari_study.by_steps(atari_study.read(), name, every) in PAGE.read_text()
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
