@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from log_dqn import games
 from log_dqn.checks import check
+from log_dqn.program.words import printable
 from log_dqn.results.looks import OWN
 from log_dqn.run_folder import layout
 
@@ -91,8 +92,8 @@ class Request:
         for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
             if named and not known.intersection(named):
                 raise ValueError(
-                    f"--{flag}={','.join(named)}: unknown; known are "
-                    + ", ".join(sorted(known - set(AGENTS.values()) | set(AGENTS)))
+                    f"--{flag}={printable(','.join(named))}: unknown; known are "
+                    + ", ".join(map(printable, sorted(known - set(AGENTS.values()) | set(AGENTS))))
                 )
 
 

@@ -191,6 +191,14 @@ def test_unknown_agents_are_refused(published, tmp_path, settings, message):
         compare(published, tmp_path, **settings)
 
 
+def test_unknown_agents_are_named_in_one_line(published, tmp_path):
+    write_runs(tmp_path, "a\nb", ["Pong"], 20, seeds=1)
+    with pytest.raises(ValueError) as raised:
+        compare(published, tmp_path, agents=("x\ty",))
+    assert str(raised.value).startswith("--agents='x\\ty': unknown; known are C51, ")
+    assert str(raised.value).endswith(", Rainbow, 'a\\nb'")
+
+
 def test_the_jax_dqn_only_takes_part_when_named(published):
     compared, _ = compare(published, games=("Pong",))
     assert compared.agents == ["DQN", "C51", "Rainbow", "IQN"]
