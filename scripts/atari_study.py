@@ -9,6 +9,8 @@ The published curves have a point for each 250,000 agent steps, so that two stan
 """
 
 import argparse
+import io
+import itertools
 import pathlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +34,7 @@ TYPES = dict.fromkeys(RUN[:3], "str") | {
 the plus head's mean value there, in one minibatch, where the agent has one."""
 
 BY_STEPS = (
-    ("mean_return", 50_000, "Mean return of the 50,000 agent steps that end there"),
+    ("mean_return", 50_000, "Mean return of the iteration that ends there"),
     ("q_plus", 100_000, "Mean value of the plus head"),
 )
 """What is shown over time: a column of the curves, each how many agent steps, and its title."""
@@ -41,6 +43,9 @@ PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
 
 SMALLEST = "smallest difference shown"
+
+_MOST = 10**9
+"""No seed, and no iteration's number of agent steps, is beyond it."""
 
 _RANDOM = "min_replay_history=1000000"
 """The setting of DQN that learns nothing, and so explores only: a policy at random."""
@@ -54,7 +59,12 @@ def _notify(line: str) -> None:
 
 
 def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]:
-    """Yields the last of a run's `Values/QPlus` up to each of `ends`, in agent steps."""
+    """Yields the last `Values/QPlus` of each of a run's iterations, which end at `ends`.
+
+    What TensorBoard can't read, because the file is cut, isn't there.
+    """
+    from math import isfinite
+
     import tensorboard_events
 
     from log_dqn import log_space
@@ -62,47 +72,58 @@ def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]
     events = tensorboard_events.read(folder)
     has = log_space.Q_PLUS in events.Tags()["scalars"]
     points = events.Scalars(log_space.Q_PLUS) if has else []
-    for end in ends:
-        yield next((point.value for point in reversed(points) if point.step <= end), None)
+    for start, end in itertools.pairwise((0, *ends)):
+        values = [p.value for p in points if start < p.step <= end and isfinite(p.value)]
+        yield values[-1] if values else None
 
 
 def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields a row for each iteration in a run's newest log."""
-    from log_dqn.checks import check
+    """Yields a row for each iteration in a run's newest readable log.
+
+    Raises:
+        ValueError: the log or the configuration lacks what a row needs.
+    """
+    import numpy as np
+
+    from log_dqn.checks import check_count
     from log_dqn.results import runs
-    from log_dqn.run_folder import configuration, layout, safe_pickle
+    from log_dqn.run_folder import configuration
 
     steps: Any = configuration.read(folder).get("Runner.training_steps")
-    check(
-        "Runner.training_steps", steps, type(steps) is int and steps > 0, "a whole number above 0"
-    )
-    with layout.logs(folder)[0].open("rb") as file:
-        log = safe_pickle.load(file)
-    returns = runs.returns_of(log, "train")
+    check_count("Runner.training_steps", steps, most=_MOST)
+    found = runs.read_run(folder, "train", _notify)
+    if found is None:
+        return
+    log, returns = found
     ends = [(iteration + 1) * steps for iteration in range(len(returns))]
     values = _q_plus(folder, ends)
     for iteration, (end, mean, q_plus) in enumerate(zip(ends, returns, values, strict=True)):
-        episodes = len(log[f"iteration_{iteration}"]["train_episode_returns"])
+        # An iteration without a mean may be no dictionary, or not be there.
+        entry = log.get(f"iteration_{iteration}", {}) if np.isfinite(mean) else {}
+        episodes = np.size(entry.get("train_episode_returns", ()))
+        if not episodes:
+            raise ValueError(f"iteration {iteration} of its log has no train_episode_returns")
         yield {"steps": end, "mean_return": mean, "episodes": episodes, "q_plus": q_plus}
 
 
 def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
     """Yields the rows of runs on Atari."""
     from log_dqn import games
+    from log_dqn.checks import check_count
 
     taken = set()
     for name, game, seed, folder in find_runs(results_dir):
         agent, _, setting = name.partition("/")
         where = f"{name} {game} {seed}"
         if games.canonical(game) not in games.GAMES:
-            _notify(f"{where}: not on Atari; left out")
+            _notify(f"{where}: not a game with published baselines; left out")
             continue
         try:
+            check_count("seed", int(seed), 0, _MOST)
             run = dict(zip(RUN, (games.canonical(game), agent, setting, int(seed)), strict=True))
             curve = list(_curve(folder))
-        except (KeyError, OSError, TypeError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            _notify(f"{where}: no run of log-dqn train ({reason}); left out")
+        except (OSError, ValueError) as error:
+            _notify(f"{where}: {shell.explain(error)}; left out")
             continue
         if tuple(run.values()) in taken:
             _notify(f"{where}: the same run lies in another folder; left out")
@@ -113,16 +134,32 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
 
 def read() -> Any:
     """Returns the committed curves; raises ValueError if the file holds something else."""
+    import numpy as np
     import pandas as pd
 
+    from log_dqn import games
+
     try:
-        # An agent's own settings are an empty text; a number that isn't there is none.
-        absent = {"mean_return": [""], "q_plus": [""]}
+        # An agent's own settings are an empty text; a value that isn't there is none.
+        absent = {"q_plus": [""]}
         table = pd.read_csv(DATA, keep_default_na=False, na_values=absent, dtype=TYPES)
     except ValueError as error:
-        raise ValueError(f"{DATA}: damaged ({' '.join(str(error).split())})") from None
-    if list(table) != list(TYPES):
+        raise ValueError(f"{DATA}: damaged ({shell.explain(error)})") from None
+    if list(table) != list(TYPES) or not isinstance(table.index, pd.RangeIndex):
         raise ValueError(f"{DATA}: its columns must be {','.join(TYPES)}")
+    for column, is_allowed, allowed in (
+        ("game", table["game"].isin(games.GAMES), "a game with published baselines"),
+        ("steps", table["steps"] > 0, "above 0, and once in a run"),
+        ("steps", ~table.duplicated([*RUN, "steps"]), "above 0, and once in a run"),
+        ("mean_return", np.isfinite(table["mean_return"]), "a finite number"),
+        ("episodes", table["episodes"] > 0, "above 0"),
+    ):
+        if not is_allowed.all():
+            row = int(is_allowed.idxmin())
+            value = table[column].tolist()[row]
+            raise ValueError(
+                f"{DATA}: {column} of row {row + 1} is {value!r}; it must be {allowed}"
+            )
     return table
 
 
@@ -171,10 +208,13 @@ def published(source: str, games: Sequence[str]) -> dict[str, Any]:
 
     from log_dqn.results import baselines
 
-    runs = [run for run in baselines.load(source, games, _notify) if run.agent == "DQN"]
+    unread: list[str] = []
+    runs = [run for run in baselines.load(source, games, unread.append) if run.agent == "DQN"]
+    if unread:
+        raise ValueError(f"{unread[0]}, and a report needs curves")
     found = {game: [run.returns[:2] for run in runs if run.game == game] for game in games}
     for game, points in found.items():
-        if len(points) < 2 or any(len(of) < 2 or np.isnan(of).any() for of in points):
+        if len(points) < 2 or any(len(of) < 2 for of in points):
             raise ValueError(
                 f"baselines is {source!r}; it must have two seeds of DQN on {game} or more, and "
                 "two iterations of each"
@@ -312,16 +352,20 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
 
 def report(source: str, folder: str) -> None:
     """Draws the figure from `docs/data` and the published curves, and prints the tables."""
+    from log_dqn.run_folder import checkpoints
+
     shell.check_writable("out", folder)
     if not DATA.is_file():
         raise ValueError(f"{DATA}: not a file; collect runs first")
     curves = read()
-    if (curves["setting"] == _RANDOM).all():
+    if (_named(curves)["name"] == _AT_RANDOM).all():
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     beside = published(source, sorted(curves["game"].unique()))
+    png = io.BytesIO()
+    draw(curves, beside).savefig(png, dpi=110)
     path = pathlib.Path(folder) / "atari.png"
     path.parent.mkdir(parents=True, exist_ok=True)
-    draw(curves, beside).savefig(path, dpi=110)
+    checkpoints.replace_file(path, png.getvalue())
     print(path)
     print(table(curves, beside))
     for column, every, title in BY_STEPS:

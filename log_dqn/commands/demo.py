@@ -149,7 +149,7 @@ def _returns(folder: pathlib.Path) -> list[float]:
 
     with contextlib.suppress(runs.NoReturnsError):
         if found := runs.read_run(folder, "train", lambda _: None):
-            return found[0].tolist()
+            return found[1].tolist()
     return []
 
 

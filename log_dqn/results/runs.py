@@ -130,12 +130,11 @@ def training_steps_of(log: dict[str, Any]) -> int | None:
 
 def read_run(
     run_dir: pathlib.Path, metric: str, notify: Notify
-) -> tuple[np.ndarray, int | None] | None:
+) -> tuple[layout.Log, np.ndarray] | None:
     """Reads a run's newest readable log; `notify` is told of each that cannot be read.
 
     Returns:
-        Mean returns, shape [num_iterations], and agent steps an iteration where the log tells them;
-        None if there is no readable log.
+        The log and its mean returns, shape [num_iterations]; None if there is no readable log.
 
     Raises:
         NoReturnsError: none of its readable logs has returns of this metric.
@@ -150,7 +149,7 @@ def read_run(
         try:
             with path.open("rb") as file:
                 log = safe_pickle.load(file)
-            return returns_of(log, metric), training_steps_of(log)
+            return log, returns_of(log, metric)
         except NoReturnsError as error:
             without_returns = error
         except _UNREADABLE as error:
@@ -216,10 +215,12 @@ def read_runs(
             without_returns.setdefault(agent, []).append(game)
             continue
         if found_log is not None:
-            returns, steps = found_log
+            log, returns = found_log
             parameters = parameters_of(path, notify)
             agent_class, gamma = gamma_of(parameters) or (None, None)
-            under = protocol.recorded(parameters, game, metric, len(returns), steps)
+            under = protocol.recorded(
+                parameters, game, metric, len(returns), training_steps_of(log)
+            )
             runs.append(
                 LearningCurve(agent, game, seed, returns, agent_class, gamma, under, parameters)
             )

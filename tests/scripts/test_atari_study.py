@@ -15,65 +15,100 @@ REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
 
 
+def events_of(folder, values):
+    """Writes q_plus by agent steps as a run does; returns the file."""
+    events = Events(folder)
+    for steps, q_plus in values.items():
+        events.write({"Values/QPlus": q_plus}, steps)
+    events.close()
+    (path,) = folder.glob("events*")
+    return path
+
+
 def damage(runs):
-    """Writes runs 2 to 5 that can't be read, each for its own reason."""
-    for seed in (2, 3, 4, 5):
-        path = synthetic.write_log(runs / str(seed), [0.0], episodes=1, config=CONFIG)
-        if seed == 4:
-            path.write_bytes(pickle.dumps({"iteration_0": {"train_average_return": [1.0]}}))
+    """Writes runs 2 to 8 that can't be read, each for its own reason."""
+    for seed in (2, 3, 4, 5, 6, 8):
+        synthetic.write_log(runs / str(seed), [0.0, 1.0], episodes=1, config=CONFIG)
     for seed, steps in ((2, "many"), (3, 0)):
         (runs / str(seed) / "config.json").write_text(json.dumps({"Runner.training_steps": steps}))
+    logs = {4: {"iteration_0": {"train_average_return": [1.0]}}, 8: {"iteration_0": {}}}
+    logs[6] = {"iteration_1": {"train_episode_returns": [1.0]}}
+    for seed, log in logs.items():
+        (runs / str(seed) / "logs" / "log_1").write_bytes(pickle.dumps(log))
     with (runs / "5" / "events.out.tfevents.1.made").open("wb") as file:
         record_writer.RecordWriter(file).write(b"\xff\xff\xff")
+    (runs / "7" / "logs").mkdir(parents=True)
+    (runs / "7" / "config.json").write_text(json.dumps(CONFIG))
 
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Runs on Pong, some of which can't be read, to collect; and made published runs."""
+    """Runs on Pong, and made published runs."""
     monkeypatch.setattr(atari_study, "DATA", tmp_path / "atari.csv")
     results = tmp_path / "results"
     for seed, offset in ((1, 0.0), (2, 4.0)):
         folder = results / "log_dqn" / "Pong" / str(seed)
+        synthetic.write_log(folder, [9.0], episodes=1, config=CONFIG)
         synthetic.write_log(folder, [1 + offset, 2, 3], episodes=2, config=CONFIG)
-    events = Events(results / "log_dqn" / "Pong" / "2")
-    for steps, q_plus in ((100_000, 0.9), (125_000, 0.8), (125_001, 0.7), (300_000, 0.6)):
-        events.write({"Values/QPlus": q_plus}, steps)
-    events.close()
-    folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
-    synthetic.write_log(folder, [-20, -21, -21], episodes=2, config=CONFIG)
-    synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
-    synthetic.write_log(results / "dqn" / "pong" / "1", [9.0], episodes=1, config=CONFIG)
-    damage(results / "dqn" / "Pong")
-    synthetic.write_log(results / "dqn" / "CartPole-v1" / "1", [1, 2, 3], config=CONFIG)
+    events_of(folder, {100_000: 0.9, 125_000: 0.8, 125_001: 0.7, 300_000: 0.6})
+    synthetic.write_log(results / "loglin_dqn" / "Pong" / "1", [0, 0, 5], config=CONFIG)
+    for seed, first in ((1, -20), (2, -18)):
+        folder = results / "dqn" / "min_replay_history=1000000" / "Pong" / str(seed)
+        synthetic.write_log(folder, [first, -21, -21], episodes=2, config=CONFIG)
     return synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5}), results
 
 
-def test_collects_what_can_be_read_once(study, capsys):
+def test_collects_runs_once(study, capsys):
     _, results = study
     for _ in range(2):
         assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
-    err = capsys.readouterr().err.splitlines()
-    refused = {line.partition("; left out")[0] for line in err}
-    assert len(refused) == 6
-    assert any("dqn CartPole-v1 1: not on Atari" in line for line in refused)
-    assert any("dqn pong 1: the same run lies in another folder" in line for line in refused)
-    for seed, reason in (
-        (2, "Runner.training_steps is 'many'; it must be a whole number above 0"),
-        (3, "Runner.training_steps is 0; it must be a whole number above 0"),
-        (4, "'train_episode_returns'"),
-        (5, "damaged events of TensorBoard"),
-    ):
-        named = f"dqn Pong {seed}: no run of log-dqn train ("
-        assert any(named in line and reason in line for line in refused)
+        assert capsys.readouterr().err == ""
     curves = atari_study.read()
     assert list(curves) == list(atari_study.TYPES)
-    assert len(curves) == 10
+    assert len(curves) == 15
     own = curves[(curves["agent"] == "log_dqn") & (curves["seed"] == 2)]
     assert own["steps"].tolist() == [125_000, 250_000, 375_000]
     assert own["mean_return"].tolist() == [5, 2, 3]
+    assert own["episodes"].tolist() == [2, 2, 2]
     # The last value at 125,000, 250,000 and 375,000 steps; other runs have none.
     assert own["q_plus"].tolist() == [0.8, 0.7, 0.6]
     assert curves["q_plus"].notna().sum() == 3
+
+
+def test_leaves_out_what_cannot_be_read(study, capsys):
+    _, results = study
+    damage(results / "dqn" / "Pong")
+    synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
+    synthetic.write_log(results / "dqn" / "pong" / "1", [9.0], episodes=1, config=CONFIG)
+    synthetic.write_log(results / "dqn" / "CartPole-v1" / "1", [1, 2, 3], config=CONFIG)
+    assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
+    lines = iter(sorted(capsys.readouterr().err.splitlines()))
+    for run, reason in (
+        (f"{results}/dqn/Pong/7", "no logs yet"),
+        ("dqn CartPole-v1 1", "not a game with published baselines"),
+        ("dqn Pong 2", "Runner.training_steps is 'many'; it must be a whole number from 1 to"),
+        ("dqn Pong 3", "Runner.training_steps is 0; it must be a whole number from 1 to"),
+        ("dqn Pong 4", "iteration 0 of its log has no train_episode_returns"),
+        ("dqn Pong 5", f"{results}/dqn/Pong/5: damaged events of TensorBoard"),
+        ("dqn Pong 6", "iteration 0 of its log has no train_episode_returns"),
+        ("dqn Pong 8", "has no iteration with a train_average_return"),
+        ("dqn pong 1", "the same run lies in another folder"),
+    ):
+        line = next(lines)
+        assert line.startswith(f"atari_study.py: {run}: {reason}")
+        assert line.endswith("; left out")
+    assert list(lines) == []
+    curves = atari_study.read()
+    assert curves[(curves["agent"] == "dqn") & (curves["setting"] == "")].shape[0] == 1
+
+
+def test_the_values_end_where_the_events_are_cut(tmp_path):
+    path = events_of(tmp_path, {50_000: 0.5, 60_000: np.inf, 100_000: 0.6})
+    assert list(atari_study._q_plus(tmp_path, [50_000, 75_000, 100_000])) == pytest.approx(
+        [0.5, None, 0.6]
+    )
+    path.write_bytes(path.read_bytes()[:-7])
+    assert list(atari_study._q_plus(tmp_path, [50_000, 100_000])) == [0.5, None]
 
 
 def test_a_half_is_the_mean_of_its_episodes():
@@ -115,13 +150,15 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     atari_study.main(["collect", f"--results_dir={results}"])
     assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
     out = capsys.readouterr().out
-    head = "| game | random | published DQN (least to greatest seed) | log_dqn | "
+    head = "| game | random | published DQN (least to greatest seed) | log_dqn | loglin_dqn | "
     assert head + "smallest difference shown |" in out
     assert "| game | agent | seed | 250,000 |" in out and "| Pong | log_dqn | 2 | 2 |" in out
     assert "plus head" not in out  # No value at a multiple of 100,000 steps.
-    # Its two iterations that end by 250,000 steps; and the third of both seeds.
-    assert "| Pong | -20.5 |" in out
-    assert "| 3, 3 |" in out
+    # Two iterations of each seed end by 250,000 steps, (-20.5 + -19.5) / 2; and then a third.
+    assert "| Pong | -20 |" in out
+    points = atari_study.published(str(published), ["Pong"])["Pong"][:, 1]
+    least = atari_study.smallest_difference(points, seeds=2)
+    assert f"| 3, 3 | 5 | {least:.3g} |" in out
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
 
@@ -181,36 +218,58 @@ def test_random_runs_alone_are_no_study(study, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
+ROWS = ",".join(atari_study.TYPES) + "\nPong,dqn,,1,9,1,1,\n{}\n"
+
+
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (b"game,agent\nPong,dqn\n", "its columns must be game,agent,setting,seed,steps,"),
-        (b"", "damaged (No columns"),
-        (b"\xff\xfe\x00", "damaged ("),
-        (",".join(atari_study.TYPES).encode() + b"\nPong,dqn,,1,x,1,1,\n", "damaged ("),
+        ("game,agent\nPong,dqn", "its columns must be game,agent,setting,seed,steps,"),
+        ("", "damaged (No columns"),
+        ("\0\0", "its columns must be"),
+        (ROWS.format("Pong,dqn,,1,x,1,1,"), "damaged ("),
+        (ROWS.format("Pong,dqn,,1,1,,1,"), "damaged ("),
+        (ROWS.format("Pong,dqn,,1,1,inf,1,"), "mean_return of row 2 is inf; it must be a finite"),
+        (ROWS.format("Pong,dqn,,1,1,1,1,1,1,1"), "damaged ("),
+        (ROWS.format("pong,dqn,,1,1,1,1,"), "game of row 2 is 'pong'; it must be a game with"),
+        (ROWS.format("Pong,dqn,,1,-5,1,1,"), "steps of row 2 is -5; it must be above 0, and once"),
+        (ROWS.format("Pong,dqn,,1,9,1,1,"), "steps of row 2 is 9; it must be above 0, and once"),
+        (ROWS.format("Pong,dqn,,1,1,1,0,"), "episodes of row 2 is 0; it must be above 0"),
     ],
 )
 def test_damaged_curves_are_one_line(study, capsys, content, named):
     _, results = study
-    atari_study.DATA.write_bytes(content)
+    atari_study.DATA.write_text(content)
     for arguments in (["report", f"--out={results}"], ["collect", f"--results_dir={results}"]):
         capsys.readouterr()
         assert atari_study.main(arguments) == 2
         last = capsys.readouterr().err.splitlines()[-1]
         assert f"atari.csv: {named}" in last
-        assert atari_study.DATA.read_bytes() == content
+        assert atari_study.DATA.read_text() == content
 
 
-@pytest.mark.parametrize("rows", [{"num_seeds": 1}, {"num_iterations": 1}])
-def test_too_few_published_points_are_one_line(study, tmp_path, capsys, rows):
+@pytest.mark.parametrize(
+    ("rows", "content", "named"),
+    [
+        ({"num_seeds": 1}, None, "few'; it must have two seeds of DQN on Pong or more, and two it"),
+        ({"num_iterations": 1}, None, "few'; it must have two seeds of DQN on Pong or more, and"),
+        ({}, "{", "few: is not JSON; only the final scores that travel with the package are known"),
+    ],
+)
+def test_published_curves_that_will_not_do_are_one_line(
+    study, tmp_path, capsys, rows, content, named
+):
     _, results = study
     few = synthetic.write_baselines(tmp_path / "few", ["Pong"], {"DQN": 0.5}, **rows)
+    if content:
+        (few / "pong.json").write_text(content)
     assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
     capsys.readouterr()
     assert atari_study.main(["report", f"--baselines={few}", f"--out={tmp_path / 'o'}"]) == 2
     err = capsys.readouterr().err
-    assert "few'; it must have two seeds of DQN on Pong or more, and two iterations" in err
+    assert named in err
     assert err.count("\n") == 1
+    assert not (tmp_path / "o").exists()
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
