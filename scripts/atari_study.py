@@ -10,7 +10,7 @@ The published curves have a point for each 250,000 agent steps, so that two stan
 
 import argparse
 import io
-import itertools
+import math
 import pathlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +42,6 @@ BY_STEPS = (
 PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
 
-SMALLEST = "smallest difference shown"
-
-_MOST = 10**9
-"""No seed, and no iteration's number of agent steps, is beyond it."""
-
 _RANDOM = "min_replay_history=1000000"
 """The setting of DQN that learns nothing, and so explores only: a policy at random."""
 
@@ -58,13 +53,11 @@ def _notify(line: str) -> None:
     print(f"atari_study.py: {line}", file=sys.stderr)
 
 
-def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]:
-    """Yields the last `Values/QPlus` of each of a run's iterations, which end at `ends`.
+def _q_plus(folder: pathlib.Path, steps: int) -> dict[int, float]:
+    """Returns the last `Values/QPlus` of a run's iterations, of `steps` agent steps each.
 
     What TensorBoard can't read, because the file is cut, isn't there.
     """
-    from math import isfinite
-
     import tensorboard_events
 
     from log_dqn import log_space
@@ -72,9 +65,7 @@ def _q_plus(folder: pathlib.Path, ends: Sequence[int]) -> Iterator[float | None]
     events = tensorboard_events.read(folder)
     has = log_space.Q_PLUS in events.Tags()["scalars"]
     points = events.Scalars(log_space.Q_PLUS) if has else []
-    for start, end in itertools.pairwise((0, *ends)):
-        values = [p.value for p in points if start < p.step <= end and isfinite(p.value)]
-        yield values[-1] if values else None
+    return {(p.step - 1) // steps: p.value for p in points if math.isfinite(p.value)}
 
 
 def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
@@ -90,20 +81,24 @@ def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
     from log_dqn.run_folder import configuration
 
     steps: Any = configuration.read(folder).get("Runner.training_steps")
-    check_count("Runner.training_steps", steps, most=_MOST)
+    check_count("Runner.training_steps", steps, most=10**9)
     found = runs.read_run(folder, "train", _notify)
     if found is None:
         return
     log, returns = found
-    ends = [(iteration + 1) * steps for iteration in range(len(returns))]
-    values = _q_plus(folder, ends)
-    for iteration, (end, mean, q_plus) in enumerate(zip(ends, returns, values, strict=True)):
+    values = _q_plus(folder, steps)
+    for iteration, mean in enumerate(returns):
         # An iteration without a mean may be no dictionary, or not be there.
         entry = log.get(f"iteration_{iteration}", {}) if np.isfinite(mean) else {}
         episodes = np.size(entry.get("train_episode_returns", ()))
         if not episodes:
             raise ValueError(f"iteration {iteration} of its log has no train_episode_returns")
-        yield {"steps": end, "mean_return": mean, "episodes": episodes, "q_plus": q_plus}
+        yield {
+            "steps": (iteration + 1) * steps,
+            "mean_return": mean,
+            "episodes": episodes,
+            "q_plus": values.get(iteration),
+        }
 
 
 def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
@@ -112,15 +107,16 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
     from log_dqn.checks import check_count
 
     taken = set()
-    for name, game, seed, folder in find_runs(results_dir):
+    for name, of_game, seed, folder in find_runs(results_dir):
         agent, _, setting = name.partition("/")
-        where = f"{name} {game} {seed}"
-        if games.canonical(game) not in games.GAMES:
+        where = f"{name} {of_game} {seed}"
+        game = games.canonical(of_game)
+        if game not in games.GAMES:
             _notify(f"{where}: not a game with published baselines; left out")
             continue
         try:
-            check_count("seed", int(seed), 0, _MOST)
-            run = dict(zip(RUN, (games.canonical(game), agent, setting, int(seed)), strict=True))
+            check_count("seed", int(seed), 0, shell.LAST_SEED)
+            run = dict(zip(RUN, (game, agent, setting, int(seed)), strict=True))
             curve = list(_curve(folder))
         except (OSError, ValueError) as error:
             _notify(f"{where}: {shell.explain(error)}; left out")
@@ -147,10 +143,10 @@ def read() -> Any:
         raise ValueError(f"{DATA}: damaged ({shell.explain(error)})") from None
     if list(table) != list(TYPES) or not isinstance(table.index, pd.RangeIndex):
         raise ValueError(f"{DATA}: its columns must be {','.join(TYPES)}")
+    steps_allowed = (table["steps"] > 0) & ~table.duplicated([*RUN, "steps"])
     for column, is_allowed, allowed in (
         ("game", table["game"].isin(games.GAMES), "a game with published baselines"),
-        ("steps", table["steps"] > 0, "above 0, and once in a run"),
-        ("steps", ~table.duplicated([*RUN, "steps"]), "above 0, and once in a run"),
+        ("steps", steps_allowed, "above 0, and once in a run"),
         ("mean_return", np.isfinite(table["mean_return"]), "a finite number"),
         ("episodes", table["episodes"] > 0, "above 0"),
     ):
@@ -263,7 +259,8 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     random = random.groupby("game")["mean_return"].mean()
     last = means[(means["name"] != _AT_RANDOM) & (means["half"] == 1)]
     names = list(dict.fromkeys(last["name"]))
-    lines = [["game", "random", "published DQN (least to greatest seed)", *names, SMALLEST]]
+    of_published = "published DQN (least to greatest seed)"
+    lines = [["game", "random", of_published, *names, "smallest difference shown"]]
     for game, points in beside.items():
         second = points[:, 1]
         at_random = _rounded(random[game]) if game in random.index else "-"
@@ -284,8 +281,6 @@ def by_steps(curves: Any, column: str, every: int) -> str:
 
     Those of a policy at random are left out. Where no iteration ends there, the text is empty.
     """
-    from math import isnan
-
     rows = _named(curves[curves[column].notna() & (curves["steps"] % every == 0)])
     rows = rows[rows["name"] != _AT_RANDOM]
     if rows.empty:
@@ -293,7 +288,7 @@ def by_steps(curves: Any, column: str, every: int) -> str:
     by_run = rows.pivot_table(index=["game", "name", "seed"], columns="steps", values=column)
     lines = [["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]]
     for run, values in zip(by_run.index, by_run.to_numpy(), strict=True):
-        lines.append([*map(str, run), *("-" if isnan(v) else _rounded(v) for v in values)])
+        lines.append([*map(str, run), *("-" if math.isnan(v) else _rounded(v) for v in values)])
     return _markdown(lines)
 
 

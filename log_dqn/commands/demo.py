@@ -149,7 +149,8 @@ def _returns(folder: pathlib.Path) -> list[float]:
 
     with contextlib.suppress(runs.NoReturnsError):
         if found := runs.read_run(folder, "train", lambda _: None):
-            return found[1].tolist()
+            _, returns = found
+            return returns.tolist()
     return []
 
 

@@ -104,11 +104,9 @@ def test_leaves_out_what_cannot_be_read(study, capsys):
 
 def test_the_values_end_where_the_events_are_cut(tmp_path):
     path = events_of(tmp_path, {50_000: 0.5, 60_000: np.inf, 100_000: 0.6})
-    assert list(atari_study._q_plus(tmp_path, [50_000, 75_000, 100_000])) == pytest.approx(
-        [0.5, None, 0.6]
-    )
+    assert atari_study._q_plus(tmp_path, 25_000) == pytest.approx({1: 0.5, 3: 0.6})
     path.write_bytes(path.read_bytes()[:-7])
-    assert list(atari_study._q_plus(tmp_path, [50_000, 100_000])) == [0.5, None]
+    assert atari_study._q_plus(tmp_path, 50_000) == {0: 0.5}
 
 
 def test_a_half_is_the_mean_of_its_episodes():
