@@ -116,12 +116,13 @@ def is_address(source: str) -> bool:
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
     """Does what `layout.find_runs` does; refuses what is no folder, or holds no run."""
+    named = f"--results_dir={printable(str(results_dir))}"
     if not results_dir.is_dir():
-        raise ValueError(f"--results_dir={results_dir}: not a folder")
+        raise ValueError(f"{named}: not a folder")
     found = layout.find_runs(results_dir)
     if not found:
         raise ValueError(
-            f"--results_dir={results_dir}: no runs; they are looked for in "
+            f"{named}: no runs; they are looked for in "
             "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N"
         )
     return found

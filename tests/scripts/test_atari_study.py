@@ -189,6 +189,7 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     [
         (["report"], "atari.csv: not a file; collect runs first"),
         (["collect", "--results_dir=nowhere"], "--results_dir=nowhere: not a folder"),
+        (["collect", "--results_dir=no\nwhere"], "--results_dir='no\\nwhere': not a folder"),
         (["collect"], "--results_dir"),
         (["report", "--out= "], "out is ' '; it must be the name of a folder"),
     ],
