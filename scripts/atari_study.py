@@ -9,7 +9,9 @@ The published curves have a point for each 250,000 agent steps, so that two stan
 """
 
 import argparse
+import collections
 import io
+import itertools
 import math
 import pathlib
 import sys
@@ -17,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from log_dqn.program import shell
+from log_dqn.results.looks import Look, looks
 from log_dqn.results.request import DOPAMINE, find_runs
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data" / "atari_curves.csv"
@@ -47,6 +50,10 @@ _RANDOM = "min_replay_history=1000000"
 
 _AT_RANDOM = "random"
 """Its name in figures and tables."""
+
+
+_VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"))
+"""Markers and lines of an agent's settings; no agent's own are among them."""
 
 
 def _notify(line: str) -> None:
@@ -299,6 +306,22 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
+def setting_looks(names: Sequence[str]) -> dict[str, Look]:
+    """Gives each setting its agent's colour, and a marker and a line of its own in this figure."""
+    variants: dict[str, Iterator[tuple[str, str]]] = collections.defaultdict(
+        lambda: itertools.cycle(_VARIANTS)
+    )
+    found = {}
+    for name in names:
+        agent, _, setting = name.partition("/")
+        look = looks({agent: name})[agent]
+        if setting:
+            marker, line = next(variants[agent])
+            look = look._replace(marker=marker, line=line)
+        found[name] = look
+    return found
+
+
 def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
     """Draws a panel for each game that an agent was trained on.
 
@@ -307,12 +330,10 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from log_dqn.results.looks import looks
-
     rows = _named(curves)
     trained = set(rows[rows["name"] != _AT_RANDOM]["game"])
     beside = {game: points for game, points in beside.items() if game in trained}
-    found = looks({name: name for name in dict.fromkeys(rows["name"])})
+    found = setting_looks(list(dict.fromkeys(rows["name"])))
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     columns = min(3, len(beside))
     rows_of_panels = -(-len(beside) // columns)

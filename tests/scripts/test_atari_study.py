@@ -184,6 +184,14 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     assert [text.get_text() for text in legend.texts] == ["published DQN, 2 seeds", "log_dqn"]
 
 
+def test_settings_are_told_apart_and_known_by_their_agents_colour():
+    names = ["dqn", "dqn/gamma=0.96", "log_dqn", "log_dqn/beta_reg=1", "log_dqn/q_init_plus=0.1"]
+    found = atari_study.setting_looks(names)
+    assert [look.name for look in found.values()] == names
+    assert len({(look.colour, look.marker, look.line) for look in found.values()}) == 5
+    assert [look.colour for look in found.values()] == ["#000000"] * 2 + ["#D55E00"] * 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
