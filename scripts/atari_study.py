@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from log_dqn.program import shell
+from log_dqn.program import shell, words
 from log_dqn.results.looks import Look, looks
 from log_dqn.results.request import DOPAMINE, find_runs
 
@@ -50,7 +50,6 @@ _RANDOM = "min_replay_history=1000000"
 
 _AT_RANDOM = "random"
 """Its name in figures and tables."""
-
 
 _VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"))
 """Markers and lines of an agent's settings; no agent's own are among them."""
@@ -280,7 +279,7 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
         most = max(map(len, own), default=0)
         cells.append(_rounded(smallest_difference(second, most)) if most else "-")
         lines.append(cells)
-    return _markdown(lines)
+    return words.markdown(lines)
 
 
 def by_steps(curves: Any, column: str, every: int) -> str:
@@ -296,14 +295,7 @@ def by_steps(curves: Any, column: str, every: int) -> str:
     lines = [["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]]
     for run, values in zip(by_run.index, by_run.to_numpy(), strict=True):
         lines.append([*map(str, run), *("-" if math.isnan(v) else _rounded(v) for v in values)])
-    return _markdown(lines)
-
-
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
-    """Returns a table of which the first line is the head."""
-    return "\n".join(
-        f"| {' | '.join(x)} |" for x in [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    )
+    return words.markdown(lines)
 
 
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:

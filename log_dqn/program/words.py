@@ -1,6 +1,6 @@
-"""Numbers in words, as notes, captions and tables say them."""
+"""Numbers in words, as notes, captions and tables say them, and tables as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
@@ -31,3 +31,15 @@ def frames(number: float, frame_skip: int | None = None) -> str:
     """
     unit = "agent steps" if frame_skip == 1 else "frames"
     return f"{number / 1e6:g}M {unit}" if number >= 1e6 else f"{number:,.0f} {unit}"
+
+
+def markdown(rows: Iterable[Sequence[str]], rule: str = "---") -> str:
+    """A table in Markdown, from its rows, of which the first has the headings.
+
+    Args:
+        rows: the texts of cells.
+        rule: what is below the headings but the first, `---:` to align a column at its right.
+    """
+    heads, *others = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    rules = ["---", *[rule] * (len(heads) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rules, *others))

@@ -116,10 +116,8 @@ def marked(comparison: Comparison, games: Collection[str] | None = None) -> list
 
 def markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """A table in Markdown, and lines below it."""
-    heads, *rows = ([cell.text.replace("|", "\\|") for cell in row] for row in table)
-    rule = ["---", *["---:"] * (len(heads) - 1)]
-    lines = [f"| {' | '.join(row)} |" for row in (heads, rule, *rows)]
-    return "\n".join([*lines, *(f"\n{note}" for note in notes)]) + "\n"
+    rows = [[cell.text for cell in row] for row in table]
+    return "\n".join([words.markdown(rows, "---:"), *(f"\n{note}" for note in notes)]) + "\n"
 
 
 _LATEX = str.maketrans(

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from log_dqn.program import words
 from log_dqn.results import discount, statistics
 from log_dqn.results.discount import OVER_GAMES
 
@@ -117,5 +118,4 @@ def as_markdown(table: pd.DataFrame, across: str = "gamma", form: str = ".3g") -
     if across in shown:
         names = [column for column in shown if column not in (across, "value")]
         shown = shown.pivot(index=names, columns=across, values="value").fillna("-").reset_index()
-    lines = [shown.columns, ["---"] * len(shown.columns), *shown.itertuples(index=False)]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
+    return words.markdown([[*map(str, row)] for row in (shown.columns, *shown.to_numpy())]) + "\n"
