@@ -10,7 +10,6 @@ The published curves have a point for each 250,000 agent steps, so that two stan
 
 import argparse
 import collections
-import io
 import itertools
 import math
 import pathlib
@@ -360,7 +359,7 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
 
 def report(source: str, folder: str) -> None:
     """Draws the figure from `docs/data` and the published curves, and prints the tables."""
-    from log_dqn.run_folder import checkpoints
+    import png_file
 
     shell.check_writable("out", folder)
     if not DATA.is_file():
@@ -369,11 +368,8 @@ def report(source: str, folder: str) -> None:
     if (_named(curves)["name"] == _AT_RANDOM).all():
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     beside = published(source, sorted(curves["game"].unique()))
-    png = io.BytesIO()
-    draw(curves, beside).savefig(png, dpi=110)
     path = pathlib.Path(folder) / "atari.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    checkpoints.replace_file(path, png.getvalue())
+    png_file.write(draw(curves, beside), path)
     print(path)
     print(table(curves, beside))
     for column, every, title in BY_STEPS:

@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
+import png_file
 from minatar_study import analysis, inspection, tables
 from minatar_study.figures import draw_curves
 
@@ -86,9 +87,8 @@ def report(folder: str) -> None:
         "minatar_gammas": figures.gamma_panels(by_gamma, tables.AGENTS),
         "minatar_curves": draw_curves(curves, STEPS),
     }
-    out.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
-        figure.savefig(out / f"{name}.png", dpi=110)
+        png_file.write(figure, out / f"{name}.png")
         print(out / f"{name}.png")
     print(analysis.as_markdown(by_gamma))
     _print_claims(scores)

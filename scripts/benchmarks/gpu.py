@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+import png_file
 from matplotlib.figure import Figure
 
 from benchmarks import gpu_steps
@@ -91,7 +92,7 @@ def _draw(results: dict[str, Result], path: pathlib.Path) -> None:
         if rows:
             axes.legend(frameon=False, fontsize=8)
     figure.supylabel("agent steps/s of all runs", fontsize=10)
-    figure.savefig(path, dpi=110)
+    png_file.write(figure, path)
 
 
 def _read(path: pathlib.Path) -> dict[str, Result]:

@@ -1,0 +1,15 @@
+"""Figures as PNG files."""
+
+import io
+import pathlib
+from typing import Any
+
+from log_dqn.run_folder import checkpoints
+
+
+def write(figure: Any, path: pathlib.Path) -> None:
+    """Writes a figure of matplotlib whole, in a folder that is made if it isn't there."""
+    png = io.BytesIO()
+    figure.savefig(png, dpi=110)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    checkpoints.replace_file(path, png.getvalue())
