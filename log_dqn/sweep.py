@@ -26,7 +26,6 @@ def create_parser() -> shell.Parser:
         prog=shell.started_as("sweep"),
         description="Trains every agent on every game with every seed, as many at a time as the "
         "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--results_dir", required=True, help="runs go to {agent}[/{setting}]/{game}/{seed} in it")

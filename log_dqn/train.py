@@ -18,7 +18,6 @@ def create_parser() -> shell.Parser:
     parser = shell.Parser(
         prog=shell.started_as("train"),
         description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--base_dir", required=True, help="folder of the run: logs, metrics, checkpoints, events")

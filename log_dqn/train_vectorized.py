@@ -20,7 +20,6 @@ def create_parser() -> shell.Parser:
     parser = shell.Parser(
         prog=shell.started_as("train-vectorized"),
         description="Trains all runs of a study at once on one device, or resumes them.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add(

@@ -34,7 +34,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Returns the options of the command line."""
     parser = shell.Parser(
         description=__doc__,
-        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", nargs="?", choices=PARTS, default="agents")

@@ -40,7 +40,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Returns the options of the command line."""
     parser = shell.Parser(
         description=__doc__,
-        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument

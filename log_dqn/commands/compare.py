@@ -23,7 +23,6 @@ def create_parser() -> shell.Parser:
         prog=shell.started_as("compare"),
         description="Compares runs with Dopamine's published baselines and writes tables, figures "
         "and a page.",
-        allow_abbrev=False,
         # The defaults are those of `Request`.
         argument_default=argparse.SUPPRESS,
     )
@@ -58,11 +57,7 @@ def create_parser() -> shell.Parser:
         "ends with; scores average the last 10%% of iterations up to there",
     )
     add("--reference", help="relative scores refer to this agent")
-    add(
-        "--baselines",
-        help="folder or http(s) address of Dopamine's baselines; default: its repository, "
-        "downloaded once into your cache folder",
-    )
+    add("--baselines", help=asked.BASELINES_HELP)
     add(
         "--strict",
         action="store_true",

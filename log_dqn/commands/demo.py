@@ -45,7 +45,6 @@ def create_parser() -> shell.Parser:
         prog=shell.started_as("demo"),
         description="Trains LogDQN and DQN at a low discount factor, in two minutes on two cores, "
         "and writes a page with what they have learned. Stopped and started again, it resumes.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")

@@ -22,7 +22,6 @@ def create_parser() -> shell.Parser:
         prog=shell.started_as("figures"),
         description="Makes the figures of the paper's small-scale experiments: NAME.png, NAME.pdf "
         "and NAME.csv of each.",
-        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--out", required=True, help="folder for the files")

@@ -114,7 +114,7 @@ def _completion(of_shell: str) -> str:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Reads a command line that names no command."""
-    parser = shell.Parser(prog="log-dqn", usage=overview(), allow_abbrev=False, add_help=False)
+    parser = shell.Parser(prog="log-dqn", usage=overview(), add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--print-completion", choices=("bash", "zsh", "tcsh"))
     parser.add_argument("command", nargs="?", choices=COMMANDS)

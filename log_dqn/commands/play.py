@@ -28,7 +28,6 @@ def create_parser() -> shell.Parser:
         prog=shell.started_as("play"),
         description="Films a trained agent: the screen beside what the agent expects of each "
         "action.",
-        allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--run", type=shell.folder, help="folder of the run")

@@ -47,11 +47,11 @@ def started_as(command: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and which knows `--version`."""
+    """A parser with whole flags only, whose errors are one line, and which knows `--version`."""
 
     def __init__(self, **settings: Any) -> None:
         """Takes what ArgumentParser takes."""
-        super().__init__(**settings)
+        super().__init__(allow_abbrev=False, **settings)
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
     def _add_repeatable(self, name: str, help_text: str) -> None:

@@ -19,6 +19,11 @@ DOPAMINE = (
 )
 """Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
 
+BASELINES_HELP = (
+    "folder or http(s) address of Dopamine's baselines; default: its repository, downloaded once "
+    "into your cache folder"
+)
+
 DQN = "DQN"
 AGENTS = {
     DQN: "DQN (TensorFlow: RMSProp, Huber)",
@@ -77,8 +82,7 @@ class Request:
         games.select(self.games or ())
         if self.results_dir is not None:
             find_runs(self.results_dir)
-        is_source = is_address(self.baselines) or pathlib.Path(self.baselines).is_dir()
-        check("baselines", self.baselines, is_source, "a folder or an http(s) address")
+        check_source(self.baselines)
         if self.baselines == DOPAMINE:  # Other files may hold other agents.
             self.check_agents(NAMES)
 
@@ -112,6 +116,12 @@ def is_address(source: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def check_source(baselines: str) -> None:
+    """Raises ValueError if a source of baselines is neither an address nor a folder."""
+    is_source = is_address(baselines) or (baselines and pathlib.Path(baselines).is_dir())
+    check("baselines", baselines, bool(is_source), "a folder or an http(s) address")
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:

@@ -87,7 +87,7 @@ def test_a_small_program_that_is_terminated_leaves_nothing_half_written():
 
 @pytest.mark.parametrize("arguments", [["--base_dri=x", "--json"], ["--json", "--base_dri", "x"]])
 def test_a_required_flag_that_is_misspelt_is_named(capsys, arguments):
-    parser = shell.Parser(prog="log-dqn train", allow_abbrev=False)
+    parser = shell.Parser(prog="log-dqn train")
     parser.add_argument("--base_dir", required=True)
     parser.add_argument("--json", action="store_true")
     with pytest.raises(SystemExit):
