@@ -53,7 +53,7 @@ def replace_file(path: pathlib.Path, data: bytes) -> None:
         aside.write_bytes(data)
         _synchronise(aside)
         os.replace(aside, path)
-    except OSError:
+    except BaseException:  # A signal's exit, too.
         aside.unlink(missing_ok=True)
         raise
     _synchronise(path.parent)
