@@ -37,9 +37,9 @@ def markdown(rows: Iterable[Sequence[str]], rule: str = "---") -> str:
     """A table in Markdown, from its rows, of which the first has the headings.
 
     Args:
-        rows: the texts of cells.
+        rows: the texts of cells; what would end a cell or a row is escaped.
         rule: what is below the headings but the first, `---:` to align a column at its right.
     """
-    heads, *others = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    heads, *others = ([printable(cell).replace("|", "\\|") for cell in row] for row in rows)
     rules = ["---", *[rule] * (len(heads) - 1)]
     return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rules, *others))
