@@ -19,7 +19,7 @@ from typing import Any
 
 from log_dqn.program import shell, words
 from log_dqn.results.looks import Look, looks
-from log_dqn.results.request import DOPAMINE, find_runs
+from log_dqn.results.request import BASELINES_HELP, DOPAMINE, DQN, check_source, find_runs
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data" / "atari_curves.csv"
 FIGURES = DATA.parents[1] / "figures"
@@ -199,6 +199,18 @@ def halves(curves: Any) -> Any:
     return (sums["total"] / sums["episodes"]).rename("mean_return").reset_index()
 
 
+def published_curves(source: str, games: Sequence[str]) -> list[Any]:
+    """Returns the published agents' learning curves; raises ValueError if some can't be read."""
+    from log_dqn.results import baselines
+
+    check_source(source)
+    unread: list[str] = []
+    runs = baselines.load(source, games, unread.append)
+    if unread:
+        raise ValueError(f"{unread[0]}, and this needs whole curves")
+    return runs
+
+
 def published(source: str, games: Sequence[str]) -> dict[str, Any]:
     """Returns the published DQN's first two points, shape [seeds, 2], by game.
 
@@ -207,12 +219,7 @@ def published(source: str, games: Sequence[str]) -> dict[str, Any]:
     """
     import numpy as np
 
-    from log_dqn.results import baselines
-
-    unread: list[str] = []
-    runs = [run for run in baselines.load(source, games, unread.append) if run.agent == "DQN"]
-    if unread:
-        raise ValueError(f"{unread[0]}, and a report needs curves")
+    runs = [run for run in published_curves(source, games) if run.agent == DQN]
     found = {game: [run.returns[:2] for run in runs if run.game == game] for game in games}
     for game, points in found.items():
         if len(points) < 2 or any(len(of) < 2 for of in points):
@@ -383,7 +390,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("collect").add_argument("--results_dir", type=shell.folder, required=True)
     reported = commands.add_parser("report")
-    reported.add_argument("--baselines", default=DOPAMINE, help="as in log-dqn compare")
+    reported.add_argument("--baselines", default=DOPAMINE, help=BASELINES_HELP)
     reported.add_argument("--out", default=str(FIGURES), help="folder (default: %(default)s)")
     args = parser.parse_args(argv)
     if args.command == "collect":
