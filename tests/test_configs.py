@@ -319,6 +319,15 @@ for name, agent, rmsprop, own_adam in (
     ):
         EXPECTED[f"{loglin}{suffix}.gin"] = EXPECTED[f"{name}{suffix}.gin"] | line | learning_rate
 
+# The gin file for a day: docs/atari.md.
+EXPECTED["loglin_dqn_short.gin"] = {
+    **EXPECTED["loglin_dqn.gin"],
+    **optimizer("LogDQNAgent", "AdamOptimizer", 0.0000625, epsilon=0.00015),
+    "create_runner.schedule": "continuous_train",
+    **of("Runner", num_iterations=10, training_steps=50_000),
+    "WrappedReplayBuffer.replay_capacity": 500_000,
+}
+
 
 def test_every_file_is_covered():
     names = {path.name for path in gin_files.config_dir().glob("*.gin")}
