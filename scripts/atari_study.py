@@ -288,6 +288,28 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     return words.markdown(lines)
 
 
+def published_table(runs: Sequence[Any]) -> str:
+    """Returns the published agents' second 250,000 agent steps as Markdown: a row a game.
+
+    Args:
+        runs: what `published_curves` returns; shorter ones are left out.
+    """
+    import pandas as pd
+
+    second = [(run.game, run.agent, run.returns[1]) for run in runs if len(run.returns) > 1]
+    means = pd.DataFrame(second, columns=["game", "agent", "mean"]).pivot_table(
+        index="game", columns="agent", values="mean"
+    )
+    return words.markdown([["game", *means.columns], *_cells(means)])
+
+
+def _cells(means: Any) -> Iterator[list[str]]:
+    """Yields the cells of each row of numbers, its index first; a dash where there is none."""
+    for row, values in zip(means.index, means.to_numpy(), strict=True):
+        names = row if isinstance(row, tuple) else (row,)
+        yield [*map(str, names), *("-" if math.isnan(v) else _rounded(v) for v in values)]
+
+
 def by_steps(curves: Any, column: str, every: int) -> str:
     """Returns a column of the curves as Markdown: a row a run, a column each `every` agent steps.
 
@@ -298,10 +320,8 @@ def by_steps(curves: Any, column: str, every: int) -> str:
     if rows.empty:
         return ""
     by_run = rows.pivot_table(index=["game", "name", "seed"], columns="steps", values=column)
-    lines = [["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]]
-    for run, values in zip(by_run.index, by_run.to_numpy(), strict=True):
-        lines.append([*map(str, run), *("-" if math.isnan(v) else _rounded(v) for v in values)])
-    return words.markdown(lines)
+    heads = ["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]
+    return words.markdown([heads, *_cells(by_run)])
 
 
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:
@@ -358,7 +378,7 @@ def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles, loc="outside upper center", ncols=5, frameon=False)
+    figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, frameon=False)
     figure.supxlabel("agent steps (thousands)")
     figure.supylabel("mean training return per episode")
     return figure
@@ -374,11 +394,13 @@ def report(source: str, folder: str) -> None:
     curves = read()
     if (_named(curves)["name"] == _AT_RANDOM).all():
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
-    beside = published(source, sorted(curves["game"].unique()))
+    names = sorted(curves["game"].unique())
+    beside = published(source, names)
     path = pathlib.Path(folder) / "atari.png"
     png_file.write(draw(curves, beside), path)
     print(path)
     print(table(curves, beside))
+    print(f"\nPublished agents:\n\n{published_table(published_curves(source, names))}")
     for column, every, title in BY_STEPS:
         if text := by_steps(curves, column, every):
             print(f"\n{title}:\n\n{text}")

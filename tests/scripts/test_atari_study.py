@@ -1,6 +1,7 @@
 import json
 import pathlib
 import pickle
+import types
 
 import atari_study
 import numpy as np
@@ -160,6 +161,17 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
 
+def test_published_agents_have_the_mean_of_their_seeds():
+    def run(agent, game, *returns):
+        return types.SimpleNamespace(agent=agent, game=game, returns=np.array(returns))
+
+    runs = [run("DQN", "Pong", 1, 4), run("DQN", "Pong", 1, 7), run("C51", "Pong", 9)]
+    runs += [run("C51", "Alien", 9, 1234.5), run("DQN", "Alien", 9, 11)]
+    assert atari_study.published_table(runs) == (
+        "| game | C51 | DQN |\n| --- | --- | --- |\n| Alien | 1,234 | 11 |\n| Pong | - | 5.5 |"
+    )
+
+
 def test_a_panel_has_the_seeds_and_the_published_band():
     run = {"game": "Pong", "agent": "log_dqn", "setting": "", "episodes": 1, "q_plus": np.nan}
     rows = [
@@ -182,6 +194,17 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     assert (box.get_extents().min.tolist(), box.get_extents().max.tolist()) == ([0, 1], [500, 5])
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == ["published DQN, 2 seeds", "log_dqn"]
+
+
+def test_the_legend_of_the_committed_curves_is_inside_the_figure():
+    curves = atari_study.read()
+    points = np.array([[1.0, 5.0], [3.0, 4.0]])
+    figure = atari_study.draw(curves, dict.fromkeys(curves["game"].unique(), points))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    edges = legend.get_window_extent()
+    assert 0 <= edges.x0 < edges.x1 <= figure.bbox.width
+    assert len(legend.texts) > 5
 
 
 def test_settings_are_told_apart_and_known_by_their_agents_colour():
@@ -302,3 +325,5 @@ def test_the_page_has_the_returns_of_the_committed_curves():
     curves = atari_study.read()
     beside = atari_study.published(str(REAL), sorted(curves["game"].unique()))
     assert atari_study.table(curves, beside) in PAGE.read_text()
+    runs = atari_study.published_curves(str(REAL), list(beside))
+    assert atari_study.published_table(runs) in PAGE.read_text()
