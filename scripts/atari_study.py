@@ -50,7 +50,7 @@ _RANDOM = "min_replay_history=1000000"
 _AT_RANDOM = "random"
 """Its name in figures and tables."""
 
-_VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"))
+_VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"), ("P", ":"), ("X", "-."))
 """Markers and lines of an agent's settings; no agent's own are among them."""
 
 
@@ -211,23 +211,28 @@ def published_curves(source: str, games: Sequence[str]) -> list[Any]:
     return runs
 
 
-def published(source: str, games: Sequence[str]) -> dict[str, Any]:
-    """Returns the published DQN's first two points, shape [seeds, 2], by game.
+def published(source: str, games: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Returns the published agents' first two points, shape [seeds, 2], by game and agent.
 
     Raises:
-        ValueError: a game's file can't be read, or has fewer than two seeds, or points of one.
+        ValueError: a game's file can't be read, or has fewer than two seeds of DQN, or fewer than
+            two points of a run.
     """
     import numpy as np
 
-    runs = [run for run in published_curves(source, games) if run.agent == DQN]
-    found = {game: [run.returns[:2] for run in runs if run.game == game] for game in games}
-    for game, points in found.items():
-        if len(points) < 2 or any(len(of) < 2 for of in points):
+    found: dict[str, dict[str, list[Any]]] = {game: {DQN: []} for game in games}
+    for run in published_curves(source, games):
+        found[run.game].setdefault(run.agent, []).append(run.returns[:2])
+    for game, agents in found.items():
+        if len(agents[DQN]) < 2 or any(len(of) < 2 for of in itertools.chain(*agents.values())):
             raise ValueError(
                 f"baselines is {source!r}; it must have two seeds of DQN on {game} or more, and "
-                "two iterations of each"
+                "two iterations of each run"
             )
-    return {game: np.array(points) for game, points in found.items()}
+    return {
+        game: {agent: np.array(points) for agent, points in agents.items()}
+        for game, agents in found.items()
+    }
 
 
 def smallest_difference(points: Any, seeds: int) -> float:
@@ -288,19 +293,20 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     return words.markdown(lines)
 
 
-def published_table(runs: Sequence[Any]) -> str:
+def published_table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the published agents' second 250,000 agent steps as Markdown: a row a game.
 
     Args:
-        runs: what `published_curves` returns; shorter ones are left out.
+        found: what `published` returns; each number is the mean over seeds.
     """
     import pandas as pd
 
-    second = [(run.game, run.agent, run.returns[1]) for run in runs if len(run.returns) > 1]
-    means = pd.DataFrame(second, columns=["game", "agent", "mean"]).pivot_table(
-        index="game", columns="agent", values="mean"
-    )
-    return words.markdown([["game", *means.columns], *_cells(means)])
+    means = {
+        game: {agent: points[:, 1].mean() for agent, points in agents.items()}
+        for game, agents in found.items()
+    }
+    frame = pd.DataFrame.from_dict(means, orient="index").sort_index(axis="columns")
+    return words.markdown([["game", *frame.columns], *_cells(frame)])
 
 
 def _cells(means: Any) -> Iterator[list[str]]:
@@ -394,13 +400,13 @@ def report(source: str, folder: str) -> None:
     curves = read()
     if (_named(curves)["name"] == _AT_RANDOM).all():
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
-    names = sorted(curves["game"].unique())
-    beside = published(source, names)
+    found = published(source, sorted(curves["game"].unique()))
+    beside = {game: agents[DQN] for game, agents in found.items()}
     path = pathlib.Path(folder) / "atari.png"
     png_file.write(draw(curves, beside), path)
     print(path)
     print(table(curves, beside))
-    print(f"\nPublished agents:\n\n{published_table(published_curves(source, names))}")
+    print(f"\nPublished agents:\n\n{published_table(found)}")
     for column, every, title in BY_STEPS:
         if text := by_steps(curves, column, every):
             print(f"\n{title}:\n\n{text}")
