@@ -311,8 +311,8 @@ def published_table(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _cells(means: Any) -> Iterator[list[str]]:
     """Yields the cells of each row of numbers, its index first; a dash where there is none."""
-    for row, values in zip(means.index, means.to_numpy(), strict=True):
-        names = row if isinstance(row, tuple) else (row,)
+    index = means.index.to_frame().to_numpy()
+    for names, values in zip(index, means.to_numpy(), strict=True):
         yield [*map(str, names), *("-" if math.isnan(v) else _rounded(v) for v in values)]
 
 

@@ -319,7 +319,7 @@ for name, agent, rmsprop, own_adam in (
     ):
         EXPECTED[f"{loglin}{suffix}.gin"] = EXPECTED[f"{name}{suffix}.gin"] | line | learning_rate
 
-# The gin file for a day: docs/atari.md.
+# The gin file for short runs: docs/atari.md.
 EXPECTED["loglin_dqn_short.gin"] = {
     **EXPECTED["loglin_dqn.gin"],
     **optimizer("LogDQNAgent", "AdamOptimizer", 0.0000625, epsilon=0.00015),
