@@ -106,8 +106,13 @@ def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
         }
 
 
-def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of runs on Atari."""
+def _rows(results_dir: pathlib.Path, ends: Mapping[Any, int]) -> Iterator[dict[str, Any]]:
+    """Yields the rows of runs on Atari.
+
+    Args:
+        results_dir: holds the runs.
+        ends: the committed runs' last agent steps, by the values of `RUN`.
+    """
     from log_dqn import games
     from log_dqn.checks import check_count
 
@@ -121,16 +126,20 @@ def _rows(results_dir: pathlib.Path) -> Iterator[dict[str, Any]]:
             continue
         try:
             check_count("seed", int(seed), 0, shell.LAST_SEED)
-            run = dict(zip(RUN, (game, agent, setting, int(seed)), strict=True))
+            key = (game, agent, setting, int(seed))
             curve = list(_curve(folder))
         except (OSError, ValueError) as error:
             _notify(f"{where}: {shell.explain(error)}; left out")
             continue
-        if tuple(run.values()) in taken:
+        if key in taken:
             _notify(f"{where}: the same run lies in another folder; left out")
             continue
-        taken.add(tuple(run.values()))
-        yield from ({**run, **row} for row in curve)
+        taken.add(key)
+        end = curve[-1]["steps"] if curve else 0
+        if end < ends.get(key, 0):
+            _notify(f"{where}: has {end:,} agent steps, committed are {ends[key]:,}; left out")
+            continue
+        yield from (dict(zip(RUN, key, strict=True)) | row for row in curve)
 
 
 def read() -> Any:
@@ -165,18 +174,21 @@ def read() -> Any:
 
 
 def collect(results_dir: pathlib.Path) -> None:
-    """Adds the curves of runs to `docs/data`, as far as they are; one that is there is replaced."""
+    """Adds the curves of runs to `docs/data`, as far as they are.
+
+    One that is there is replaced, unless it is longer.
+    """
     import pandas as pd
 
     from log_dqn.run_folder import checkpoints
 
-    table = pd.DataFrame(_rows(results_dir), columns=list(TYPES)).astype(TYPES)
+    before = read() if DATA.exists() else pd.DataFrame(columns=list(TYPES)).astype(TYPES)
+    ends = before.groupby(RUN)["steps"].max().to_dict()
+    table = pd.DataFrame(_rows(results_dir, ends), columns=list(TYPES)).astype(TYPES)
     if table.empty:
-        raise ValueError(f"--results_dir={results_dir}: no runs on Atari with returns")
-    if DATA.exists():
-        before = read()
-        known = before.set_index(RUN).index.isin(table.set_index(RUN).index)
-        table = pd.concat([before[~known], table])
+        raise ValueError(f"--results_dir={results_dir}: no runs on Atari with returns to add")
+    known = before.set_index(RUN).index.isin(table.set_index(RUN).index)
+    table = pd.concat([before[~known], table])
     table = table.sort_values([*RUN, "steps"])
     checkpoints.replace_file(DATA, table.to_csv(index=False, float_format="%.6g").encode())
     print(DATA)

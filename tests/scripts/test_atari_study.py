@@ -1,6 +1,7 @@
 import json
 import pathlib
 import pickle
+import shutil
 
 import atari_study
 import numpy as np
@@ -73,6 +74,31 @@ def test_collects_runs_once(study, capsys):
     # The last value at 125,000, 250,000 and 375,000 steps; other runs have none.
     assert own["q_plus"].tolist() == [0.8, 0.7, 0.6]
     assert curves["q_plus"].notna().sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("returns", "kept", "said"),
+    [
+        (
+            [7, 8],
+            [0, 0, 5],
+            "atari_study.py: loglin_dqn Pong 1: has 250,000 agent steps, committed are 375,000",
+        ),
+        ([7, 8, 9], [7, 8, 9], ""),
+        ([6, 7, 8, 9], [6, 7, 8, 9], ""),
+    ],
+)
+def test_a_run_replaces_none_that_is_longer(study, capsys, returns, kept, said):
+    _, results = study
+    atari_study.collect(results)
+    folder = results / "loglin_dqn" / "Pong" / "1"
+    shutil.rmtree(folder)
+    synthetic.write_log(folder, returns, config=CONFIG)
+    atari_study.collect(results)
+    curves = atari_study.read()
+    assert curves[curves["agent"] == "loglin_dqn"]["mean_return"].tolist() == kept
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[: len(said)] for line in lines] == ([said] if said else [])
 
 
 def test_leaves_out_what_cannot_be_read(study, capsys):
