@@ -14,8 +14,6 @@ screen --agents=dqn --scan=DQNAgent.gamma=0.96 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.q_init_plus=0.1 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
   --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
-# beta1, which is Adam's 0.9 anyway, tells in the folder's name that it is Adam.
-screen --agents=loglin_dqn --gin_files=loglin_dqn_short.gin --scan=AdamOptimizer.beta1=0.9 \
-  --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
+screen --agents=loglin_dqn "$@"
 screen --agents=loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.target_update_period=4000,16000 "$@"
