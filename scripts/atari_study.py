@@ -19,7 +19,15 @@ from typing import Any
 
 from log_dqn.program import shell, words
 from log_dqn.results.looks import Look, looks
-from log_dqn.results.request import BASELINES_HELP, DOPAMINE, DQN, check_source, find_runs
+from log_dqn.results.request import (
+    AGENTS,
+    BASELINES_HELP,
+    DOPAMINE,
+    DQN,
+    JAX_DQN,
+    check_source,
+    find_runs,
+)
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "docs" / "data" / "atari_curves.csv"
 FIGURES = DATA.parents[1] / "figures"
@@ -358,28 +366,37 @@ def setting_looks(names: Sequence[str]) -> dict[str, Look]:
     return found
 
 
-def draw(curves: Any, beside: Mapping[str, Any]) -> Any:
+def _draw_band(axes: Any, agent: str, points: Any) -> None:
+    """Draws the least to the greatest of a published agent's seeds, shape [seeds, iterations]."""
+    import numpy as np
+
+    edges = np.arange(points.shape[1] + 1) * PUBLISHED_STEPS / 1000
+    low, high = ((*of, of[-1]) for of in (points.min(axis=0), points.max(axis=0)))
+    look = looks({agent: f"published {AGENTS[agent]}, {len(points)} seeds"})[agent]
+    axes.fill_between(
+        edges, low, high, step="post", color=look.colour, alpha=0.35, linewidth=0, label=look.name
+    )
+
+
+def draw(curves: Any, beside: Mapping[str, Mapping[str, Any]]) -> Any:
     """Draws a panel for each game that an agent was trained on.
 
-    Each has the runs' curves on the band of the published seeds.
+    Each has the runs' curves on the bands of the published DQNs' seeds.
     """
-    import numpy as np
     from matplotlib.figure import Figure
 
     rows = _named(curves)
     trained = set(rows[rows["name"] != _AT_RANDOM]["game"])
-    beside = {game: points for game, points in beside.items() if game in trained}
+    beside = {game: agents for game, agents in beside.items() if game in trained}
     found = setting_looks(list(dict.fromkeys(rows["name"])))
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     columns = min(3, len(beside))
     rows_of_panels = -(-len(beside) // columns)
-    for number, (game, points) in enumerate(beside.items(), 1):
+    for number, (game, agents) in enumerate(beside.items(), 1):
         axes = figure.add_subplot(rows_of_panels, columns, number)
-        edges = np.arange(points.shape[1] + 1) * PUBLISHED_STEPS / 1000
-        low, high = ((*of, of[-1]) for of in (points.min(axis=0), points.max(axis=0)))
-        axes.fill_between(
-            edges, low, high, step="post", color="0.8", label=f"published DQN, {len(points)} seeds"
-        )
+        for agent in (DQN, JAX_DQN):
+            if agent in agents:
+                _draw_band(axes, agent, agents[agent])
         for name, of_name in rows[rows["game"] == game].groupby("name", sort=False):
             look = found[name]
             for again, (_, run) in enumerate(of_name.groupby("seed")):
@@ -413,11 +430,10 @@ def report(source: str, folder: str) -> None:
     if (_named(curves)["name"] == _AT_RANDOM).all():
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     found = published(source, sorted(curves["game"].unique()))
-    beside = {game: agents[DQN] for game, agents in found.items()}
     path = pathlib.Path(folder) / "atari.png"
-    png_file.write(draw(curves, beside), path)
+    png_file.write(draw(curves, found), path)
     print(path)
-    print(table(curves, beside))
+    print(table(curves, {game: agents[DQN] for game, agents in found.items()}))
     print(f"\nPublished agents:\n\n{published_table(found)}")
     for column, every, title in BY_STEPS:
         if text := by_steps(curves, column, every):

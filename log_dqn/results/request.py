@@ -25,13 +25,14 @@ BASELINES_HELP = (
 )
 
 DQN = "DQN"
+JAX_DQN = "DQN (Adam + MSE in JAX)"
 AGENTS = {
     DQN: "DQN (TensorFlow: RMSProp, Huber)",
     "C51": "C51",
     "Rainbow": "Rainbow",
     "IQN": "IQN",
     "Quantile (JAX)": "Quantile (JAX)",
-    "DQN (Adam + MSE in JAX)": "DQN (JAX: Adam, MSE)",
+    JAX_DQN: "DQN (JAX: Adam, MSE)",
 }
 """Published names of the agents, and how figures name them: the two DQNs are different agents."""
 

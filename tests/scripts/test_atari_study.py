@@ -206,24 +206,29 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     random = {"agent": "dqn", "setting": "min_replay_history=1000000"}
     rows.append({**rows[0], **random, "game": "Breakout"})
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
-    figure = atari_study.draw(pd.DataFrame(rows), {"Breakout": points, "Pong": points})
+    published = {"DQN": points, "C51": points, "DQN (Adam + MSE in JAX)": 2 * points}
+    figure = atari_study.draw(pd.DataFrame(rows), {"Breakout": published, "Pong": published})
     (axes,) = figure.axes
     assert axes.get_title() == "Pong"
     assert [line.get_xydata().tolist() for line in axes.lines] == [
         [[50, 1], [100, 2]],
         [[50, 2], [100, 4]],
     ]
-    (band,) = axes.collections
-    (box,) = band.get_paths()
-    assert (box.get_extents().min.tolist(), box.get_extents().max.tolist()) == ([0, 1], [500, 5])
+    edges = [band.get_paths()[0].get_extents().get_points().tolist() for band in axes.collections]
+    assert edges == [[[0, 1], [500, 5]], [[0, 2], [500, 10]]]
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.texts] == ["published DQN, 2 seeds", "log_dqn"]
+    assert [text.get_text() for text in legend.texts] == [
+        "published DQN (TensorFlow: RMSProp, Huber), 2 seeds",
+        "published DQN (JAX: Adam, MSE), 2 seeds",
+        "log_dqn",
+    ]
 
 
 def test_the_legend_of_the_committed_curves_is_inside_the_figure():
     curves = atari_study.read()
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
-    figure = atari_study.draw(curves, dict.fromkeys(curves["game"].unique(), points))
+    published = dict.fromkeys(["DQN", "DQN (Adam + MSE in JAX)"], points)
+    figure = atari_study.draw(curves, dict.fromkeys(curves["game"].unique(), published))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     edges = legend.get_window_extent()
