@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Atari's first 500,000 agent steps beside the published DQN's: collects runs, draws the figure.
+"""Atari's first 500,000 agent steps beside the published DQNs': collects runs, draws the figure.
 
     bash scripts/atari_study.sh --games=Asterix
     python scripts/atari_study.py collect --results_dir=results/atari
@@ -52,11 +52,14 @@ BY_STEPS = (
 PUBLISHED_STEPS = 250_000
 """Agent steps of an iteration of the published runs."""
 
-_RANDOM = "min_replay_history=1000000"
-"""The setting of DQN that learns nothing, and so explores only: a policy at random."""
-
 _AT_RANDOM = "random"
-"""Its name in figures and tables."""
+"""A policy at random: DQN that learns nothing, and so explores only."""
+
+_NAMES = {
+    "dqn/min_replay_history=1000000": _AT_RANDOM,
+    "loglin_dqn/beta1=0.9,learning_rate=6.25e-05": "loglin_dqn/Adam",
+}
+"""How figures and tables name an agent with its setting, where that says too little."""
 
 _VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"), ("P", ":"), ("X", "-."))
 """Markers and lines of an agent's settings; no agent's own are among them."""
@@ -142,11 +145,13 @@ def _rows(results_dir: pathlib.Path, ends: Mapping[Any, int]) -> Iterator[dict[s
         if key in taken:
             _notify(f"{where}: the same run lies in another folder; left out")
             continue
-        taken.add(key)
-        end = curve[-1]["steps"] if curve else 0
+        if not curve:  # Why, has been said.
+            continue
+        end = curve[-1]["steps"]
         if end < ends.get(key, 0):
             _notify(f"{where}: has {end:,} agent steps, committed are {ends[key]:,}; left out")
             continue
+        taken.add(key)
         yield from (dict(zip(RUN, key, strict=True)) | row for row in curve)
 
 
@@ -194,7 +199,9 @@ def collect(results_dir: pathlib.Path) -> None:
     ends = before.groupby(RUN)["steps"].max().to_dict()
     table = pd.DataFrame(_rows(results_dir, ends), columns=list(TYPES)).astype(TYPES)
     if table.empty:
-        raise ValueError(f"--results_dir={results_dir}: no runs on Atari with returns to add")
+        raise ValueError(
+            f"--results_dir={results_dir}: no runs on Atari whose returns can be added"
+        )
     known = before.set_index(RUN).index.isin(table.set_index(RUN).index)
     table = pd.concat([before[~known], table])
     table = table.sort_values([*RUN, "steps"])
@@ -273,12 +280,10 @@ def smallest_difference(points: Any, seeds: int) -> float:
 
 
 def _named(rows: Any) -> Any:
-    """Returns rows with `name`: the agent with its setting, or `_AT_RANDOM`."""
+    """Returns rows with `name`: the agent with its setting, or what `_NAMES` has for it."""
     setting = rows["setting"]
     names = rows["agent"].str.cat(("/" + setting).where(setting != "", ""))
-    return rows.assign(name=names.where(setting != _RANDOM, _AT_RANDOM)).sort_values(
-        ["name", "seed"]
-    )
+    return rows.assign(name=names.replace(_NAMES)).sort_values(["name", "seed"])
 
 
 def _rounded(value: float) -> str:
@@ -378,27 +383,31 @@ def _draw_band(axes: Any, agent: str, points: Any) -> None:
     )
 
 
-def draw(curves: Any, beside: Mapping[str, Mapping[str, Any]]) -> Any:
+def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
     """Draws a panel for each game that an agent was trained on.
 
     Each has the runs' curves on the bands of the published DQNs' seeds.
+
+    Args:
+        curves: a table with the columns of `TYPES`.
+        found: what `published` returns.
     """
     from matplotlib.figure import Figure
 
     rows = _named(curves)
     trained = set(rows[rows["name"] != _AT_RANDOM]["game"])
-    beside = {game: agents for game, agents in beside.items() if game in trained}
-    found = setting_looks(list(dict.fromkeys(rows["name"])))
+    found = {game: agents for game, agents in found.items() if game in trained}
+    settings = setting_looks(list(dict.fromkeys(rows["name"])))
     figure = Figure(figsize=(11, 6.5), layout="constrained")
-    columns = min(3, len(beside))
-    rows_of_panels = -(-len(beside) // columns)
-    for number, (game, agents) in enumerate(beside.items(), 1):
+    columns = min(3, len(found))
+    rows_of_panels = -(-len(found) // columns)
+    for number, (game, agents) in enumerate(found.items(), 1):
         axes = figure.add_subplot(rows_of_panels, columns, number)
         for agent in (DQN, JAX_DQN):
             if agent in agents:
                 _draw_band(axes, agent, agents[agent])
         for name, of_name in rows[rows["game"] == game].groupby("name", sort=False):
-            look = found[name]
+            look = settings[name]
             for again, (_, run) in enumerate(of_name.groupby("seed")):
                 axes.plot(
                     run["steps"] / 1000, run["mean_return"], color=look.colour, marker=look.marker,

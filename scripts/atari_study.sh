@@ -1,7 +1,7 @@
 #!/bin/sh
-# DQN, LogDQN and LogLinDQN with Adam in their first 500,000 agent steps, under the protocol of Dopamine's
-# baselines but for shorter iterations and no evaluation; the memory holds all steps, as theirs does by
-# then. About two hours of a core and 4 GB a run. First a policy at random, 150,000 steps.
+# DQN, LogDQN and LogLinDQN with Adam in their first 500,000 agent steps, under the protocol of
+# Dopamine's baselines but for shorter iterations and no evaluation; the memory holds all steps, as
+# theirs does by then. About two hours of a core and 4 GB a run. First a policy at random, 150,000 steps.
 set -e
 study() {
   log-dqn sweep --results_dir=results/atari --cpus_per_run=1 --gin_bindings=Runner.training_steps=50000 \

@@ -82,7 +82,7 @@ def test_collects_runs_once(study, capsys):
         (
             [7, 8],
             [0, 0, 5],
-            "atari_study.py: loglin_dqn Pong 1: has 250,000 agent steps, committed are 375,000",
+            "loglin_dqn Pong 1: has 250,000 agent steps, committed are 375,000",
         ),
         ([7, 8, 9], [7, 8, 9], ""),
         ([6, 7, 8, 9], [6, 7, 8, 9], ""),
@@ -97,8 +97,20 @@ def test_a_run_replaces_none_that_is_longer(study, capsys, returns, kept, said):
     atari_study.collect(results)
     curves = atari_study.read()
     assert curves[curves["agent"] == "loglin_dqn"]["mean_return"].tolist() == kept
-    lines = capsys.readouterr().err.splitlines()
-    assert [line[: len(said)] for line in lines] == ([said] if said else [])
+    err = capsys.readouterr().err
+    assert err == (f"atari_study.py: {said}; left out\n" if said else "")
+
+
+def test_a_shorter_run_hides_no_longer_one_in_another_folder(study, capsys):
+    _, results = study
+    atari_study.collect(results)
+    for folder, returns in (("Pong", [1]), ("pong", [7, 8, 9])):
+        shutil.rmtree(results / "loglin_dqn" / folder, ignore_errors=True)
+        synthetic.write_log(results / "loglin_dqn" / folder / "1", returns, config=CONFIG)
+    atari_study.collect(results)
+    curves = atari_study.read()
+    assert curves[curves["agent"] == "loglin_dqn"]["mean_return"].tolist() == [7, 8, 9]
+    assert "Pong 1: has 125,000 agent steps" in capsys.readouterr().err
 
 
 def test_leaves_out_what_cannot_be_read(study, capsys):
