@@ -291,10 +291,14 @@ def _rounded(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
-def table(curves: Any, beside: Mapping[str, Any]) -> str:
+def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent.
 
     A policy at random has the mean of its first 250,000 steps, over seeds.
+
+    Args:
+        curves: a table with the columns of `TYPES`.
+        found: what `published` returns.
     """
     means = _named(halves(curves))
     random = means[(means["name"] == _AT_RANDOM) & (means["half"] == 0)]
@@ -303,8 +307,8 @@ def table(curves: Any, beside: Mapping[str, Any]) -> str:
     names = list(dict.fromkeys(last["name"]))
     of_published = "published DQN (least to greatest seed)"
     lines = [["game", "random", of_published, *names, "smallest difference shown"]]
-    for game, points in beside.items():
-        second = points[:, 1]
+    for game, agents in found.items():
+        second = agents[DQN][:, 1]
         at_random = _rounded(random[game]) if game in random.index else "-"
         least, mean, greatest = map(_rounded, (second.min(), second.mean(), second.max()))
         cells = [game, at_random, f"{mean} ({least} to {greatest})"]
@@ -442,7 +446,7 @@ def report(source: str, folder: str) -> None:
     path = pathlib.Path(folder) / "atari.png"
     png_file.write(draw(curves, found), path)
     print(path)
-    print(table(curves, {game: agents[DQN] for game, agents in found.items()}))
+    print(table(curves, found))
     print(f"\nPublished agents:\n\n{published_table(found)}")
     for column, every, title in BY_STEPS:
         if text := by_steps(curves, column, every):
