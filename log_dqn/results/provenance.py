@@ -134,8 +134,10 @@ def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
         if isinstance(agent, str) and agent.isidentifier():
             path = gin_files.config_dir() / f"{prefix}{agent}{_kind(values, game)}.gin"
             if path.is_file():
-                text = path.read_text(encoding="utf-8")
-                return configuration.by_short_name(configuration.parameters(text))
+                lines = gin_files.parse([str(path)], []).lines
+                return configuration.by_short_name(
+                    configuration.as_json({line.name: line.value for line in lines})
+                )
     return None
 
 

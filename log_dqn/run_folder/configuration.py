@@ -64,7 +64,11 @@ def parameters(text: str) -> dict[str, Any]:
             values[f"{name}.{statement.arg_name}"] = statement.value
         else:
             delegate.macros[name] = statement.value
-    # Tuples become lists, as in a file of JSON.
+    return as_json(values)
+
+
+def as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns parameters as JSON has them: tuples are lists, and text is what is not plain."""
     return json.loads(json.dumps(values, default=repr))
 
 

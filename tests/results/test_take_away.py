@@ -193,13 +193,21 @@ NAMED = {"create_agent.agent_name": "log_dqn"}
     ],
 )
 def test_the_default_is_the_shipped_gin_file(monkeypatch, values, game, expected):
-    read = []
+    read, parse = [], provenance.gin_files.parse
     monkeypatch.setattr(
-        provenance.configuration, "parameters", lambda text: read.append(text) or {}
+        provenance.gin_files, "parse", lambda files, _: read.extend(files) or parse(files, [])
     )
     provenance._defaults(values, game)
     folder = provenance.gin_files.config_dir()
-    assert read == ([(folder / f"{expected}.gin").read_text("utf-8")] if expected else [])
+    assert read == ([str(folder / f"{expected}.gin")] if expected else [])
+
+
+def test_defaults_are_of_included_gin_files_too():
+    found = provenance._defaults({"VectorizedRunner.agent": "loglin_dqn"}, "MinAtar/Asterix")
+    agent = "VectorizedLogDQNAgent"
+    # gamma stands in the included file alone, c in both: 1 there, and 0.1 after it.
+    assert (found[f"{agent}.gamma"], found[f"{agent}.c"]) == (0.96, 0.1)
+    assert found["VectorizedRunner.agent"] == "loglin_dqn"
 
 
 def test_with_what_it_was_made(made, tmp_path):
