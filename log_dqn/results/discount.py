@@ -3,6 +3,7 @@
 There, scores are normalised by the best mean that any agent has on the game.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,18 +48,15 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
     normalised = normalise(table)
     rows = []
-    for agent in dict.fromkeys(table["agent"]):
-        parts = [(game, array_of(table, agent, gammas, [game])) for game in games]
-        for game, part in [*parts, (OVER_GAMES, array_of(normalised, agent, gammas, games))]:
+    # One at a time, since another discount factor may have other seeds.
+    for agent, gamma in itertools.product(dict.fromkeys(table["agent"]), gammas):
+        parts = [(game, array_of(table, agent, [gamma], [game])) for game in games]
+        for game, part in [*parts, (OVER_GAMES, array_of(normalised, agent, [gamma], games))]:
             found = statistics.interval_of_enough_seeds(
                 statistics.mean_median_iqm, part, repetitions=repetitions
             )
-            mean, _, iqm = np.stack(found, axis=2)
+            mean, _, iqm = np.concatenate(found, axis=1)
             names = {"mean": mean, "iqm": iqm} if game == OVER_GAMES else {"mean": mean}
-            for name, bounds in names.items():
-                rows += [
-                    (agent, gamma, game, name, *map(float, bound))
-                    for gamma, bound in zip(gammas, bounds, strict=True)
-                ]
+            rows += [(agent, gamma, game, name, *map(float, of)) for name, of in names.items()]
     columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)

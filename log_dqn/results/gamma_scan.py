@@ -106,9 +106,12 @@ def table(
     for score in scores:
         gamma = gammas[score.agent, score.game, score.seed]
         if gamma is not None and score.game in games:
-            rows.append((without_gamma(score.agent), gamma, score.game, score.score))
-    found = pd.DataFrame(rows, columns=["agent", "gamma", "game", "score"])
-    return found.assign(seed=found.groupby(["agent", "gamma", "game"]).cumcount())
+            rows.append((without_gamma(score.agent), gamma, score.game, score.seed, score.score))
+    of = ["agent", "gamma", "game"]
+    found = pd.DataFrame(rows, columns=[*of, "seed", "score"])
+    # `log_dqn` and `log_dqn/gamma=0.96` are one agent, and the same seed of both is one run.
+    found = found.drop_duplicates([*of, "seed"])
+    return found.assign(seed=found.groupby(of).cumcount())
 
 
 def caption(points: Mapping[str, Sequence[Point]]) -> str:

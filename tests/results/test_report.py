@@ -68,6 +68,16 @@ def test_an_agent_without_the_six_games_does_not_cost_the_gamma_figure():
     assert [row[0] for row in points["LogDQNAgent"]] == [0.9, 0.99] and num_games == 2
 
 
+def test_the_same_run_in_two_folders_is_one_seed():
+    names = [("log_dqn", 0.96), ("log_dqn/gamma=0.96", 0.96), ("log_dqn/gamma=0.5", 0.5)]
+    runs, scores = gamma_runs(*((name, gamma, "Pong") for name, gamma in names))
+    found = gamma_scan.table(runs, scores, ["Pong"])
+    assert found[["agent", "gamma", "seed"]].values.tolist() == [
+        ["log_dqn", 0.96, 0],
+        ["log_dqn", 0.5, 0],
+    ]
+
+
 def test_two_gammas_in_one_folder_are_said():
     runs, scores = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
     settings, _, [line] = gamma_scan.participants(runs, scores)

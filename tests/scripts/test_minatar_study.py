@@ -69,6 +69,15 @@ def test_statistics_by_discount_factor():
     assert len(rows) == 2 * 2 * (2 + 2)
 
 
+def test_a_discount_factor_with_fewer_seeds_leaves_the_others_their_intervals():
+    some = SCORES[~((SCORES["gamma"] == 0.9) & (SCORES["seed"] == 3))]
+    rows, whole = (discount.by_gamma(of, repetitions=200) for of in (some, SCORES))
+    at = {"agent": "log_dqn", "game": "MinAtar/A"}
+    assert cell(rows, **at, gamma=0.5).low == cell(whole, **at, gamma=0.5).low
+    assert np.isnan(cell(rows, **at, gamma=0.9).low)
+    assert cell(rows, **at, gamma=0.9).value == 10.0
+
+
 def test_settings_of_a_stage():
     rows = table({("dqn", gamma, "MinAtar/A"): [gamma, 3 * gamma] for gamma in GAMMAS})
     rows["setting"] += ",c=2"
