@@ -121,7 +121,8 @@ def unfinished(
         if goes_on or checkpoint is None:  # Its trainer writes its results.
             continue
         if not layout.log_path(run.folder, checkpoint.iterations - 1).exists():
-            runs.write_results(run.folder, checkpoint.log, checkpoint.iterations - 1)
+            with contextlib.closing(runs.Events(run.folder)) as events:
+                runs.write_results(run.folder, checkpoint.log, checkpoint.iterations - 1, events)
     if not all(left):
         print(f"{left.count(False)} of {len(left)} runs have finished.", flush=True)
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))

@@ -90,8 +90,7 @@ class Trainer:
         counters = run_files.load(found, self.learner, index)
         for name in COUNTERS:
             getattr(self.position, name)[index] = counters[name]
-        # The run may have died between its checkpoint and what follows that.
-        run_files.write_results(self._runs[index].folder, found.log, found.iterations - 1)
+        self._write_results(index, found.iterations - 1)
 
     @property
     def finished(self) -> bool:
@@ -172,12 +171,15 @@ class Trainer:
                 index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
             )
             return
-        run_files.write_results(run.folder, log, iteration)
-        self._events[index].write(run_files.scalars(entry), iteration)
+        self._write_results(index, iteration)
         self._report(index, iteration, entry)
         runaway = self._watches[index].end_iteration()
         if runaway is not None:
             self._progress.print_line(f"{run.title}: {runaway}", sys.stderr)
+
+    def _write_results(self, index: int, iteration: int) -> None:
+        folder = self._runs[index].folder
+        run_files.write_results(folder, self._logs[index], iteration, self._events[index])
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""

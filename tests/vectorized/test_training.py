@@ -308,7 +308,7 @@ def test_what_a_run_writes(tmp_path, monkeypatch):
     assert sorted(path.name for path in folder.glob("logs/*")) == logs
 
 
-def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_is_found(tmp_path):
+def test_a_run_killed_after_its_checkpoint_writes_its_results_when_it_is_found(tmp_path):
     toys.make_trainer(tmp_path, runner=RUNNER).train()
     paths = [tmp_path / "1" / name for name in ("logs/log_2", "metrics/pickle/pickle_2.pkl")]
     before = [pickle.loads(path.read_bytes()) for path in paths]
@@ -319,10 +319,14 @@ def test_a_run_killed_after_its_checkpoint_writes_its_log_when_it_is_found(tmp_p
         lambda: toys.make_trainer(tmp_path, found=True, runner=more),
         lambda: start.unfinished(of_seed, RUNNER.num_iterations),
     ):
-        for path in paths:
+        for path in [*paths, *(tmp_path / "1").glob("events.*")]:
             path.unlink()
         find()
         assert [pickle.loads(path.read_bytes()) for path in paths] == before
+        (event,) = events_of(tmp_path / "1").Scalars("Train/AverageReturns")
+        assert event.step == 2
+        find()  # What is there isn't written again.
+        assert len(events_of(tmp_path / "1").Scalars("Train/AverageReturns")) == 1
 
 
 def test_rewards_are_clipped_where_they_are_learned_from(tmp_path):
