@@ -65,13 +65,18 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
+    chosen = games.select_to_train(args.games.split(","))
+    small = games.are_small(chosen)
     can_compress = importlib.util.find_spec("zstandard") is not None
     check(
         "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
         "left out where the package zstandard isn't installed",
     )  # fmt: skip
-    chosen = games.select_to_train(args.games.split(","))
-    small = games.are_small(chosen)
+    check(
+        "games", args.games, can_compress or not small,
+        "Atari's where the package zstandard isn't installed: checkpoints of others hold their "
+        "replay memories",
+    )  # fmt: skip
     written = request.check(args.gin_files, args.gin_bindings, args.agent, small, args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT

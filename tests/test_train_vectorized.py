@@ -207,6 +207,9 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
     _, *others = arguments(tmp_path, "--checkpoint_replay")
     message = "checkpoint_replay is True; it must be left out where the package zstandard isn't"
     programs.assert_refused(tmp_path, capsys, others, message, train_vectorized, "results_dir")
+    # Those of MinAtar's games always are.
+    message = "games is 'MinAtar/Breakout'; it must be Atari's where the package zstandard isn't"
+    programs.assert_refused(tmp_path, capsys, [MINATAR], message, train_vectorized, "results_dir")
 
 
 @pytest.fixture
