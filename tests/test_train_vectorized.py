@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pickle
+import resource
 import shutil
 import signal
 import subprocess
@@ -244,6 +245,16 @@ def test_a_gpu_computes_all_runs_in_one_call(tmp_path, monkeypatch, capsys, trai
     line = capsys.readouterr().out.splitlines()[1]
     assert line.startswith("Training 4 runs of log_dqn on cpu: Centipede (2), Pong (2); replay")
     assert line.endswith(" GB of its memory")
+
+
+def test_a_job_may_have_more_runs_than_a_process_opens_files_at_first(tmp_path, trainers):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, before[1]))
+    try:
+        assert run(*arguments(tmp_path, "--seeds=25")) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert len(trainers) == 25
 
 
 def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):

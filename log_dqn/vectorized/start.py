@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import pathlib
+import resource
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -181,6 +182,9 @@ def create_pool(
         parts += [(part, create) for part in learning_together]
     parts.sort(key=lambda part: part[0])
     trainers = [functools.partial(create, part) for part, create in parts]
+    # Each run holds a lock and its events open.
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     with contextlib.ExitStack() as undo:
         for run in job_runs:
             lock.claim(run.folder, stack, undo)
