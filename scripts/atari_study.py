@@ -216,14 +216,17 @@ def halves(curves: Any) -> Any:
         curves: a table with the columns of `TYPES`.
 
     Returns:
-        A table with the columns of `RUN`, `half` (0, 1, ...) and `mean_return`.
+        A table with the columns of `RUN`, `half` (0, 1, ...), `mean_return`, and `end`, the agent
+        steps at the end of what the half has.
     """
     table = curves.assign(
         half=(curves["steps"] - 1) // PUBLISHED_STEPS,
         total=curves["mean_return"] * curves["episodes"],
     )
-    sums = table.groupby([*RUN, "half"])[["total", "episodes"]].sum()
-    return (sums["total"] / sums["episodes"]).rename("mean_return").reset_index()
+    by_half = table.groupby([*RUN, "half"])
+    sums = by_half[["total", "episodes"]].sum()
+    means = sums["total"] / sums["episodes"]
+    return means.rename("mean_return").to_frame().assign(end=by_half["steps"].max()).reset_index()
 
 
 def published_curves(source: str, games: Sequence[str]) -> list[Any]:
@@ -291,10 +294,16 @@ def _rounded(value: float) -> str:
     return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
+def _until(value: float, end: int) -> str:
+    """Returns the mean of the second 250,000 agent steps, and where it ends if before these do."""
+    return _rounded(value) + f" (to {end:,})" * (end < 2 * PUBLISHED_STEPS)
+
+
 def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent.
 
-    A policy at random has the mean of its first 250,000 steps, over seeds.
+    A policy at random has the mean of its first 250,000 steps, over seeds. A run that was cut short
+    has the mean of what is there, and where that ends.
 
     Args:
         curves: a table with the columns of `TYPES`.
@@ -312,10 +321,12 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
         at_random = _rounded(random[game]) if game in random.index else "-"
         least, mean, greatest = map(_rounded, (second.min(), second.mean(), second.max()))
         cells = [game, at_random, f"{mean} ({least} to {greatest})"]
-        own = [
-            last[(last["game"] == game) & (last["name"] == name)]["mean_return"] for name in names
+        own = [last[(last["game"] == game) & (last["name"] == name)] for name in names]
+        cells += [
+            ", ".join(itertools.starmap(_until, zip(runs["mean_return"], runs["end"], strict=True)))
+            or "-"
+            for runs in own
         ]
-        cells += [", ".join(map(_rounded, returns)) or "-" for returns in own]
         most = max(map(len, own), default=0)
         cells.append(_rounded(smallest_difference(second, most)) if most else "-")
         lines.append(cells)

@@ -155,7 +155,7 @@ def test_a_half_is_the_mean_of_its_episodes():
     )
     found = atari_study.halves(curves)
     # (30 + 40 + 20) / 50, and what ends behind 250,000.
-    assert found["mean_return"].tolist() == [1.8, 7.0]
+    assert found[["mean_return", "end"]].values.tolist() == [[1.8, 250_000], [7.0, 300_000]]
 
 
 def test_a_column_each_100_000_steps():
@@ -194,7 +194,7 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     assert "| Pong | -20 |" in out
     points = atari_study.published(str(published), ["Pong"])["Pong"]["DQN"][:, 1]
     least = atari_study.smallest_difference(points, seeds=2)
-    assert f"| 3, 3 | 5 | {least:.3g} |" in out
+    assert f"| 3 (to 375,000), 3 (to 375,000) | 5 (to 375,000) | {least:.3g} |" in out
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
 
