@@ -6,20 +6,21 @@ look() {
   log-dqn train-vectorized --seeds=6-6 --results_dir=results/study/loglin_tuning \
     --gin_bindings=VectorizedRunner.num_iterations=8 "$@"
 }
-dqn() {  # game, discount factors; then other flags
+# In parentheses, a function's variables are its own.
+dqn() (  # game, discount factors; then other flags
   game=$1 gammas=$2
   shift 2
   look --agent=dqn --games=MinAtar/"$game" --scan=VectorizedDQNAgent.gamma="$gammas" \
     --scan=VectorizedDQNAgent.learning_rate=0.0005 --scan=VectorizedDQNAgent.loss_type="'mse'" "$@"
-}
-log_linear() {  # b, which is c too; beta_reg; then other flags
+)
+log_linear() (  # b, which is c too; beta_reg; then other flags
   b=$1 beta_reg=$2
   shift 2
   look --agent=log_dqn --scan=VectorizedLogDQNAgent.linear_above="$b" \
     --scan=VectorizedLogDQNAgent.c="$b" --scan=VectorizedLogDQNAgent.beta_log=0.0005 \
     --scan=VectorizedLogDQNAgent.beta_reg="$beta_reg" \
     --scan=VectorizedLogDQNAgent.loss_type="'mse'" "$@"
-}
+)
 for of in Asterix:0.96,0.99 Breakout:0.5,0.96 Freeway:0.5,0.99; do
   dqn ${of%:*} ${of#*:} "$@"
   for setting in "1.0 0.3" "0.1 0.3" "0.1 1.0" "0.3 1.0" "0.03 1.0"; do
@@ -31,14 +32,14 @@ log_linear 0.1 0.3 --games=MinAtar/Asterix --scan=VectorizedLogDQNAgent.gamma=0.
   --scan=VectorizedLogDQNAgent.k=282 "$@"
 
 # beta_reg 1: Huber's loss, step-sizes, and again a floor of 1e-5, at all discount factors.
-averaging() {  # b, which is c too; beta_log; loss; GAME:gamma:k; then other flags
+averaging() (  # b, which is c too; beta_log; loss; GAME:gamma:k; then other flags
   b=$1 beta_log=$2 loss=$3 game=${4%%:*} of=${4#*:}
   shift 4
   look --agent=log_dqn --games=MinAtar/"$game" --scan=VectorizedLogDQNAgent.linear_above="$b" \
     --scan=VectorizedLogDQNAgent.c="$b" --scan=VectorizedLogDQNAgent.beta_log="$beta_log" \
     --scan=VectorizedLogDQNAgent.beta_reg=1.0 --scan=VectorizedLogDQNAgent.loss_type="'$loss'" \
     --scan=VectorizedLogDQNAgent.gamma="${of%:*}" --scan=VectorizedLogDQNAgent.k="${of#*:}" "$@"
-}
+)
 for game in Asterix Breakout Freeway; do
   for gamma in 0.5 0.8 0.96 0.99; do
     averaging 0.1 0.0005 huber $game:$gamma:100 "$@"
