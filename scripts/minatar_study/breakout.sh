@@ -13,9 +13,11 @@ for other in k=10,20,50 c=0.5,2.0 beta_reg=0.1,1.0 q_init_plus=0.1 minus_head=Fa
 done
 breakout --agent=dqn --scan=VectorizedDQNAgent.gamma=0.8 \
   --gin_bindings=VectorizedDQNAgent.learning_rate=0.0005 "$@"
-breakout --agent=log_dqn --scan=VectorizedLogDQNAgent.gamma=0.8 \
-  --scan=rmsprop_tf.epsilon=1e-05,1e-09 \
-  --gin_bindings="VectorizedLogDQNAgent.optimizer='rmsprop_tf'" \
-  --gin_bindings=VectorizedLogDQNAgent.beta_log=0.0025 \
-  --gin_bindings=VectorizedLogDQNAgent.beta_reg=0.1 \
-  --gin_bindings=VectorizedLogDQNAgent.c=0.5 "$@"
+for epsilon in 1e-05 1e-09; do  # A job has one optimizer.
+  breakout --agent=log_dqn --scan=VectorizedLogDQNAgent.gamma=0.8 \
+    --scan=rmsprop_tf.epsilon=$epsilon \
+    --gin_bindings="VectorizedLogDQNAgent.optimizer='rmsprop_tf'" \
+    --gin_bindings=VectorizedLogDQNAgent.beta_log=0.0025 \
+    --gin_bindings=VectorizedLogDQNAgent.beta_reg=0.1 \
+    --gin_bindings=VectorizedLogDQNAgent.c=0.5 "$@"
+done

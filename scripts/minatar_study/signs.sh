@@ -10,6 +10,8 @@ catch() {  # the agent's class; then other flags
     --scan=Vectorized$agent.gamma=0.5,0.8,0.9,0.96,0.99 \
     --gin_bindings=Vectorized$agent.epsilon_decay_period=20000 "$@"
 }
-catch LogDQNAgent --agent=log_dqn --scan=VectorizedLogDQNAgent.minus_head=True,False "$@"
+for minus_head in True False; do  # All runs of a job have one, or none.
+  catch LogDQNAgent --agent=log_dqn --scan=VectorizedLogDQNAgent.minus_head=$minus_head "$@"
+done
 catch LogDQNAgent --agent=loglin_dqn "$@"
 catch DQNAgent --agent=dqn --gin_bindings=VectorizedDQNAgent.learning_rate=0.0005 "$@"

@@ -6,14 +6,16 @@ import json
 import os
 import re
 import subprocess
-import sys
+from unittest import mock
 
 import numpy as np
 import pytest
 from minatar_study import analysis, tables
 
-from log_dqn import scan, train_vectorized
+from log_dqn import train_vectorized
 from log_dqn.results import discount
+from log_dqn.vectorized import start
+from tests import programs
 from tests.results import synthetic
 from tests.scripts import SCRIPTS
 
@@ -67,30 +69,48 @@ SHORT = 8
 STAGES = sorted((SCRIPTS / "minatar_study").glob("*.sh"))
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.stem)
-def test_a_stage_is_commands_that_can_be_read(stage, tmp_path):
-    """The commands, as the shell gives them to `log-dqn`."""
-    program = tmp_path / "log-dqn"
-    lines = (
-        sys.executable,
-        "import json, sys",
-        'print(json.dumps(sys.argv[1:]), file=open("c", "a"))',
-    )
-    program.write_text("#!{}\n{}\n{}\n".format(*lines))
+def commands_of(path, folder, *flags):
+    """The commands of a stage that is given flags, as the shell gives them to `log-dqn`."""
+    program, written = folder / "log-dqn", folder / "commands"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\t' \"$@\" >> '{written}'\necho >> '{written}'\n")
     program.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run(["sh", stage, "--seeds=2-3"], cwd=tmp_path, env=environment, check=True)
-    parser = train_vectorized.create_parser()
-    for line in (tmp_path / "c").read_text().splitlines():
-        command, *arguments = json.loads(line)
-        args = parser.parse_args(arguments)
-        assert command == "train-vectorized" and args.agent in tables.AGENTS
-        assert str(args.results_dir) == f"results/study/{stage.stem}"
-        assert args.seeds == "2-3"
-        named = [*args.gin_bindings, *(n for one in scan.parse(args.scan) for n in one.bindings)]
-        prefix = f"Vectorized{'' if args.agent == 'dqn' else 'Log'}DQNAgent"
-        others = (prefix, "VectorizedRunner", "adam", "rmsprop_tf")
-        assert all(name.startswith(tuple(f"{other}." for other in others)) for name in named)
+    written.write_text("")
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+    subprocess.run(["sh", path, *flags], cwd=folder, env=environment, check=True)
+    return [line.split("\t")[:-1] for line in written.read_text().splitlines()]
+
+
+@pytest.fixture
+def planned(monkeypatch, tmp_path):
+    """Gives commands to the program; returns the runs that it would train, having checked all."""
+    monkeypatch.chdir(tmp_path)
+    runs = []
+
+    def create_pool(workload, *_):
+        start.check_fits(workload.runner, workload.runs[0].game)
+        runs.extend(workload.runs)
+        return mock.Mock(failures=[])
+
+    monkeypatch.setattr(start, "create_pool", create_pool)
+
+    def run(commands):
+        for name, *arguments in commands:
+            programs.forget()
+            assert name == "train-vectorized" and train_vectorized.main(arguments) == 0
+        return runs
+
+    return run
+
+
+@pytest.mark.parametrize("path", STAGES, ids=lambda path: path.stem)
+def test_a_stage_is_commands_that_the_program_takes(path, tmp_path, planned):
+    commands = commands_of(path, tmp_path)
+    further = ["--seeds=2-3"]
+    assert commands_of(path, tmp_path, *further) == [command + further for command in commands]
+    runs = planned(commands)
+    assert all(run.agent_name in tables.AGENTS for run in runs)
+    assert {run.folder.parts[:3] for run in runs} == {("results", "study", path.stem)}
+    assert len({run.folder for run in runs}) == len(runs)
 
 
 def write_run(folder, agent, gamma, returns):
