@@ -103,7 +103,7 @@ def planned(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("path", STAGES, ids=lambda path: path.stem)
-def test_a_stage_is_commands_that_the_program_takes(path, tmp_path, planned):
+def test_a_stage_is_commands_that_train_its_committed_runs(path, stage, tmp_path, planned):
     commands = commands_of(path, tmp_path)
     further = ["--seeds=2-3"]
     assert commands_of(path, tmp_path, *further) == [command + further for command in commands]
@@ -111,6 +111,15 @@ def test_a_stage_is_commands_that_the_program_takes(path, tmp_path, planned):
     assert all(run.agent_name in tables.AGENTS for run in runs)
     assert {run.folder.parts[:3] for run in runs} == {("results", "study", path.stem)}
     assert len({run.folder for run in runs}) == len(runs)
+    if path.stem != "runaway":  # Of which no scores are taken.
+        names = [(r.game, r.agent_name, r.setting.name, r.agent.gamma, r.seed) for r in runs]
+        committed = stage(path.stem)[tables.RUN[1:]].itertuples(index=False, name=None)
+        assert sorted(names) == sorted(committed)
+
+
+def test_no_run_is_committed_of_a_stage_that_is_not_there(study):
+    scores = tables.read_table(study.DATA / "minatar_scores.csv", tables.SCORES)
+    assert set(scores["stage"]) <= {path.stem for path in STAGES}
 
 
 def write_run(folder, agent, gamma, returns):
