@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from log_dqn.program import words
-from log_dqn.results import discount, statistics
+from log_dqn.results import discount, gamma_scan, statistics
 from log_dqn.results.discount import OVER_GAMES
 
 
@@ -50,8 +50,8 @@ def best_settings(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_gamma(table: pd.DataFrame) -> pd.DataFrame:
-    settings = table["setting"].str.replace("^gamma=[^,]*,?", "", regex=True)
-    return table.assign(setting=settings)
+    # A setting is an agent's name after the slash.
+    return table.assign(setting=("/" + table["setting"]).map(gamma_scan.without_gamma))
 
 
 def claims(

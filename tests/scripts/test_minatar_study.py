@@ -93,6 +93,23 @@ def test_settings_of_a_stage():
     assert row.setting == "" and row.value == 8.0 and 7.0 <= row.low < 8.0 < row.high <= 9.0
 
 
+@pytest.mark.parametrize(
+    ("scanned", "name"),
+    [
+        ("gamma={}", ""), ("gamma={},c=2", "c=2"), ("c=2,gamma={}", "c=2"),
+        ("c=2,gamma={},k=100", "c=2,k=100"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_setting_is_named_without_its_discount_factor_wherever_that_stands(scanned, name):
+    rows = table({("dqn", gamma, "MinAtar/A"): [10 * gamma] for gamma in GAMMAS})
+    rows = rows.assign(setting=[scanned.format(gamma) for gamma in rows["gamma"]])
+    shown = analysis.as_markdown(analysis.by_setting(rows)).splitlines()
+    assert shown[2:] == [f"| MinAtar/A | dqn | main | {name} | 1 | 5 | 9 |"]
+    assert analysis.means(rows).index.get_level_values("setting").unique().tolist() == [name]
+    # As a whole setting, it has the runs of both discount factors.
+    assert len(analysis.best_settings(rows)) == 2
+
+
 def test_scores_of_runs_cut_short():
     name = dict(zip(tables.RUN, ("main", "MinAtar/Freeway", "dqn", "", 0.9), strict=False))
     curves = pd.DataFrame(
