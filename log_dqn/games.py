@@ -39,6 +39,9 @@ MINATAR5 = tuple(
 )
 """MinAtar's games (Young and Tian, 2019)."""
 
+MINATAR_STICKY_PROBABILITY = 0.1
+"""Probability that they repeat the last action, their default."""
+
 SMALL_GAMES = (*MINATAR5, "bsuite/Catch")
 """The games with settings of their own, small enough for a laptop."""
 

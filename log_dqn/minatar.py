@@ -9,9 +9,6 @@ from dopamine.discrete_domains import gym_lib
 
 from log_dqn import games
 
-STICKY_PROBABILITY = 0.1
-"""Probability that a game repeats the last action, MinAtar's default."""
-
 
 class Game(gymnasium.Env):
     """A game with sticky actions, all six actions and rising difficulty, MinAtar's defaults.
@@ -28,7 +25,9 @@ class Game(gymnasium.Env):
         import minatar  # An extra.
 
         own_name = games.rom_name(name.removeprefix("MinAtar/"))
-        self._game = minatar.Environment(own_name, sticky_action_prob=STICKY_PROBABILITY)
+        self._game = minatar.Environment(
+            own_name, sticky_action_prob=games.MINATAR_STICKY_PROBABILITY
+        )
         self.observation_space = gymnasium.spaces.MultiBinary(self._game.state_shape())
         self.action_space = gymnasium.spaces.Discrete(self._game.num_actions())
 

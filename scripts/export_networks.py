@@ -40,7 +40,7 @@ def export(run: pathlib.Path) -> pathlib.Path:
     count, rest = divmod(len(leaves) - 1, 4)
     if rest:
         raise ValueError(f"run is {str(run)!r}; it must be one that Adam has trained")
-    returns = runs.returns_of(data.load(folder / "log"), "train")
+    returns = runs.returns_of(data.load(folder / checkpoints.LOG), "train")
     description: dict[str, Any] = {
         **{name: manifest[name] for name in ("iteration", "game", "seed")},
         "score": round(scores.final_score(returns), 2),

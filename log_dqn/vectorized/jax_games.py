@@ -21,10 +21,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from log_dqn import games
 from log_dqn.vectorized.timeline import Outcome
-
-STICKY_PROBABILITY = 0.1
-"""Probability that MinAtar repeats the last action (Young and Tian, 2019)."""
 
 _NO_LIMIT = 2**31 - 1
 
@@ -120,7 +118,7 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
     made, params = environment(name)
     if name == "MinAtar/Freeway":
         max_steps_per_episode = min(max_steps_per_episode, _FREEWAY_STEPS)
-    sticky = STICKY_PROBABILITY if name.startswith("MinAtar/") else 0.0
+    sticky = games.MINATAR_STICKY_PROBABILITY if name.startswith("MinAtar/") else 0.0
     shape = made.observation_space(params).shape
     frame_shape = shape if len(shape) == 3 else (*shape, 1)
 

@@ -28,7 +28,7 @@ LISTS = {
 }  # fmt: skip
 
 
-def original(name, seed=0, sticky=jax_games.STICKY_PROBABILITY):
+def original(name, seed=0, sticky=games.MINATAR_STICKY_PROBABILITY):
     game = minatar.Environment(games.rom_name(name.removeprefix("MinAtar/")), sticky)
     game.seed(seed)
     game.reset()
