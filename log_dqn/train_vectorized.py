@@ -61,22 +61,22 @@ def create_parser() -> shell.Parser:
     return parser
 
 
+def _check_compression(named: str, small: bool, checkpoint_replay: bool) -> None:
+    """Checks that zstandard is installed where checkpoints hold replay memories."""
+    if importlib.util.find_spec("zstandard") is None:
+        without = "where the package zstandard isn't installed"
+        check("checkpoint_replay", True, not checkpoint_replay, f"left out {without}")
+        allowed = f"Atari's {without}: checkpoints of others hold their replay memories"
+        check("games", named, not small, allowed)
+
+
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
     chosen = games.select_to_train(args.games.split(","))
     small = games.are_small(chosen)
-    can_compress = importlib.util.find_spec("zstandard") is not None
-    check(
-        "checkpoint_replay", args.checkpoint_replay, can_compress or not args.checkpoint_replay,
-        "left out where the package zstandard isn't installed",
-    )  # fmt: skip
-    check(
-        "games", args.games, can_compress or not small,
-        "Atari's where the package zstandard isn't installed: checkpoints of others hold their "
-        "replay memories",
-    )  # fmt: skip
+    _check_compression(args.games, small, args.checkpoint_replay)
     written = request.check(args.gin_files, args.gin_bindings, args.agent, small, args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
