@@ -143,6 +143,9 @@ class Board:
             row.fraction = max(row.fraction, fraction)
             row.steps_per_second = steps_per_second
             row.reason = death or ""
+            if row.has_all_iterations and row.state != COMPLETE:  # Whatever becomes of its job.
+                row.state = COMPLETE
+                self._print(f"{row.run.name}: complete")
         now = time.monotonic()
         if self._began is None and steps_per_second is not None:
             self._began = now, sum(row.steps for row in self._all())
@@ -162,9 +165,8 @@ class Board:
     def ended(self, job: int, failure: str | None) -> None:
         """Notes that a job came to its end, complete or with a failure."""
         for row in self._unfinished(job):
-            reason = None if row.has_all_iterations else failure
-            row.state, row.reason = (FAILED, reason) if reason else (COMPLETE, "")
-            self._print(f"{row.run.name}: {reason or 'complete'}")
+            row.state, row.reason = (FAILED, failure) if failure else (COMPLETE, "")
+            self._print(f"{row.run.name}: {failure or 'complete'}")
 
     def seconds_left(self) -> float | None:
         """Returns the time that the rest takes at the mean speed so far, if it is known."""

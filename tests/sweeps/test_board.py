@@ -12,9 +12,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def job(folder, name, num_iterations=4):
-    run = plan.PlannedRun(name, folder / name, num_iterations, 100)
-    return plan.Job((), (run,), run.folder / "output.log")
+def job(folder, *names, num_iterations=4):
+    runs = tuple(plan.PlannedRun(name, folder / name, num_iterations, 100) for name in names)
+    return plan.Job((), runs, folder / "output.log")
 
 
 @pytest.fixture
@@ -57,6 +57,23 @@ def test_changes_are_lines_where_there_is_no_terminal(jobs):
         "failed: dqn/Pong/2: the worker or its node died (attempt 1, the last)",
         "failed: dqn/Pong/3: c is 0; it must be a positive number",
     ]
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_run_that_has_all_its_iterations_is_complete_whatever_becomes_of_its_job(tmp_path, dies):
+    file = io.StringIO()
+    shown = board.Board([job(tmp_path, "a", "b", "c", num_iterations=2)], 0, file)
+    shown.started(0, "here", [plan.RunProgress()] * 3)
+    for iterations in ((2, 1, 1), (2, 2, 1)):
+        shown.reported(0, [plan.RunProgress(n) for n in iterations], 0.8, None, None)
+    assert shown.headline().startswith("3 runs: 2 complete, 1 running, 0 waiting, 0 failed")
+    if dies:
+        shown.died(0, is_last=True)
+    else:
+        shown.ended(0, "1 run failed")
+    assert shown.summary()[0].startswith("2 of 3 runs are complete, 1 failed; ")
+    assert [name for name, _ in shown.failures()] == ["c"]
+    assert [line.split("] ")[1] for line in file.getvalue().splitlines()].count("a: complete") == 1
 
 
 def test_time_left_is_that_of_the_steps_left_at_the_speed_so_far(jobs, monkeypatch):
