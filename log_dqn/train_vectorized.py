@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
 from log_dqn.checks import check
-from log_dqn.program import device_memory, gin_files, next_steps, shell, threads
+from log_dqn.program import device_memory, gin_files, next_steps, shell, threads, words
 from log_dqn.vectorized import request
 
 
@@ -118,8 +118,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
     def train() -> int:
         pool.train()
-        if pool.failures:
-            return 1
+        if pool.failures:  # Said again: a sweep reads the last line, and others print after it.
+            failed = words.counted(len(pool.failures), "run")
+            raise shell.RunStopped(f"{failed} failed; the first {pool.failures[0]}")
         print(*next_lines, sep="\n")
         return 0
 
