@@ -27,7 +27,7 @@ _PERIOD = 2
 # Seconds that a process has to stop after SIGTERM. Tune waits five for its workers.
 _STOPPING = 3
 
-# Seconds that a process of a worker that died has to let go of its run. A network file system
+# Seconds that a process of a worker that died has to let go of its runs. A network file system
 # may hold the lock of a lost machine for 90.
 _LETTING_GO = 120
 
@@ -75,8 +75,9 @@ class Worker(tune.Trainable):
 
     def _start(self) -> subprocess.Popen:
         job = self._job
+        end = time.monotonic() + _LETTING_GO
         for run in job.runs:
-            _wait_until_free(run.folder)
+            _wait_until_free(run.folder, end)
         command = [sys.executable, *job.arguments, f"--threads={self._threads}"]
         job.output.parent.mkdir(parents=True, exist_ok=True)
         node = ray.get_runtime_context().get_node_id()
@@ -169,12 +170,11 @@ class Worker(tune.Trainable):
             process.wait()
 
 
-def _wait_until_free(folder: pathlib.Path) -> None:
-    """Waits for the process of a worker that died to let go of its run.
+def _wait_until_free(folder: pathlib.Path, end: float) -> None:
+    """Waits, until a time at most, for the process of a worker that died to let go of its run.
 
     If another holds the run for long, the program itself says so.
     """
-    end = time.monotonic() + _LETTING_GO
     while (folder / lock.NAME).exists() and time.monotonic() < end:
         try:
             with lock.hold(folder):

@@ -1,11 +1,13 @@
 """What a sweep's worker reports, without Ray."""
 
+import contextlib
 import pathlib
 from unittest import mock
 
 import pytest
 
 from log_dqn.program import threads
+from log_dqn.run_folder import lock
 from log_dqn.sweeps import plan, worker
 
 # What a training process does with two runs, of which one is resumed.
@@ -48,6 +50,27 @@ def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch
     of_job._take(job)
     assert of_job.step()["fraction"] == 0
     of_job.cleanup()
+
+
+def test_a_job_waits_once_for_all_runs_that_another_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+    clock = mock.Mock(**{"monotonic.return_value": 0.0})
+
+    def sleep(seconds):
+        clock.monotonic.return_value += seconds
+
+    clock.sleep = sleep
+    monkeypatch.setattr(worker, "time", clock)
+    runs = [plan.PlannedRun(seed, tmp_path / seed, 2, 100) for seed in "123"]
+    of_job = object.__new__(worker.Worker)
+    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), tuple(runs), tmp_path / "output.log")])
+    with contextlib.ExitStack() as stack:
+        for run in runs:
+            run.folder.mkdir()
+            stack.enter_context(lock.hold(run.folder))
+        of_job.step()
+    of_job.cleanup()
+    assert clock.monotonic() == worker._LETTING_GO
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(0.5, 1), (1, 1), (1000, threads.cores())])
