@@ -141,8 +141,9 @@ class ResumableRunner(run_experiment.Runner):
                     self._write_results(last)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._iteration, self._iteration_steps = iteration, 0
-                with self._stopping_cleanly(iteration):
+                with self._stopping_cleanly(iteration, saves=False):
                     self._logger[f"iteration_{iteration}"] = self._run_one_iteration(iteration)
+                with self._stopping_cleanly(iteration):
                     self._checkpoint_experiment(iteration)
                 self._report(iteration)
                 with self._stopping_cleanly(iteration):
@@ -155,8 +156,11 @@ class ResumableRunner(run_experiment.Runner):
             self._tracker.close()
 
     @contextlib.contextmanager
-    def _stopping_cleanly(self, iteration: int) -> Iterator[None]:
-        """Turns what must stop a run, and is no fault of the program, into RunStopped."""
+    def _stopping_cleanly(self, iteration: int, saves: bool = True) -> Iterator[None]:
+        """Turns what must stop a run, and is no fault of the program, into RunStopped.
+
+        Where nothing `saves`, an error of the system is the environment's, unless the disk is full.
+        """
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
@@ -166,11 +170,9 @@ class ResumableRunner(run_experiment.Runner):
             details = match[1].replace("] [", " ")
             step = self._agent.training_steps
             raise self._stopped(f"at training step {step}: {details}") from error
-        except FloatingPointError as error:
-            where = f"after iteration {iteration + 1}, which can't be saved"
-            raise self._stopped(f"{where}: {error}") from error
-        except (OSError, tf.errors.OpError, RuntimeError) as error:
-            reason = _full_disk(error) or (isinstance(error, OSError) and str(error))
+        except (FloatingPointError, OSError, tf.errors.OpError, RuntimeError) as error:
+            is_of_saving = saves and isinstance(error, FloatingPointError | OSError)
+            reason = _full_disk(error) or (is_of_saving and str(error))
             if not reason:
                 raise
             where = f"in iteration {iteration + 1}, which can't be saved"

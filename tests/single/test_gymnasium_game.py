@@ -2,6 +2,7 @@
 
 import collections
 import re
+from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -199,6 +200,14 @@ def test_a_reward_that_is_no_number_stops_every_agent(tmp_path, capsys, agent, r
         f"log-dqn train: stopped at step 1 of iteration 1: the environment's reward is {reward}; "
         "there is no checkpoint yet\n"
     )
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "level.txt"), OSError(5)])
+def test_an_error_of_the_environment_is_not_taken_for_one_of_saving(tmp_path, monkeypatch, error):
+    monkeypatch.setattr(own_environment.Own, "step", mock.Mock(side_effect=error))
+    with pytest.raises(OSError) as raised:
+        run(tmp_path, f"--env={OWN}Vector-v0", *tiny("log_dqn"))
+    assert raised.value is error
 
 
 @pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
