@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from log_dqn.program import shell
-from log_dqn.run_folder import layout
+from log_dqn.run_folder import checkpoints, layout
 
 Record = dict[str, float]
 """Numbers of a finished iteration, by name."""
@@ -39,8 +39,8 @@ class Tracker:
 
         path = layout.tracking_id(folder)
         path.parent.mkdir(exist_ok=True)
-        if not path.exists():
-            path.write_text(secrets.token_hex(4), encoding="utf-8")
+        if not path.exists() or not path.stat().st_size:
+            checkpoints.replace_file(path, secrets.token_hex(4).encode())
         try:
             self._run = wandb.init(
                 project=os.environ.get("WANDB_PROJECT", _PROJECT),

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+from unittest import mock
 
 import pytest
 
@@ -65,6 +66,20 @@ def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
     before = name.read_text()
     assert run(tmp_path, *command, "--restart") == 0
     assert name.read_text() != before and len(written()) == 1
+
+
+@NEEDS_WANDB
+def test_a_name_that_a_kill_has_left_empty_is_drawn_again_and_kept(tmp_path, monkeypatch):
+    init = mock.Mock()
+    monkeypatch.setattr("wandb.init", init)
+    name = tmp_path / "wandb" / "run_id"
+    name.parent.mkdir()
+    name.touch()
+    ids = []
+    for _ in range(2):
+        reports.Tracker(tmp_path, {})
+        ids.append(init.call_args.kwargs["id"])
+    assert len(ids[0]) == 8 and ids == [name.read_text()] * 2
 
 
 @NEEDS_WANDB
