@@ -31,7 +31,8 @@ class Finished(NamedTuple):
     metrics: dict[str, Any]
 
 
-def _report(message: str) -> None:
+def report(message: str) -> None:
+    """Prints a warning."""
     print(f"{shell.started_as('train')}: warning: {message}", file=sys.stderr, flush=True)
 
 
@@ -43,7 +44,7 @@ def find(run_dir: pathlib.Path) -> Found | None:
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
-        newest = layout.newest_checkpoint(run_dir, _report, _REMEDY)
+        newest = layout.newest_checkpoint(run_dir, report, _REMEDY)
     except CheckpointError:
         if not dopamine:
             raise
@@ -136,11 +137,11 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
         try:
             bundle = agent_checkpoint.load_dopamine(agent, root, iteration)
         except (ValueError, KeyError, FileNotFoundError, tf.errors.OpError) as error:
-            _report(
+            report(
                 f"checkpoint {iteration} in {root} is damaged and is skipped: {_first_line(error)}"
             )
             continue
-        _report(
+        report(
             f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
             "doesn't say of which game and configuration it is"
         )

@@ -3,8 +3,8 @@
 import collections
 import contextlib
 import importlib.util
-import os
 import pathlib
+import secrets
 import shutil
 import sys
 import tempfile
@@ -17,7 +17,7 @@ from log_dqn import compat, games
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.single import agents, request, runner, settings
+from log_dqn.single import agents, request, runner, saved_run, settings
 
 # Where the environment factories, ours and Dopamine's, take the game from, and whose games.
 _GAME_PARAMETERS = {
@@ -102,9 +102,12 @@ def create_runner(
     that is there; the stack holds the lock.
     """
     folder = pathlib.Path(base_dir)
-    old = folder / f".restart-{os.getpid()}"
+    # No process's number, which the next start in a container would have too.
+    old = folder / f".restart-{secrets.token_hex(4)}"
     with contextlib.ExitStack() as undo:
         lock.claim(folder, stack, undo)
+        for left in folder.glob(".restart-*"):
+            saved_run.report(f"a --restart that was killed has left the run before it in {left}")
         before = layout.files(folder)
         if restart:
             request.check_restart(folder)

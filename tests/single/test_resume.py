@@ -390,6 +390,19 @@ def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
     assert not list(tmp_path.glob(".*"))
 
 
+def test_what_a_killed_restart_has_left_is_named_and_kept(tmp_path, capsys):
+    # In a container the next start has the number of the killed one.
+    left = tmp_path / f".restart-{os.getpid()}"
+    left.mkdir()
+    (left / "config.json").write_text("the old run's")
+    assert run(tmp_path, *CARTPOLE, iterations(1)) == 0
+    out, err = capsys.readouterr()
+    said = "a --restart that was killed has left the run before it in"
+    assert err == f"log-dqn train: warning: {said} {left}\n"
+    assert "removed" not in out
+    assert (left / "config.json").read_text() == "the old run's"
+
+
 def test_a_folder_that_is_no_run_is_not_restarted(tmp_path, capsys):
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "mine").write_text("keep")
