@@ -98,8 +98,8 @@ def create_runner(
 ) -> runner.ResumableRunner:
     """Makes a run's folder, takes its lock, and creates the runner, which must read all lines.
 
-    If that fails, what was there before is there again, and nothing else. `restart` removes the run
-    that is there; the stack holds the lock.
+    If that fails, what was there before is there again, and nothing else but the file of the lock.
+    `restart` removes the run that is there; the stack holds the lock.
     """
     folder = pathlib.Path(base_dir)
     # No process's number, which the next start in a container would have too.
