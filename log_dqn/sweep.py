@@ -195,10 +195,10 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             except OSError as error:
                 why = f"stopped in {results_dir}: {error}; the same command resumes"
                 raise shell.RunStopped(why) from error
-        print("\n".join(shown.summary()))
+        shell.say(*shown.summary())
         if signals:
             raise shell.stopped_by(signals[0])
-        print(*_last_lines(args, results_dir, jobs[0].runs[0], bool(shown.failures())), sep="\n")
+        shell.say(*_last_lines(args, results_dir, jobs[0].runs[0], bool(shown.failures())))
         return 1 if shown.failures() else 0
 
     return train, lambda number: sys.exit(128 + number)

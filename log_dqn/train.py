@@ -100,7 +100,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         gigabytes = runner.replay_bytes / 1e9
         grows = f"; the replay memory grows to {gigabytes:.1f} GB" if gigabytes >= 1 else ""
         line = f"Training {name} on {device}; results go to {args.base_dir}{resumed}{grows}"
-        print(line, file=spoken, flush=True)
+        shell.say(line, file=spoken)
         runner.run_experiment()
         folder = pathlib.Path(args.base_dir)
         trained = next_steps.Trained(
@@ -108,7 +108,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
             next_steps.results_of(folder, asked.env),
             runner.num_iterations,
         )
-        print(*next_steps.lines(trained, "train", create_parser(), args), sep="\n", file=spoken)
+        shell.say(*next_steps.lines(trained, "train", create_parser(), args), file=spoken)
         return 0
 
     return train, runner.stop

@@ -121,7 +121,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         if pool.failures:  # Said again: a sweep reads the last line, and others print after it.
             failed = words.counted(len(pool.failures), "run")
             raise shell.RunStopped(f"{failed} failed; the first {pool.failures[0]}")
-        print(*next_lines, sep="\n")
+        shell.say(*next_lines)
         return 0
 
     return train, pool.stop

@@ -137,7 +137,7 @@ def _train(commands: dict[str, list[str]], at_once: int, finished: Sequence[int]
 
 
 def _do(title: str, arguments: Sequence[str]) -> None:
-    print(title, flush=True)
+    shell.say(title)
     with tempfile.TemporaryFile() as output, _started(arguments, output) as process:
         _check_ended(title, process, output)
 
@@ -180,8 +180,8 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
             checkpoints.replace_file(page, _render(flags, returns, commands).encode())
         except OSError as error:
             raise shell.RunStopped(f"{page} can't be written: {error}") from error
-        print(f"LogDQN's mean return is {returns['log_dqn']:.1f}, DQN's {returns['dqn']:.1f}")
-        print(page)
+        means = f"LogDQN's mean return is {returns['log_dqn']:.1f}, DQN's {returns['dqn']:.1f}"
+        shell.say(means, page)
         return 0
 
     def stop(number: int) -> NoReturn:

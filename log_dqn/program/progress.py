@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 from tqdm import tqdm
 
-from log_dqn.program import words
+from log_dqn.program import shell, words
 
 # Seconds between two looks at the numbers, and between two lines in a log file.
 _PERIOD, _LOG_FILE_PERIOD = 0.5, 60.0
@@ -135,24 +135,22 @@ class Progress:
                 except OSError:
                     columns = _COLUMNS
                 # A line that wraps can't be rewritten.
-                self._terminal.write(_CLEAR + str(self)[: columns - 1])
-                self._terminal.flush()
+                shell.say(_CLEAR + str(self)[: columns - 1], end="", file=self._terminal)
             elif now - self._last_line >= _LOG_FILE_PERIOD and self._left():
                 self._last_line = now
-                print(self, file=sys.stderr, flush=True)
+                shell.say(self, file=sys.stderr)
 
     def print_line(self, line: str, file: TextIO | None = None) -> None:
         """Prints a line that stays, to standard output or a given file."""
         with self._lock:
             self._clear()
-            print(line, file=file or sys.stdout, flush=True)
+            shell.say(line, file=file)
             if self._terminal is not None:
                 self.show()
 
     def _clear(self) -> None:
         if self._terminal is not None:
-            self._terminal.write(_CLEAR)
-            self._terminal.flush()
+            shell.say(_CLEAR, end="", file=self._terminal)
 
     def _done(self) -> np.ndarray:
         """Returns the steps that each run has done."""

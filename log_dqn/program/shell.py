@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import math
+import os
 import pathlib
 import re
 import signal
@@ -199,6 +200,34 @@ def stopped_by(signal_number: int, resumes: str = "") -> RunStopped:
     return RunStopped(f"stopped by {name}; the same command resumes{resumes}", 128 + signal_number)
 
 
+def say(*lines: object, end: str = "\n", file: TextIO | None = None) -> None:
+    """Prints lines at once, to standard output or a given file.
+
+    Raises:
+        RunStopped: if they can't be printed, as when who read them has gone.
+    """
+    try:
+        print(*lines, sep="\n", end=end, file=file, flush=True)
+    except OSError as error:
+        raise RunStopped(
+            f"stopped, since what it prints can't be written: {error}; the same command resumes"
+        ) from error
+
+
+def _drop_lost_output() -> None:
+    """Drops what can't be printed: at its exit Python would try again, and print a traceback."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _complain(line: str) -> None:
+    with contextlib.suppress(OSError):  # The exit status says it as well.
+        print(line, file=sys.stderr)
+
+
 def check_writable(option: str, folder: str) -> None:
     """Checks that files can be written in a folder, or the folder made, and leaves nothing there.
 
@@ -220,7 +249,7 @@ def print_start(what: str, file: TextIO | None = None) -> None:
 
 def print_error(program: str, error: Exception) -> None:
     """Prints why a program can't start."""
-    print(f"{program}: error: {explain(error)}", file=sys.stderr)
+    _complain(f"{program}: error: {explain(error)}")
 
 
 def run_once(program: str, work: Callable[[], int | None]) -> int:
@@ -239,6 +268,7 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
         return 2
     finally:
         signal.signal(signal.SIGTERM, before)
+        _drop_lost_output()
 
 
 def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:
@@ -257,6 +287,7 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, exit_at_once)
     with contextlib.ExitStack() as stack:
+        stack.callback(_drop_lost_output)
         try:
             training = prepare(stack)
         except (CheckpointError, OSError, *_SETTING_ERRORS) as error:
@@ -273,5 +304,5 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
         try:
             return train()
         except RunStopped as stop:
-            print(f"{program}: {stop}", file=sys.stderr)
+            _complain(f"{program}: {stop}")
             return stop.status

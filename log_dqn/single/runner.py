@@ -20,7 +20,7 @@ from dopamine.discrete_domains import run_experiment
 
 from log_dqn.program import divergence, progress
 from log_dqn.program.gin_files import bound
-from log_dqn.program.shell import RunStopped
+from log_dqn.program.shell import RunStopped, say
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding, settings
 from log_dqn.tf import graph_hooks, time_limit
@@ -127,7 +127,7 @@ class ResumableRunner(run_experiment.Runner):
         """
         if self._start_iteration >= self._num_iterations:
             end = f"This run has finished its {self._num_iterations} iterations."
-            print(end, file=sys.stderr if self._as_json else sys.stdout, flush=True)
+            say(end, file=sys.stderr if self._as_json else None)
         steps = self._training_steps + self._has_evaluation * self._evaluation_steps
         with progress.Progress(
             [self._start_iteration], self._num_iterations, steps, self._agent.min_replay_history

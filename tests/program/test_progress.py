@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from log_dqn.program import progress
+from log_dqn.program import progress, shell
 
 
 class Terminal(io.StringIO):
@@ -126,6 +126,20 @@ def test_a_terminal_of_unknown_width(monkeypatch, columns):
         assert terminal.getvalue() == (
             f"{CLEAR}3 runs, iteration 1 to 5/10 (20.0% of all steps), estimating"
         )
+
+
+def test_training_stops_when_nobody_reads_its_lines(monkeypatch):
+    class Closed(Terminal):
+        def write(self, _):
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stdout", Closed())
+    with pytest.raises(shell.RunStopped, match="what it prints can't be written"):
+        runs().print_line("this stays")
+    monkeypatch.setattr("sys.stderr", Closed())
+    for show in (runs().show, runs().close):
+        with pytest.raises(shell.RunStopped, match="what it prints can't be written"):
+            show()
 
 
 def test_lines_that_stay_are_above_the_line(monkeypatch):

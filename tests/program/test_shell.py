@@ -3,6 +3,8 @@
 import os
 import pathlib
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -106,6 +108,48 @@ def test_the_status_of_the_work_is_the_programs():
 def test_a_fault_of_the_program_is_not_the_users():
     with pytest.raises(TypeError):
         shell.run_once("log-dqn play", lambda: [] + 1)
+
+
+# It writes to one stream, and stops of itself otherwise.
+_WRITER = """
+import sys
+from log_dqn.program import shell
+def train():
+    shell.say("a line", file=sys.{})
+    raise shell.RunStopped("stopped of itself", 143)
+sys.exit(shell.run("log-dqn train", lambda _: (train, None)))
+"""
+
+
+def _closed_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [
+        (_closed_pipe, "[Errno 32] Broken pipe"),
+        (lambda: os.open("/dev/full", os.O_WRONLY), "[Errno 28] No space left on device"),
+    ],
+)
+def test_output_that_cannot_be_written_stops_training_in_one_line(lost, why):
+    def run(written, **streams):
+        code = _WRITER.format(written)
+        return subprocess.run([sys.executable, "-c", code], cwd=_ROOT, text=True, **streams)
+
+    stream = lost()
+    done = run("stdout", stdout=stream, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"log-dqn train: stopped, since what it prints can't be written: {why}; the same command "
+        "resumes\n",
+    )
+    assert run("stderr", stdout=subprocess.PIPE, stderr=stream).returncode == 1
+    # Where the reason can't be said, the exit status is as ever.
+    assert run("stdout", stdout=subprocess.PIPE, stderr=stream).returncode == 143
+    os.close(stream)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -1,5 +1,6 @@
 """Runs that stop, die, or find their files damaged."""
 
+import io
 import json
 import os
 import pathlib
@@ -450,6 +451,25 @@ def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, caps
     assert "No space left on device" in err
     assert err.endswith(f"the last good checkpoint is {tmp_path}/checkpoints/0\n")
     assert run(tmp_path, *tiny(), SEED, iterations(2)) == 0
+
+
+def test_a_run_whose_reader_has_gone_stops_cleanly_and_goes_on(tmp_path, capsys, monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            if "iteration" in text:
+                raise BrokenPipeError(32, "Broken pipe")
+            return len(text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", Closed())
+        assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 1
+    assert capsys.readouterr().err == (
+        "log-dqn train: stopped, since what it prints can't be written: [Errno 32] Broken pipe; "
+        "the same command resumes\n"
+    )
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[2:4]] == ["iteration 1/2", "iteration 2/2"]
 
 
 def test_what_a_restart_that_fails_has_moved_comes_back(tmp_path):
