@@ -118,10 +118,9 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
     with contextlib.ExitStack() as undo, contextlib.ExitStack() as stack:
         with lock.writing("results_dir", str(results_dir)):
             lock.make(results_dir, undo)
-            # One without a lock is being made.
-            for left in results_dir.glob(f".sweep-*/{lock.NAME}"):
-                with contextlib.suppress(ValueError, OSError), lock.hold(left.parent):
-                    shutil.rmtree(left.parent)
+            for left in results_dir.glob(".sweep-*"):
+                with contextlib.suppress(ValueError, OSError), lock.hold(left):
+                    shutil.rmtree(left)
             folder = stack.enter_context(
                 tempfile.TemporaryDirectory(
                     prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True

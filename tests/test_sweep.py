@@ -18,7 +18,6 @@ from tensorboard.backend.event_processing import plugin_event_multiplexer
 
 from log_dqn import games, sweep
 from log_dqn.commands import compare
-from log_dqn.run_folder import lock
 from log_dqn.sweeps import cluster, plan, tuning
 from tests import programs
 from tests.results import synthetic
@@ -413,15 +412,6 @@ def test_a_full_disk_is_named_before_a_sweep_begins(tmp_path, capsys, monkeypatc
     monkeypatch.setattr(sweep.lock, "hold", hold)
     message = "results_dir is '.*'; it must be a folder that can be written (No space left on devi"
     programs.assert_refused(tmp_path, capsys, ONE, message, sweep, "results_dir")
-
-
-def test_the_folder_of_a_killed_sweep_is_removed_and_that_of_one_that_starts_is_not(tmp_path):
-    killed, starting, running = (tmp_path / f".sweep-{name}" for name in "ksr")
-    for folder in (killed, starting, running):
-        folder.mkdir()
-    (killed / lock.NAME).touch()
-    with lock.hold(running), sweep._ray_folder(tmp_path) as own:
-        assert set(tmp_path.iterdir()) == {starting, running, pathlib.Path(own)}
 
 
 def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypatch, without_ray):
