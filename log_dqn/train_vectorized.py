@@ -111,7 +111,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         trained, "train-vectorized", create_parser(), args, "VectorizedRunner"
     )
     if not job_runs:
-        print(*next_lines, sep="\n")
+        print(*next_lines, sep="\n", flush=True)
         return None
     workload = training.Workload(job_runs, runner, found, args.checkpoint_replay)
     pool = start.create_pool(workload, num_threads, threads_of_run, stack)
@@ -120,7 +120,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         pool.train()
         if pool.failures:  # Said again: a sweep reads the last line, and others print after it.
             failed = words.counted(len(pool.failures), "run")
-            raise shell.RunStopped(f"{failed} failed; the first {pool.failures[0]}")
+            raise shell.RunStopped(f"{failed} failed: {'; '.join(pool.failures)}")
         shell.say(*next_lines)
         return 0
 

@@ -124,20 +124,20 @@ class Events:
             self._file.close()
 
 
-def write_results(folder: pathlib.Path, log: Log, iteration: int, events: Events) -> None:
-    """Writes what others read of a run: its log and metrics up to an iteration, and its event.
-
-    A run may have died between its checkpoint and these, or among them: the log, which is the last,
-    tells whether the event is there.
-    """
-    found = {name: scalars(entry) for name, entry in log.items()}
+def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
+    """Writes what others read of a run, its log and its metrics, up to an iteration."""
     metrics = {
-        name: {tag: [value] for tag, value in values.items()} for name, values in found.items()
+        name: {tag: [value] for tag, value in scalars(entry).items()} for name, entry in log.items()
     }
     layout.write_metrics(folder, metrics, iteration)
-    if not layout.log_path(folder, iteration).exists():
-        events.write(found[f"iteration_{iteration}"], iteration)
     layout.write_log(folder, log, iteration)
+
+
+def restore_results(folder: pathlib.Path, log: Log, iteration: int, events: Events) -> None:
+    """Writes what a run that died after its checkpoint, or while it wrote these, may lack."""
+    if not layout.log_path(folder, iteration).exists():  # It is the last.
+        events.write(scalars(log[f"iteration_{iteration}"]), iteration)
+    write_results(folder, log, iteration)
 
 
 def save(

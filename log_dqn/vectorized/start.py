@@ -123,7 +123,7 @@ def unfinished(
             continue
         if not layout.log_path(run.folder, checkpoint.iterations - 1).exists():
             with contextlib.closing(runs.Events(run.folder)) as events:
-                runs.write_results(run.folder, checkpoint.log, checkpoint.iterations - 1, events)
+                runs.restore_results(run.folder, checkpoint.log, checkpoint.iterations - 1, events)
     if not all(left):
         print(f"{left.count(False)} of {len(left)} runs have finished.", flush=True)
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))

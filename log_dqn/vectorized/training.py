@@ -90,7 +90,8 @@ class Trainer:
         counters = run_files.load(found, self.learner, index)
         for name in COUNTERS:
             getattr(self.position, name)[index] = counters[name]
-        self._write_results(index, found.iterations - 1)
+        folder, events = self._runs[index].folder, self._events[index]
+        run_files.restore_results(folder, found.log, found.iterations - 1, events)
 
     @property
     def finished(self) -> bool:
@@ -171,15 +172,12 @@ class Trainer:
                 index, f"stopped after iteration {iteration + 1}, which isn't saved: {error}"
             )
             return
-        self._write_results(index, iteration)
+        self._events[index].write(run_files.scalars(entry), iteration)
+        run_files.write_results(run.folder, log, iteration)
         self._report(index, iteration, entry)
         runaway = self._watches[index].end_iteration()
         if runaway is not None:
             self._progress.print_line(f"{run.title}: {runaway}", sys.stderr)
-
-    def _write_results(self, index: int, iteration: int) -> None:
-        folder = self._runs[index].folder
-        run_files.write_results(folder, self._logs[index], iteration, self._events[index])
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished iteration's line."""
@@ -207,10 +205,10 @@ class Trainer:
 
     def _fail(self, index: int, message: str) -> None:
         self.position.phase[index] = Phase.FINISHED
-        self.failures[index] = message
+        title = self._runs[index].title
+        self.failures[index] = f"{title}: {message}"
         others = "" if self.finished else "; the other runs go on"
         program = shell.started_as("train-vectorized")
-        title = self._runs[index].title
         self._progress.print_line(f"{program}: {title}: {message}{others}", sys.stderr)
 
 
