@@ -46,9 +46,10 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     mean and IQM of normalised scores over games.
     """
     games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
+    table = table.assign(seed=table.groupby(["agent", "gamma", "game"]).cumcount())
     normalised = normalise(table)
     rows = []
-    # One at a time, since another discount factor may have other seeds.
+    # Each has its own seeds, which are numbered, and is taken by itself.
     for agent, gamma in itertools.product(dict.fromkeys(table["agent"]), gammas):
         parts = [(game, array_of(table, agent, [gamma], [game])) for game in games]
         for game, part in [*parts, (OVER_GAMES, array_of(normalised, agent, [gamma], games))]:

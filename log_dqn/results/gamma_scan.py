@@ -99,7 +99,7 @@ def table(
 ) -> pd.DataFrame:
     """Returns what `discount.by_gamma` takes: the runs whose discount factor is known.
 
-    Agents are named by `without_gamma`. Seeds are numbered on each game.
+    Agents are named by `without_gamma`.
     """
     gammas = {run[:3]: run.gamma for run in runs}
     rows = []
@@ -107,11 +107,9 @@ def table(
         gamma = gammas[score.agent, score.game, score.seed]
         if gamma is not None and score.game in games:
             rows.append((without_gamma(score.agent), gamma, score.game, score.seed, score.score))
-    of = ["agent", "gamma", "game"]
-    found = pd.DataFrame(rows, columns=[*of, "seed", "score"])
-    # `log_dqn` and `log_dqn/gamma=0.96` are one agent, and the same seed of both is one run.
-    found = found.drop_duplicates([*of, "seed"])
-    return found.assign(seed=found.groupby(of).cumcount())
+    columns = ["agent", "gamma", "game", "seed", "score"]
+    # A run may lie in `log_dqn` and in `log_dqn/gamma=0.96`, which are one agent.
+    return pd.DataFrame(rows, columns=columns).drop_duplicates()
 
 
 def caption(points: Mapping[str, Sequence[Point]]) -> str:

@@ -73,8 +73,8 @@ def test_the_same_run_in_two_folders_is_one_seed():
     runs, scores = gamma_runs(*((name, gamma, "Pong") for name, gamma in names))
     found = gamma_scan.table(runs, scores, ["Pong"])
     assert found[["agent", "gamma", "seed"]].values.tolist() == [
-        ["log_dqn", 0.96, 0],
-        ["log_dqn", 0.5, 0],
+        ["log_dqn", 0.96, "0"],
+        ["log_dqn", 0.5, "0"],
     ]
 
 

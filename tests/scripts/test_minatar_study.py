@@ -70,12 +70,19 @@ def test_statistics_by_discount_factor():
 
 
 def test_a_discount_factor_with_fewer_seeds_leaves_the_others_their_intervals():
-    some = SCORES[~((SCORES["gamma"] == 0.9) & (SCORES["seed"] == 3))]
-    rows, whole = (discount.by_gamma(of, repetitions=200) for of in (some, SCORES))
-    at = {"agent": "log_dqn", "game": "MinAtar/A"}
-    assert cell(rows, **at, gamma=0.5).low == cell(whole, **at, gamma=0.5).low
-    assert np.isnan(cell(rows, **at, gamma=0.9).low)
-    assert cell(rows, **at, gamma=0.9).value == 10.0
+    without = [SCORES["seed"] == seed for seed in (1, 3)]
+    for missing in without:
+        some = SCORES[~((SCORES["gamma"] == 0.9) & missing)]
+        rows, whole = (discount.by_gamma(of, repetitions=200) for of in (some, SCORES))
+        at = {"agent": "log_dqn", "game": "MinAtar/A"}
+        assert cell(rows, **at, gamma=0.5).low == cell(whole, **at, gamma=0.5).low
+        assert np.isnan(cell(rows, **at, gamma=0.9).low)
+        assert cell(rows, **at, gamma=0.9).value == 10.0
+    # Seeds 2 to 4 beside 1 to 3.
+    found = table({("dqn", 0.5, "A"): [1.0, 2.0, 3.0], ("dqn", 0.9, "A"): [0.0, 4.0, 5.0, 6.0]})
+    rows = discount.by_gamma(found[found["score"] > 0], repetitions=2000)
+    of_later = cell(rows, gamma=0.9, game="A")
+    assert (of_later.value, of_later.low, of_later.high) == (5.0, 4.0, 6.0)
 
 
 def test_settings_of_a_stage():
