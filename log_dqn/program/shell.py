@@ -260,7 +260,9 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
     # Without a handler, what is half-written would stay.
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        return work() or 0
+        status = work() or 0
+        print(end="", flush=True)  # What can't be printed is an error, too.
+        return status
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except (CheckpointError, OSError, ValueError) as error:

@@ -152,6 +152,22 @@ def test_output_that_cannot_be_written_stops_training_in_one_line(lost, why):
     os.close(stream)
 
 
+def test_a_small_programs_output_that_is_lost_is_an_error():
+    code = """
+import sys
+from log_dqn.program import shell
+sys.exit(shell.run_once("log-dqn compare", lambda: print("a table")))
+"""
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=_ROOT, text=True, env=buffered, stdout=full, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    said = "log-dqn compare: error: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("trains", [False, True])
 def test_a_signal_stops_preparing_at_once_and_training_where_it_can_go_on(capsys, number, trains):
