@@ -10,7 +10,7 @@ from log_dqn.results.runs import LearningCurve
 from tests.results import synthetic
 
 REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "atari.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "early_order.md"
 
 
 def run(agent, game, early, late, seed=0):
