@@ -277,12 +277,10 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
 
 
 def test_the_last_line_says_that_runs_failed(tmp_path, monkeypatch, capsys, trainers):
-    why = "stopped at training step 500: Losses/Loss is nan"
+    why = "log_dqn Pong 1: stopped at training step 500: Losses/Loss is nan"
     monkeypatch.setattr(training.HostTrainer, "failures", {0: why})
     assert run(*arguments(tmp_path, "--seeds=2")) == 1
-    assert capsys.readouterr().err == (
-        f"log-dqn train-vectorized: 2 runs failed; the first {why}\n"
-    )
+    assert capsys.readouterr().err == (f"log-dqn train-vectorized: 2 runs failed: {why}; {why}\n")
 
 
 def test_runs_side_by_side_have_a_device_each(tmp_path, monkeypatch, trainers):
