@@ -323,8 +323,7 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
         cells = [game, at_random, f"{mean} ({least} to {greatest})"]
         own = [last[(last["game"] == game) & (last["name"] == name)] for name in names]
         cells += [
-            ", ".join(itertools.starmap(_until, zip(runs["mean_return"], runs["end"], strict=True)))
-            or "-"
+            ", ".join(_until(run.mean_return, run.end) for run in runs.itertuples()) or "-"
             for runs in own
         ]
         most = max(map(len, own), default=0)

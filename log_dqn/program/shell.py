@@ -247,6 +247,11 @@ def print_start(what: str, file: TextIO | None = None) -> None:
     print(f"Starting {what}", file=file, flush=True)
 
 
+def warn(command: str, message: str) -> None:
+    """Prints a warning of a command."""
+    print(f"{started_as(command)}: warning: {message}", file=sys.stderr, flush=True)
+
+
 def print_error(program: str, error: Exception) -> None:
     """Prints why a program can't start."""
     _complain(f"{program}: error: {explain(error)}")

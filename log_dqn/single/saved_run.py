@@ -1,7 +1,7 @@
 """Finding, saving and loading of what one run of Dopamine's needs to resume."""
 
+import functools
 import pathlib
-import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -31,9 +31,7 @@ class Finished(NamedTuple):
     metrics: dict[str, Any]
 
 
-def report(message: str) -> None:
-    """Prints a warning."""
-    print(f"{shell.started_as('train')}: warning: {message}", file=sys.stderr, flush=True)
+_warn = functools.partial(shell.warn, "train")
 
 
 def find(run_dir: pathlib.Path) -> Found | None:
@@ -44,7 +42,7 @@ def find(run_dir: pathlib.Path) -> Found | None:
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
-        newest = layout.newest_checkpoint(run_dir, report, _REMEDY)
+        newest = layout.newest_checkpoint(run_dir, _warn, _REMEDY)
     except CheckpointError:
         if not dopamine:
             raise
@@ -137,11 +135,11 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
         try:
             bundle = agent_checkpoint.load_dopamine(agent, root, iteration)
         except (ValueError, KeyError, FileNotFoundError, tf.errors.OpError) as error:
-            report(
+            _warn(
                 f"checkpoint {iteration} in {root} is damaged and is skipped: {_first_line(error)}"
             )
             continue
-        report(
+        _warn(
             f"checkpoint {iteration} in {root} is Dopamine's: it holds no random state, and "
             "doesn't say of which game and configuration it is"
         )

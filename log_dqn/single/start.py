@@ -16,8 +16,9 @@ import tensorflow as tf
 from log_dqn import compat, games
 from log_dqn.checks import check
 from log_dqn.program import gin_files as files
+from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.single import agents, request, runner, saved_run, settings
+from log_dqn.single import agents, request, runner, settings
 
 # Where the environment factories, ours and Dopamine's, take the game from, and whose games.
 _GAME_PARAMETERS = {
@@ -107,7 +108,7 @@ def create_runner(
     with contextlib.ExitStack() as undo:
         lock.claim(folder, stack, undo)
         for left in folder.glob(".restart-*"):
-            saved_run.report(f"a --restart that was killed has left the run before it in {left}")
+            shell.warn("train", f"a --restart that was killed has left the run before it in {left}")
         before = layout.files(folder)
         if restart:
             request.check_restart(folder)

@@ -6,7 +6,6 @@ import functools
 import itertools
 import pathlib
 import resource
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -111,11 +110,7 @@ def unfinished(
     planned: Sequence[runs.Run], num_iterations: int
 ) -> tuple[list[runs.Run], list[runs.LatestCheckpoint | None]]:
     """Returns the runs that have iterations left, each with its checkpoint if it has one."""
-
-    def report(message: str) -> None:
-        program = shell.started_as("train-vectorized")
-        print(f"{program}: warning: {message}", file=sys.stderr, flush=True)
-
+    report = functools.partial(shell.warn, "train-vectorized")
     found = [runs.find(run, report) for run in planned]
     left = [f is None or f.iterations < num_iterations for f in found]
     for run, checkpoint, goes_on in zip(planned, found, left, strict=True):

@@ -205,11 +205,10 @@ class Trainer:
 
     def _fail(self, index: int, message: str) -> None:
         self.position.phase[index] = Phase.FINISHED
-        title = self._runs[index].title
-        self.failures[index] = f"{title}: {message}"
+        self.failures[index] = f"{self._runs[index].title}: {message}"
         others = "" if self.finished else "; the other runs go on"
         program = shell.started_as("train-vectorized")
-        self._progress.print_line(f"{program}: {title}: {message}{others}", sys.stderr)
+        self._progress.print_line(f"{program}: {self.failures[index]}{others}", sys.stderr)
 
 
 class HostTrainer(Trainer):

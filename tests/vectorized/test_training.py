@@ -240,7 +240,8 @@ def test_a_diverged_run_is_left_out_and_the_others_go_on(tmp_path, capsys):
     run_agents = [toys.log_dqn(beta_log=1e38), toys.log_dqn()]
     trainer = toys.make_trainer(tmp_path, run_agents, runner=RUNNER)
     trainer.train()
-    (failure,) = trainer.failures.values()
+    assert list(trainer.failures) == [0]
+    failure = trainer.failures[0]
     error = capsys.readouterr().err
     said = "log_dqn Catch 1: stopped after iteration 1, which isn't saved: the weights"
     assert failure.startswith(said) and said in error
