@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Atari's games as the published runs of 2018 had them, under atari-py, beside those of ale-py.
+"""Compares Atari's games under atari-py, the emulator of 2018, with those under ale-py.
 
     pip install atari-py==0.1.7
     python scripts/atari_2018.py --games=Alien,Assault,Asterix,Breakout,MsPacman,RoadRunner
 
-Prints a table in Markdown. A game takes about three minutes of a core.
+Prints a table in Markdown. A game takes about three minutes of a core. atari-py is compiled when it
+is installed: this needs a C++ compiler, CMake, make and zlib.
 """
 
 import argparse
 import importlib
-import importlib.util
+import importlib.metadata
 import itertools
 import operator
 import pathlib
@@ -18,30 +19,37 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from log_dqn import games
+from log_dqn.checks import check
 from log_dqn.program import shell, words
 
-PACKAGES = ("atari_py", "ale_py")
-"""The emulator of 2018 and today's, which have the same interface."""
+VERSION = "0.1.7"
+"""Version of atari-py; it is of November 2018."""
 
-_FRAME_SKIP = 4
+SEEDS = (1, 2, 3)
+"""Seeds of the episodes whose screens are compared; 0 would be the time of day for atari-py."""
+
+# As in the published runs.
+_FRAME_SKIP, _STICKY_PROBABILITY = 4, 0.25
 
 
-def game_file(package: Any, game: str) -> pathlib.Path:
-    """Returns the file of a game, by Dopamine's name, that comes with one of `PACKAGES`."""
+def rom_path(package: Any, game: str) -> pathlib.Path:
+    """Returns the ROM of a game, by Dopamine's name, that comes with atari_py or ale_py."""
     name = games.rom_name(game)
     if hasattr(package, "roms"):
         return package.roms.get_rom_path(name)
     return pathlib.Path(package.get_game_path(name))
 
 
-def start(package: Any, game: str, sticky_probability: float) -> Any:
-    """Returns an emulator with a game, which repeats the last action in a frame by chance."""
-    levels = getattr(package, "LoggerMode", None) or package.ALEInterface.Logger
-    package.ALEInterface.setLoggerMode(levels.Error)
+def start(package: Any, game: str, seed: int, sticky_probability: float = 0.0) -> Any:
+    """Returns an emulator with a game, which repeats the last action in a frame by chance.
+
+    Raises:
+        OSError: the ROM can't be read.
+    """
     ale = package.ALEInterface()
-    ale.setInt("random_seed", 0)
+    ale.setInt("random_seed", seed)
     ale.setFloat("repeat_action_probability", sticky_probability)
-    ale.loadROM(str(game_file(package, game)))
+    ale.loadROM(str(rom_path(package, game)))
     return ale
 
 
@@ -59,10 +67,13 @@ def play(ale: Any, rng: Any) -> Iterator[int]:
 
 
 def returns_at_random(ale: Any, num_steps: int, bar: Any) -> list[int]:
-    """Returns those of two or more whole episodes, which have `num_steps` agent steps or more."""
+    """Returns the returns of two or more whole episodes of a random policy.
+
+    Together they have `num_steps` agent steps or more.
+    """
     import numpy as np
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEEDS[0])
     done, returns = 0, list[int]()
     while done < num_steps or len(returns) < 2:
         rewards = list(play(ale, rng))
@@ -72,38 +83,80 @@ def returns_at_random(ale: Any, num_steps: int, bar: Any) -> list[int]:
     return returns
 
 
-def screens(ale: Any) -> list[Any]:
-    """Returns the grey screens after the agent steps of an episode at random, shape [210, 160]."""
+def mean_with_error(returns: Sequence[float]) -> str:
+    """Returns the mean of returns, and in brackets its standard error."""
+    from scipy import stats
+
+    return f"{words.rounded(sum(returns) / len(returns))} ({words.rounded(stats.sem(returns))})"
+
+
+def screens(package: Any, game: str, seed: int) -> list[Any]:
+    """Returns the grey screens after the agent steps of an episode, each of shape [rows, 160].
+
+    The actions are at random and never repeated, the same for each package.
+    """
     import numpy as np
 
-    steps = play(ale, np.random.default_rng(0))
+    ale = start(package, game, seed)
+    steps = play(ale, np.random.default_rng(seed))
     return [np.squeeze(ale.getScreenGrayscale()) for _ in steps]
 
 
 def equal_steps(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """Returns after how many agent steps, from the first on, two emulators' screens are equal."""
+    """Returns how many agent steps it takes until the screens of two episodes differ."""
     import numpy as np
 
     are_equal = itertools.starmap(np.array_equal, zip(first, second, strict=False))
     return sum(itertools.takewhile(bool, are_equal))
 
 
-def cells(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
-    """Returns a game's row: what differs between two packages."""
-    from scipy import stats
+def rows_above(first: Any, second: Any) -> int:
+    """Returns how many rows of the first screen lie above the second's top: the best match."""
+    import numpy as np
+
+    def mismatch(rows: int) -> float:
+        height = min(len(first) - rows, len(second))
+        parts = (first[rows : rows + height], second[:height])
+        return float(np.abs(np.subtract(*parts, dtype=float)).mean())
+
+    return min(range(len(first) // 2), key=mismatch)
+
+
+def row(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
+    """Returns the cells of a game's row: what differs between atari_py and ale_py.
+
+    Raises:
+        OSError: a ROM can't be read.
+    """
     from tqdm import tqdm
 
-    contents = [game_file(package, game).read_bytes() for package in packages]
-    differ = sum(itertools.starmap(operator.ne, itertools.zip_longest(*contents)))
-    seen = [screens(start(package, game, 0.0)) for package in packages]
-    equal = f"{equal_steps(*seen)} of {len(seen[0])}"
-    found = [game, str(differ), *(str(len(of_one[0])) for of_one in seen), equal]
+    roms = [rom_path(package, game).read_bytes() for package in packages]
+    differ = sum(itertools.starmap(operator.ne, itertools.zip_longest(*roms)))
+    episodes = [[screens(package, game, seed) for package in packages] for seed in SEEDS]
+    (old, *_), (new, *_) = episodes[0]
+    equal = sum(equal_steps(*both) for both in episodes)
+    of_all = sum(max(map(len, both)) for both in episodes)
+    cells = [game, str(differ), *(str(len(screen)) for screen in (old, new))]
+    cells += [str(rows_above(old, new)), f"{equal:,} of {of_all:,}"]
     for package in packages:
-        ale = start(package, game, 0.25)
+        ale = start(package, game, SEEDS[0], _STICKY_PROBABILITY)
         with tqdm(total=num_steps, desc=f"{game}, {package.__name__}", disable=None) as bar:
-            returns = returns_at_random(ale, num_steps, bar)
-        found.append(f"{sum(returns) / len(returns):.4g} ({stats.sem(returns):.2g})")
-    return found
+            cells.append(mean_with_error(returns_at_random(ale, num_steps, bar)))
+    return cells
+
+
+def load() -> list[Any]:
+    """Returns atari_py and ale_py; raises ValueError if atari-py's version isn't `VERSION`."""
+    try:
+        found = importlib.metadata.version("atari-py")
+    except importlib.metadata.PackageNotFoundError:
+        found = None
+    allowed = f"{VERSION}: pip install atari-py=={VERSION}"
+    check("the version of atari-py", found, found == VERSION, allowed)
+    packages = [importlib.import_module(name) for name in ("atari_py", "ale_py")]
+    # atari_py logs errors only, as it is.
+    packages[1].ALEInterface.setLoggerMode(packages[1].LoggerMode.Error)
+    return packages
 
 
 def report(names: Sequence[str], num_steps: int) -> None:
@@ -111,12 +164,11 @@ def report(names: Sequence[str], num_steps: int) -> None:
     chosen = games.select_to_train(names)
     for game in chosen:
         games.check_game(game, minatar=False)
-    if importlib.util.find_spec(PACKAGES[0]) is None:
-        raise ValueError(f"{PACKAGES[0]} must be installed: pip install atari-py==0.1.7")
-    packages = [importlib.import_module(name) for name in PACKAGES]
-    heads = ["game", "bytes that differ", "screen's rows in 2018", "today", "equal screens"]
-    heads += ["at random in 2018 (standard error)", "today (standard error)"]
-    print(words.markdown([heads, *(cells(game, packages, num_steps) for game in chosen)]))
+    packages = load()
+    heads = ["game", "bytes of the ROM that differ", "screen's rows, atari-py", "ale-py"]
+    heads += ["rows cut off at the top", "equal screens"]
+    heads += ["random policy, atari-py (standard error)", "ale-py (standard error)"]
+    print(words.markdown([heads, *(row(game, packages, num_steps) for game in chosen)]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--steps", type=shell.at_least(1), default=300_000,
-        help="agent steps of a policy at random (default: %(default)s)",
+        help="agent steps of a random policy (default: %(default)s)",
     )  # fmt: skip
     args = parser.parse_args(argv)
     return shell.run_once(parser.prog, lambda: report(args.games.split(","), args.steps))

@@ -289,14 +289,9 @@ def _named(rows: Any) -> Any:
     return rows.assign(name=names.replace(_NAMES)).sort_values(["name", "seed"])
 
 
-def _rounded(value: float) -> str:
-    """Returns a number with three digits, or as a whole one."""
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
-
-
 def _until(value: float, end: int) -> str:
     """Returns the mean of the second 250,000 agent steps, and where it ends if before these do."""
-    return _rounded(value) + f" (to {end:,})" * (end < 2 * PUBLISHED_STEPS)
+    return words.rounded(value) + f" (to {end:,})" * (end < 2 * PUBLISHED_STEPS)
 
 
 def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -318,8 +313,8 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [["game", "random", of_published, *names, "smallest difference shown"]]
     for game, agents in found.items():
         second = agents[DQN][:, 1]
-        at_random = _rounded(random[game]) if game in random.index else "-"
-        least, mean, greatest = map(_rounded, (second.min(), second.mean(), second.max()))
+        at_random = words.rounded(random[game]) if game in random.index else "-"
+        least, mean, greatest = map(words.rounded, (second.min(), second.mean(), second.max()))
         cells = [game, at_random, f"{mean} ({least} to {greatest})"]
         own = [last[(last["game"] == game) & (last["name"] == name)] for name in names]
         cells += [
@@ -327,7 +322,7 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
             for runs in own
         ]
         most = max(map(len, own), default=0)
-        cells.append(_rounded(smallest_difference(second, most)) if most else "-")
+        cells.append(words.rounded(smallest_difference(second, most)) if most else "-")
         lines.append(cells)
     return words.markdown(lines)
 
@@ -352,7 +347,7 @@ def _cells(means: Any) -> Iterator[list[str]]:
     """Yields the cells of each row of numbers, its index first; a dash where there is none."""
     index = means.index.to_frame().to_numpy()
     for names, values in zip(index, means.to_numpy(), strict=True):
-        yield [*map(str, names), *("-" if math.isnan(v) else _rounded(v) for v in values)]
+        yield [*map(str, names), *("-" if math.isnan(v) else words.rounded(v) for v in values)]
 
 
 def by_steps(curves: Any, column: str, every: int) -> str:

@@ -8,6 +8,11 @@ def counted(number: int, one: str, several: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
+def rounded(value: float) -> str:
+    """A number with three digits, or, from 100 on, as a whole one: 3.06, 1,103."""
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
 def span(values: Sequence[int]) -> str:
     """The least and the greatest of some numbers."""
     least, greatest = min(values), max(values)

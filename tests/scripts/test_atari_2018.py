@@ -1,12 +1,18 @@
-"""What differs between the emulators of 2018 and of today, with today's in both places."""
+"""What differs between atari-py and ale-py, with stand-ins for the former."""
 
+import importlib.metadata
 import sys
 import types
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-_TODAY = "from ale_py import ALEInterface, LoggerMode\nfrom ale_py.roms import get_rom_path\n"
+# ale-py under the names of atari-py.
+_STAND_IN = """
+from ale_py import ALEInterface
+from ale_py.roms import get_rom_path as get_game_path
+"""
 
 
 @pytest.fixture
@@ -15,11 +21,14 @@ def atari_2018(load):
 
 
 @pytest.fixture
-def write_2018(tmp_path, monkeypatch):
-    """Writes a package atari_py which is today's, but for where it finds a game's file."""
+def install(tmp_path, monkeypatch):
+    """Installs a stand-in for atari-py."""
 
-    def write(get_game_path):
-        (tmp_path / "atari_py.py").write_text(f"{_TODAY}get_game_path = {get_game_path}\n")
+    def write(version):
+        (tmp_path / "atari_py.py").write_text(_STAND_IN)
+        metadata = tmp_path / f"atari_py-{version}.dist-info" / "METADATA"
+        metadata.parent.mkdir()
+        metadata.write_text(f"Metadata-Version: 2.1\nName: atari-py\nVersion: {version}\n")
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "atari_py", raising=False)
 
@@ -27,13 +36,26 @@ def write_2018(tmp_path, monkeypatch):
 
 
 class Countdown:
-    """A game of six frames, each of which rewards 1; after the end nothing does."""
+    """A game of some frames, each of which rewards 1; after the end nothing does."""
 
-    def __init__(self):
+    def __init__(self, frames=6, rows=2):
+        self.frames = frames
         self.left = 0
+        self.screen = np.arange(rows)[:, None] * np.ones(3)
+        self.sticky = []
+
+    def setInt(self, name, value):
+        assert (name, value) in [("random_seed", seed) for seed in (1, 2, 3)]
+
+    def setFloat(self, name, value):
+        assert name == "repeat_action_probability"
+        self.sticky.append(value)
+
+    def loadROM(self, path):
+        pass
 
     def reset_game(self):
-        self.left = 6
+        self.left = self.frames
 
     def getMinimalActionSet(self):
         return [0, 1]
@@ -45,6 +67,9 @@ class Countdown:
         reward = int(self.left > 0)
         self.left -= reward
         return reward
+
+    def getScreenGrayscale(self):
+        return self.screen[:, :, None]
 
 
 def test_an_episode_is_played_to_its_end_by_four_frames(atari_2018):
@@ -59,41 +84,74 @@ def test_whole_episodes_make_the_returns(atari_2018):
     assert len(atari_2018.returns_at_random(Countdown(), 1, bar)) == 2  # For a standard error.
 
 
-def test_screens_are_equal_up_to_the_first_that_is_not(atari_2018):
+def test_a_mean_has_its_standard_error(atari_2018):
+    assert atari_2018.mean_with_error([4, 8]) == "6 (2)"
+    assert atari_2018.mean_with_error([10_000, 20_000]) == "15,000 (5,000)"
+
+
+def test_screens_are_equal_until_they_differ(atari_2018):
     seen = [np.full((2, 2), value) for value in (1, 2, 3, 4)]
     assert atari_2018.equal_steps(seen, seen[:3]) == 3
     assert atari_2018.equal_steps(seen, [seen[0], seen[1], seen[0], seen[3]]) == 2
     assert atari_2018.equal_steps(seen, [np.ones((3, 2))]) == 0
 
 
-def test_an_emulator_is_equal_to_itself(atari_2018, write_2018, capsys):
-    write_2018("get_rom_path")
+def test_rows_that_are_cut_off_are_counted(atari_2018):
+    screen = np.random.default_rng(0).integers(256, size=(40, 8), dtype=np.uint8)
+    assert atari_2018.rows_above(screen, screen) == 0
+    assert atari_2018.rows_above(screen, screen[7:30]) == 7
+    lower = np.concatenate([screen[5:], np.zeros((5, 8), np.uint8)])
+    assert atari_2018.rows_above(screen, lower) == 5
+
+
+def test_a_row_says_of_which_emulator_each_number_is(atari_2018, tmp_path):
+    made = {"old": [], "new": []}
+
+    def package(name, contents, **settings):
+        rom = tmp_path / name
+        rom.write_bytes(contents)
+
+        def create():
+            made[name].append(Countdown(**settings))
+            return made[name][-1]
+
+        return types.SimpleNamespace(
+            __name__=name, ALEInterface=create, get_game_path=lambda game: rom
+        )
+
+    old = package("old", b"abcd", frames=4, rows=6)
+    new = package("new", b"abxyz", frames=8, rows=5)
+    # One step of three episodes and two; no screen is equal.
+    assert atari_2018.row("Pong", [old, new], num_steps=9) == [
+        "Pong", "3", "6", "5", "0", "0 of 6", "4 (0)", "8 (0)"
+    ]  # fmt: skip
+    for of_one in made.values():
+        assert [ale.sticky for ale in of_one] == [[0.0], [0.0], [0.0], [0.25]]
+
+
+def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
+    install("0.1.7")
     assert atari_2018.main(["--games=Breakout", "--steps=600"]) == 0
     row = capsys.readouterr().out.splitlines()[2].strip("| ").split(" | ")
-    assert row[:4] == ["Breakout", "0", "210", "210"]
-    equal, steps = map(int, row[4].split(" of "))
-    assert equal == steps > 100
-    assert row[5] == row[6]
+    assert row[:5] == ["Breakout", "0", "210", "210", "0"]
+    equal, steps = row[5].split(" of ")
+    assert int(equal) == int(steps) > 300
+    assert row[6] == row[7]
 
 
-def test_another_file_is_seen(atari_2018, write_2018, tmp_path, capsys):
-    from ale_py import roms
-
-    contents = bytearray(roms.get_rom_path("breakout").read_bytes())
-    for place in (1908, 1932, 1956):  # Of no code, so that it still plays.
-        contents[place] ^= 255
-    other = tmp_path / "breakout.bin"
-    other.write_bytes(contents)
-    write_2018(f"lambda name: {str(other)!r}")
-    assert atari_2018.main(["--games=Breakout", "--steps=1"]) == 0
-    assert "| Breakout | 3 | 210 | 210 | 0 of " in capsys.readouterr().out
-
-
-def test_without_the_emulator_of_2018_it_is_one_line(atari_2018, monkeypatch, capsys):
-    monkeypatch.setattr(atari_2018, "PACKAGES", ("no_such_atari_py", "ale_py"))
+@pytest.mark.parametrize("version", [None, "0.2.9"])
+def test_without_the_emulator_of_2018_it_is_one_line(
+    atari_2018, install, monkeypatch, capsys, version
+):
+    if version:
+        install(version)
+    else:
+        absent = Mock(side_effect=importlib.metadata.PackageNotFoundError)
+        monkeypatch.setattr(importlib.metadata, "version", absent)
     assert atari_2018.main([]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("error: no_such_atari_py must be installed: pip install atari-py==0.1.7")
+    said = f"the version of atari-py is {version!r}; it must be 0.1.7: pip install atari-py==0.1.7"
+    assert line.endswith(f"error: {said}")
 
 
 def test_another_kind_of_game_is_one_line(atari_2018, capsys):
