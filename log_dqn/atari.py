@@ -39,7 +39,7 @@ def create_environment(
         # the cheapest observation to leave unused.
         obs_type="grayscale",
         frameskip=1,
-        repeat_action_probability=0.25 if sticky_actions else 0.0,
+        repeat_action_probability=games.STICKY_PROBABILITY if sticky_actions else 0.0,
         full_action_space=False,
         max_num_frames_per_episode=MAX_FRAMES_PER_EPISODE,
         disable_env_checker=True,

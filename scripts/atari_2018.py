@@ -29,7 +29,7 @@ SEEDS = (1, 2, 3)
 """Seeds of the episodes whose screens are compared; 0 would be the time of day for atari-py."""
 
 # As in the published runs.
-_FRAME_SKIP, _STICKY_PROBABILITY = 4, 0.25
+_FRAME_SKIP = 4
 
 
 def rom_path(package: Any, game: str) -> pathlib.Path:
@@ -139,7 +139,7 @@ def row(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
     cells = [game, str(differ), *(str(len(screen)) for screen in (old, new))]
     cells += [str(rows_above(old, new)), f"{equal:,} of {of_all:,}"]
     for package in packages:
-        ale = start(package, game, SEEDS[0], _STICKY_PROBABILITY)
+        ale = start(package, game, SEEDS[0], games.STICKY_PROBABILITY)
         with tqdm(total=num_steps, desc=f"{game}, {package.__name__}", disable=None) as bar:
             cells.append(mean_with_error(returns_at_random(ale, num_steps, bar)))
     return cells

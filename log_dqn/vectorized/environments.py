@@ -6,7 +6,7 @@ import ale_py
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
-from log_dqn.games import rom_name
+from log_dqn.games import STICKY_PROBABILITY, rom_name
 from log_dqn.vectorized.timeline import Outcome
 
 FRAME_SHAPE = (84, 84)
@@ -43,7 +43,7 @@ class AtariGames:
                 img_height=FRAME_SHAPE[0],
                 img_width=FRAME_SHAPE[1],
                 frameskip=FRAMES_PER_STEP,
-                repeat_action_probability=0.25,
+                repeat_action_probability=STICKY_PROBABILITY,
                 max_num_frames_per_episode=FRAMES_PER_STEP * max_steps_per_episode,
                 # What `AtariVectorEnv` does otherwise, and Dopamine doesn't.
                 noop_max=0,

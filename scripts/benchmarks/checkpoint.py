@@ -35,7 +35,7 @@ def fill_with_real_frames(memory: Any, game: str) -> None:
         episodic_life=False,
         reward_clipping=False,
         max_num_frames_per_episode=atari.MAX_FRAMES_PER_EPISODE,
-        repeat_action_probability=0.25,
+        repeat_action_probability=games.STICKY_PROBABILITY,
     )
     rng = np.random.default_rng(0)
     frames: np.ndarray = emulators.reset(seed=0)[0]
