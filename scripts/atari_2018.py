@@ -2,19 +2,26 @@
 """Compares Atari's games under atari-py, the emulator of 2018, with those under ale-py.
 
     pip install atari-py==0.1.7
-    python scripts/atari_2018.py --games=Alien,Assault,Asterix,Breakout,MsPacman,RoadRunner
+    python scripts/atari_2018.py compare --games=Alien,Assault,Asterix,Breakout,MsPacman,RoadRunner
+    python scripts/atari_2018.py copy --out=roms_2018
+    PYTHONPATH=roms_2018 log-dqn train ...
 
-Prints a table in Markdown. A game takes about three minutes of a core. atari-py is compiled when it
-is installed: this needs a C++ compiler, CMake, make and zlib.
+The first prints a table in Markdown; a game takes about three minutes of a core. The second makes a
+copy of ale-py with the ROMs of atari-py, to train with. atari-py is compiled when it is installed:
+this needs a C++ compiler, CMake, make and zlib.
 """
 
 import argparse
+import hashlib
 import importlib
 import importlib.metadata
 import itertools
+import json
 import operator
 import pathlib
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -159,7 +166,7 @@ def load() -> list[Any]:
     return packages
 
 
-def report(names: Sequence[str], num_steps: int) -> None:
+def compare(names: Sequence[str], num_steps: int) -> None:
     """Prints the table; raises ValueError for a game that isn't Atari's, or without atari-py."""
     chosen = games.select_to_train(names)
     for game in chosen:
@@ -171,18 +178,52 @@ def report(names: Sequence[str], num_steps: int) -> None:
     print(words.markdown([heads, *(row(game, packages, num_steps) for game in chosen)]))
 
 
+def copy(out: str) -> None:
+    """Makes a folder with a copy of ale_py that has atari_py's ROMs.
+
+    Raises:
+        OSError: the folder is there, or can't be written.
+        ValueError: atari-py isn't there.
+    """
+    shell.check_writable("out", out)
+    folder = pathlib.Path(out)
+    check("out", out, not folder.exists(), "a folder that isn't there yet")
+    old, new = load()
+    source = pathlib.Path(new.__file__).parent
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as aside:
+        # ale_py.libs holds libraries of a wheel.
+        whole = pathlib.Path(aside, folder.name)
+        for part in (source, *source.parent.glob("ale_py.libs")):
+            shutil.copytree(part, whole / part.name)
+        roms = whole / "ale_py" / "roms"
+        for rom in rom_path(old, "Pong").parent.glob("*.bin"):
+            shutil.copy(rom, roms)
+        # ale_py loads ROMs with these sums only.
+        sums = {rom.name: hashlib.md5(rom.read_bytes()).hexdigest() for rom in roms.glob("*.bin")}
+        (roms / "md5.json").write_text(json.dumps(sums))
+        whole.rename(folder)
+    print(folder)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
+    commands = parser.add_subparsers(dest="command", required=True)
+    compared = commands.add_parser("compare")
+    compared.add_argument(
         "--games", default="Asterix", help="games with commas (default: %(default)s)"
     )
-    parser.add_argument(
+    compared.add_argument(
         "--steps", type=shell.at_least(1), default=300_000,
         help="agent steps of a random policy (default: %(default)s)",
     )  # fmt: skip
+    copied = commands.add_parser("copy")
+    copied.add_argument("--out", required=True, help="folder, for PYTHONPATH")
     args = parser.parse_args(argv)
-    return shell.run_once(parser.prog, lambda: report(args.games.split(","), args.steps))
+    if args.command == "copy":
+        return shell.run_once(parser.prog, lambda: copy(args.out))
+    return shell.run_once(parser.prog, lambda: compare(args.games.split(","), args.steps))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,14 @@
 """What differs between atari-py and ale-py, with stand-ins for the former."""
 
 import importlib.metadata
+import os
+import shutil
+import subprocess
 import sys
 import types
 from unittest.mock import Mock
 
+import ale_py.roms
 import numpy as np
 import pytest
 
@@ -12,6 +16,14 @@ import pytest
 _STAND_IN = """
 from ale_py import ALEInterface
 from ale_py.roms import get_rom_path as get_game_path
+"""
+
+# atari-py with ROMs beside it.
+_WITH_ROMS = """
+import pathlib
+
+def get_game_path(name):
+    return str(pathlib.Path(__file__).with_name(f"{name}.bin"))
 """
 
 
@@ -24,8 +36,8 @@ def atari_2018(load):
 def install(tmp_path, monkeypatch):
     """Installs a stand-in for atari-py."""
 
-    def write(version):
-        (tmp_path / "atari_py.py").write_text(_STAND_IN)
+    def write(version, module=_STAND_IN):
+        (tmp_path / "atari_py.py").write_text(module)
         metadata = tmp_path / f"atari_py-{version}.dist-info" / "METADATA"
         metadata.parent.mkdir()
         metadata.write_text(f"Metadata-Version: 2.1\nName: atari-py\nVersion: {version}\n")
@@ -131,12 +143,34 @@ def test_a_row_says_of_which_emulator_each_number_is(atari_2018, tmp_path):
 
 def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
     install("0.1.7")
-    assert atari_2018.main(["--games=Breakout", "--steps=600"]) == 0
+    assert atari_2018.main(["compare", "--games=Breakout", "--steps=600"]) == 0
     row = capsys.readouterr().out.splitlines()[2].strip("| ").split(" | ")
     assert row[:5] == ["Breakout", "0", "210", "210", "0"]
     equal, steps = row[5].split(" of ")
     assert int(equal) == int(steps) > 300
     assert row[6] == row[7]
+
+
+def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_path, capsys):
+    install("0.1.7", _WITH_ROMS)
+    # Another game's, so that it can be told which is played.
+    shutil.copy(ale_py.roms.get_rom_path("breakout"), tmp_path / "pong.bin")
+    out = tmp_path / "new" / "roms"
+    assert atari_2018.main(["copy", f"--out={out}"]) == 0
+    assert capsys.readouterr().out == f"{out}\n"
+    actions = (
+        "from ale_py import ALEInterface, roms; ale = ALEInterface(); "
+        "ale.loadROM(roms.get_rom_path('pong')); print(len(ale.getMinimalActionSet()))"
+    )
+    command = [sys.executable, "-c", actions]
+    for path, number in (("", "6"), (str(out), "4")):
+        env = {**os.environ, "PYTHONPATH": path}
+        done = subprocess.run(command, env=env, text=True, capture_output=True, check=True)
+        assert done.stdout.strip() == number
+    assert atari_2018.main(["copy", f"--out={out}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"error: out is {str(out)!r}; it must be a folder that isn't there yet")
+    assert [path.name for path in out.parent.iterdir()] == ["roms"]
 
 
 @pytest.mark.parametrize("version", [None, "0.2.9"])
@@ -148,13 +182,13 @@ def test_without_the_emulator_of_2018_it_is_one_line(
     else:
         absent = Mock(side_effect=importlib.metadata.PackageNotFoundError)
         monkeypatch.setattr(importlib.metadata, "version", absent)
-    assert atari_2018.main([]) == 2
+    assert atari_2018.main(["compare"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     said = f"the version of atari-py is {version!r}; it must be 0.1.7: pip install atari-py==0.1.7"
     assert line.endswith(f"error: {said}")
 
 
 def test_another_kind_of_game_is_one_line(atari_2018, capsys):
-    assert atari_2018.main(["--games=MinAtar/Breakout"]) == 2
+    assert atari_2018.main(["compare", "--games=MinAtar/Breakout"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "error: game is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari" in line
