@@ -34,6 +34,9 @@ PAPER6 = ("Alien", "Zaxxon", "Breakout", "DoubleDunk", "SpaceInvaders", "Fishing
 ATARI5 = ("BattleZone", "DoubleDunk", "NameThisGame", "Phoenix", "Qbert")
 """The subset of Aitchison, Sweetser and Hutter (2022) that predicts the 57-game median."""
 
+FRAME_SKIP = 4
+"""Emulator frames of an agent step on Atari, as in the published runs."""
+
 STICKY_PROBABILITY = 0.25
 """Probability in a frame that Atari's games repeat the last action (Machado et al., 2018)."""
 

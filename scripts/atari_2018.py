@@ -35,9 +35,6 @@ VERSION = "0.1.7"
 SEEDS = (1, 2, 3)
 """Seeds of the episodes whose screens are compared; 0 would be the time of day for atari-py."""
 
-# As in the published runs.
-_FRAME_SKIP = 4
-
 
 def rom_path(package: Any, game: str) -> pathlib.Path:
     """Returns the ROM of a game, by Dopamine's name, that comes with atari_py or ale_py."""
@@ -70,7 +67,7 @@ def play(ale: Any, rng: Any) -> Iterator[int]:
     actions = ale.getMinimalActionSet()
     while not ale.game_over():
         action = actions[rng.integers(len(actions))]
-        yield sum(ale.act(action) for _ in range(_FRAME_SKIP))
+        yield sum(ale.act(action) for _ in range(games.FRAME_SKIP))
 
 
 def returns_at_random(ale: Any, num_steps: int, bar: Any) -> list[int]:

@@ -25,11 +25,10 @@ def meanings(standard: str) -> dict[str, str]:
 
 _LARGEST_COUNT = 10**12
 _ATARI = f"Dopamine's {len(games.GAMES)} Atari games"
-_FRAMES_PER_STEP = 4
 _TRAINING_STEPS, _LONGEST_EPISODE = 250_000, 27_000  # agent steps
 # Episodes end there at the latest: in `atari.create_environment`, and in Dopamine's own.
 _EPISODE_LIMITS = {
-    "create_environment": _FRAMES_PER_STEP * _LONGEST_EPISODE,
+    "create_environment": games.FRAME_SKIP * _LONGEST_EPISODE,
     "create_atari_environment": 100_000,
 }
 
@@ -56,15 +55,15 @@ class Protocol(NamedTuple):
     @property
     def frames_per_iteration(self) -> int:
         """Emulator frames of an iteration's training phase; the baselines' if not recorded."""
-        return (self.training_steps or _TRAINING_STEPS) * (self.frame_skip or _FRAMES_PER_STEP)
+        return (self.training_steps or _TRAINING_STEPS) * (self.frame_skip or games.FRAME_SKIP)
 
 
 PUBLISHED = Protocol(
     games=_ATARI,
     returns="training",
     training_steps=_TRAINING_STEPS,
-    frames_per_episode=_FRAMES_PER_STEP * _LONGEST_EPISODE,
-    frame_skip=_FRAMES_PER_STEP,
+    frames_per_episode=games.FRAME_SKIP * _LONGEST_EPISODE,
+    frame_skip=games.FRAME_SKIP,
     sticky_actions=True,
     terminal_on_life_loss=False,
     replay_capacity=1_000_000,
@@ -155,7 +154,7 @@ def recorded(
     is_atari = played in (*games.GAMES, *games.WITHOUT_BASELINES)
     vectorized = is_atari and any(name.startswith("VectorizedRunner.") for name in values)
     skip = None if is_atari else 1
-    skip = _FRAMES_PER_STEP if vectorized else count("AtariPreprocessing.frame_skip") or skip
+    skip = games.FRAME_SKIP if vectorized else count("AtariPreprocessing.frame_skip") or skip
     steps = count("Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
     # After these frames the configured games end an episode by themselves.
     limits = [

@@ -6,12 +6,11 @@ import ale_py
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
-from log_dqn.games import STICKY_PROBABILITY, rom_name
+from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
 from log_dqn.vectorized.timeline import Outcome
 
 FRAME_SHAPE = (84, 84)
 STACK_SIZE = 4
-FRAMES_PER_STEP = 4
 MAX_ACTIONS = 18
 
 
@@ -42,9 +41,9 @@ class AtariGames:
                 stack_num=1,
                 img_height=FRAME_SHAPE[0],
                 img_width=FRAME_SHAPE[1],
-                frameskip=FRAMES_PER_STEP,
+                frameskip=FRAME_SKIP,
                 repeat_action_probability=STICKY_PROBABILITY,
-                max_num_frames_per_episode=FRAMES_PER_STEP * max_steps_per_episode,
+                max_num_frames_per_episode=FRAME_SKIP * max_steps_per_episode,
                 # What `AtariVectorEnv` does otherwise, and Dopamine doesn't.
                 noop_max=0,
                 use_fire_reset=False,
