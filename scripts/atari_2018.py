@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares Atari's games under atari-py, the emulator of 2018, with those under ale-py.
+"""Compares Atari's games of 2018, under atari-py, with those under ale-py, or copies their ROMs.
 
     pip install atari-py==0.1.7
     python scripts/atari_2018.py compare --games=Alien,Assault,Asterix,Breakout,MsPacman,RoadRunner
@@ -7,8 +7,8 @@
     PYTHONPATH=roms_2018 log-dqn train ...
 
 The first prints a table in Markdown; a game takes about three minutes of a core. The second makes a
-copy of ale-py with the ROMs of atari-py, to train with. atari-py is compiled when it is installed:
-this needs a C++ compiler, CMake, make and zlib.
+copy of ale-py to train with, that has atari-py's ROMs of the games that atari-py has. atari-py is
+compiled when it is installed: this needs a C++ compiler, CMake, make and zlib.
 """
 
 import argparse
@@ -176,11 +176,11 @@ def compare(names: Sequence[str], num_steps: int) -> None:
 
 
 def copy(out: str) -> None:
-    """Makes a folder with a copy of ale_py that has atari_py's ROMs.
+    """Makes a folder with a copy of ale_py that has atari_py's ROMs, and its own of other games.
 
     Raises:
-        OSError: the folder is there, or can't be written.
-        ValueError: atari-py isn't there.
+        OSError: the copy fails.
+        ValueError: the folder is there, or can't be written, or atari-py isn't there.
     """
     shell.check_writable("out", out)
     folder = pathlib.Path(out)
@@ -189,8 +189,8 @@ def copy(out: str) -> None:
     source = pathlib.Path(new.__file__).parent
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".writing-") as aside:
-        # ale_py.libs holds libraries of a wheel.
-        whole = pathlib.Path(aside, folder.name)
+        whole = pathlib.Path(aside, "whole")
+        # A wheel's libraries lie in ale_py.libs.
         for part in (source, *source.parent.glob("ale_py.libs")):
             shutil.copytree(part, whole / part.name)
         roms = whole / "ale_py" / "roms"

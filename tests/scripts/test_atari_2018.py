@@ -159,11 +159,12 @@ def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_pa
     assert atari_2018.main(["copy", f"--out={out}"]) == 0
     assert capsys.readouterr().out == f"{out}\n"
     actions = (
-        "from ale_py import ALEInterface, roms; ale = ALEInterface(); "
-        "ale.loadROM(roms.get_rom_path('pong')); print(len(ale.getMinimalActionSet()))"
+        "from ale_py import ALEInterface, roms; ale = ALEInterface()\n"
+        "for game in ('pong', 'surround'):\n"
+        "  ale.loadROM(roms.get_rom_path(game)); print(len(ale.getMinimalActionSet()), end=' ')"
     )
     command = [sys.executable, "-c", actions]
-    for path, number in (("", "6"), (str(out), "4")):
+    for path, number in (("", "6 5"), (str(out), "4 5")):
         env = {**os.environ, "PYTHONPATH": path}
         done = subprocess.run(command, env=env, text=True, capture_output=True, check=True)
         assert done.stdout.strip() == number
@@ -171,6 +172,21 @@ def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_pa
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(f"error: out is {str(out)!r}; it must be a folder that isn't there yet")
     assert [path.name for path in out.parent.iterdir()] == ["roms"]
+
+
+@pytest.mark.parametrize("out", ["", "roms"])
+def test_a_copy_that_fails_is_one_line_and_leaves_nothing(
+    atari_2018, install, tmp_path, monkeypatch, capsys, out
+):
+    install("0.1.7", _WITH_ROMS)
+    (tmp_path / "pong.bin").mkdir()
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert atari_2018.main(["copy", f"--out={out}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ("Is a directory" if out else "out is ''; it must be the name of a folder") in line
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.parametrize("version", [None, "0.2.9"])
