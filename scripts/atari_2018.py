@@ -183,7 +183,7 @@ def copy(out: str) -> None:
         ValueError: the folder is there, or can't be written, or atari-py isn't there.
     """
     shell.check_writable("out", out)
-    folder = pathlib.Path(out)
+    folder = pathlib.Path(out).resolve()
     check("out", out, not folder.exists(), "a folder that isn't there yet")
     old, new = load()
     source = pathlib.Path(new.__file__).parent
@@ -200,7 +200,7 @@ def copy(out: str) -> None:
         sums = {rom.name: hashlib.md5(rom.read_bytes()).hexdigest() for rom in roms.glob("*.bin")}
         (roms / "md5.json").write_text(json.dumps(sums))
         whole.rename(folder)
-    print(folder)
+    print(out)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
