@@ -57,6 +57,7 @@ _AT_RANDOM = "random"
 
 _NAMES = {
     "dqn/min_replay_history=1000000": _AT_RANDOM,
+    "log_dqn/beta1=0.9,beta_reg=1,learning_rate=6.25e-05": "log_dqn/Adam,beta_reg=1",
     "loglin_dqn/beta1=0.9,learning_rate=6.25e-05": "loglin_dqn/Adam",
 }
 """How figures and tables name an agent with its setting, where that says too little."""
