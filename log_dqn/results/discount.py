@@ -51,13 +51,15 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
     rows = []
     # Each has its own seeds, which are numbered, and is taken by itself.
     for agent, gamma in itertools.product(dict.fromkeys(table["agent"]), gammas):
-        parts = [(game, array_of(table, agent, [gamma], [game])) for game in games]
-        for game, part in [*parts, (OVER_GAMES, array_of(normalised, agent, [gamma], games))]:
-            found = statistics.interval_of_enough_seeds(
-                statistics.mean_median_iqm, part, repetitions=repetitions
-            )
-            mean, _, iqm = np.concatenate(found, axis=1)
-            names = {"mean": mean, "iqm": iqm} if game == OVER_GAMES else {"mean": mean}
-            rows += [(agent, gamma, game, name, *map(float, of)) for name, of in names.items()]
+        parts = [
+            (game, statistics.mean_over_seeds, array_of(table, agent, [gamma], [game]))
+            for game in games
+        ]
+        normal = array_of(normalised, agent, [gamma], games)
+        for game, statistic, part in [*parts, (OVER_GAMES, statistics.mean_median_iqm, normal)]:
+            found = statistics.interval_of_enough_seeds(statistic, part, repetitions=repetitions)
+            numbers = np.concatenate(found, axis=1)
+            of = {"mean": 0, "iqm": 2} if game == OVER_GAMES else {"mean": 0}
+            rows += [(agent, gamma, game, name, *map(float, numbers[i])) for name, i in of.items()]
     columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
