@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from tensorboard.summary.writer import record_writer
 
+from log_dqn.program import words
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
 
@@ -367,3 +368,42 @@ def test_the_page_has_the_returns_of_the_committed_curves():
     found = atari_study.published(str(REAL), sorted(curves["game"].unique()))
     assert atari_study.table(curves, found) in PAGE.read_text()
     assert atari_study.published_table(found) in PAGE.read_text()
+
+
+def page_table(page, head):
+    """A page's table whose head begins so: its rows' cells by column, by the first cell."""
+    text = page.read_text()
+    lines = text[text.index(head) :].partition("\n\n")[0].splitlines()
+    heads, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
+    return {row[0]: dict(zip(heads, row, strict=True)) for row in rows}
+
+
+def test_the_page_begins_with_what_its_tables_hold():
+    ahead, returns = page_table(PAGE, "| agent | Alien"), page_table(PAGE, "| game | random")
+    published = page_table(PAGE, "| game | C51")
+    rows = {
+        "LogLinDQN with Adam": (returns, "loglin_dqn/Adam"),
+        "our DQN": (returns, "dqn"),
+        "published DQN (RMSProp, Huber)": (published, "DQN"),
+        "published DQN on JAX (Adam, squared error)": (published, "DQN (Adam + MSE in JAX)"),
+    }
+    assert list(ahead) == list(rows)
+    for name, (table, column) in rows.items():
+        agent, *games = ahead[name]
+        assert agent == "agent" and len(games) == 6
+        for game in games:
+            assert ahead[name][game] == table[game][column]
+
+
+def test_the_page_on_2018_has_the_committed_returns():
+    curves = atari_study.read()
+    halves = atari_study.halves(curves[(curves["agent"] == "dqn") & (curves["seed"] == 1)])
+    means = halves.set_index(["game", "half", "setting"])["mean_return"]
+    table = page_table(PAGE.with_name("atari_2018.md"), "| game, agent steps")
+    places = {"0 to 250,000": 0, "250,000 to 500,000": 1}
+    assert len(table) == 4
+    for name, cells in table.items():
+        game, half = name.split(", ")
+        for column, setting in (("the ROM of 2018", "roms=2018"), ("today's ROM", "")):
+            mean = means[game, places[half], setting]
+            assert cells[f"DQN with {column}"] == words.rounded(mean)
