@@ -14,7 +14,7 @@ from . import toys
 
 PERIODS = {
     "update_period": 4, "target_update_period": 402, "epsilon_train": 0.02, "epsilon_eval": 0.005,
-    "epsilon_decay_period": 4500,
+    "epsilon_decay_period": 3500,
 }  # fmt: skip
 TRAINING, EVALUATION = 5000, 1500
 CAPACITY = 2500
@@ -172,6 +172,7 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
             available = min(their["learns"][1], CAPACITY)
             assert 0 <= available - min(our["learns"][1], CAPACITY) <= update_horizon
     assert sum("syncs" in their for their in theirs) >= 10 * iterations
+    assert pytest.approx(PERIODS["epsilon_train"]) in [their["epsilon"] for their in theirs]
     for our, their in zip(our_returns, their_returns, strict=True):
         for phase in ("train", "eval"):
             for name in (f"{phase}_episode_returns", f"{phase}_episode_lengths"):
