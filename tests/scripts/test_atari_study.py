@@ -1,14 +1,17 @@
 import json
 import pathlib
 import pickle
+import re
 import shutil
 
 import atari_study
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from tensorboard.summary.writer import record_writer
 
+from log_dqn import scan
 from log_dqn.program import words
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
@@ -395,15 +398,47 @@ def test_the_page_begins_with_what_its_tables_hold():
             assert ahead[name][game] == table[game][column]
 
 
+PAGE_2018 = PAGE.with_name("atari_2018.md")
+HALVES = {"0 to 250,000": 0, "250,000 to 500,000": 1}
+
+
 def test_the_page_on_2018_has_the_committed_returns():
     curves = atari_study.read()
     halves = atari_study.halves(curves[(curves["agent"] == "dqn") & (curves["seed"] == 1)])
     means = halves.set_index(["game", "half", "setting"])["mean_return"]
-    table = page_table(PAGE.with_name("atari_2018.md"), "| game, agent steps")
-    places = {"0 to 250,000": 0, "250,000 to 500,000": 1}
+    table = page_table(PAGE_2018, "| game, agent steps")
     assert len(table) == 4
     for name, cells in table.items():
         game, half = name.split(", ")
         for column, setting in (("the ROM of 2018", "roms=2018"), ("today's ROM", "")):
-            mean = means[game, places[half], setting]
+            mean = means[game, HALVES[half], setting]
             assert cells[f"DQN with {column}"] == words.rounded(mean)
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
+def test_the_page_on_2018_has_the_published_returns():
+    found = atari_study.published(str(REAL), ["Assault", "RoadRunner"])
+    for name, cells in page_table(PAGE_2018, "| game, agent steps").items():
+        game, half = name.split(", ")
+        points = found[game]["DQN"][:, HALVES[half]]
+        mean, least, most = map(words.rounded, (points.mean(), points.min(), points.max()))
+        assert cells["published DQN (least to greatest seed)"] == f"{mean} ({least} to {most})"
+        two = points.std(ddof=1) * np.sqrt(2) * stats.t.ppf(0.975, len(points) - 1)
+        assert cells["least difference that two runs can show"] == words.rounded(two)
+
+
+def test_the_scripts_name_agents_as_figures_do():
+    """Each of `_NAMES` is a folder that a script's scan of Adam's settings makes."""
+    scripts = pathlib.Path(atari_study.__file__).parent.glob("atari_*.sh")
+    lines = [
+        line
+        for script in scripts
+        for line in script.read_text().replace("\\\n", " ").splitlines()
+        if "--scan=" in line
+    ]
+    folders = set()
+    for line in lines:
+        (agent,) = re.findall(r"--agents=(\w+)", line)
+        (point,) = scan.parse(re.findall(r"--scan=(\S+)", line))
+        folders.add(f"{agent}/{point.name}")
+    assert set(atari_study._NAMES) <= folders
