@@ -59,7 +59,10 @@ def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
         for game, statistic, part in [*parts, (OVER_GAMES, statistics.mean_median_iqm, normal)]:
             found = statistics.interval_of_enough_seeds(statistic, part, repetitions=repetitions)
             numbers = np.concatenate(found, axis=1)
-            of = {"mean": 0, "iqm": 2} if game == OVER_GAMES else {"mean": 0}
-            rows += [(agent, gamma, game, name, *map(float, numbers[i])) for name, i in of.items()]
+            # Rows of `mean_median_iqm`; a game alone has the first only.
+            names = {"mean": 0, "iqm": 2} if game == OVER_GAMES else {"mean": 0}
+            rows += [
+                (agent, gamma, game, name, *map(float, numbers[i])) for name, i in names.items()
+            ]
     columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
