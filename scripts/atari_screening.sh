@@ -2,8 +2,8 @@
 # Why does LogDQN lag in Atari's first steps? One thing is another at a time, seed 1, beside the runs of
 # atari_study.sh: DQN's discount factor, LogDQN's first value, LogDQN with LogLinDQN's step-size and
 # average, that with LogLinDQN's Adam and its step-size, LogLinDQN with DQN's RMSProp for Adam, and that
-# with another epsilon. 500,000 agent steps (by 350,000 DQN hardly learns on Asterix), about two hours of a core and
-# 4 GB a run, 12 runs.
+# with another epsilon. 500,000 agent steps (by 350,000 DQN hardly learns on Asterix), about two hours of
+# a core and 4 GB a run, 12 runs.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \

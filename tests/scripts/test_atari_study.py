@@ -428,7 +428,7 @@ def test_the_page_on_2018_has_the_published_returns():
 
 
 def test_the_scripts_name_agents_as_figures_do():
-    """Each of `_NAMES` is a folder that a script's scan of Adam's settings makes."""
+    """Each of `_NAMES` is a folder that a script's scan makes."""
     scripts = pathlib.Path(atari_study.__file__).parent.glob("atari_*.sh")
     lines = [
         line
