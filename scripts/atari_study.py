@@ -40,8 +40,9 @@ TYPES = dict.fromkeys(RUN[:3], "str") | {
     "episodes": "int64",
     "q_plus": "float64",
 }
-"""Columns of the curves: a row for each iteration of a run, with the agent steps at its end, and
-the plus head's mean value there, in one minibatch, where the agent has one."""
+"""Columns of the curves: a row for each iteration of a run, with the agent steps by its end, as
+many an iteration as `Runner.training_steps` says, and the plus head's mean value there, in one
+minibatch, where the agent has one."""
 
 BY_STEPS = (
     ("mean_return", 50_000, "Mean return of the iteration that ends there"),
@@ -174,9 +175,12 @@ def read() -> Any:
     steps_allowed = (table["steps"] > 0) & ~table.duplicated([*RUN, "steps"])
     for column, is_allowed, allowed in (
         ("game", table["game"].isin(games.GAMES), "a game with published baselines"),
+        ("agent", table["agent"] != "", "an agent's name"),
+        ("seed", table["seed"] >= 0, "0 or above"),
         ("steps", steps_allowed, "above 0, and once in a run"),
         ("mean_return", np.isfinite(table["mean_return"]), "a finite number"),
         ("episodes", table["episodes"] > 0, "above 0"),
+        ("q_plus", ~np.isinf(table["q_plus"]), "a finite number, or absent"),
     ):
         if not is_allowed.all():
             row = int(is_allowed.idxmin())
@@ -190,7 +194,7 @@ def read() -> Any:
 def collect(results_dir: pathlib.Path) -> None:
     """Adds the curves of runs to `docs/data`, as far as they are.
 
-    One that is there is replaced, unless it is longer.
+    One that is there, by the values of `RUN`, is replaced, unless it is longer.
     """
     import pandas as pd
 
@@ -366,7 +370,7 @@ def by_steps(curves: Any, column: str, every: int) -> str:
 
 
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:
-    """Gives each setting its agent's colour, and a marker and a line of its own in this figure."""
+    """Gives each setting its agent's colour, and one of `_VARIANTS`, again after so many."""
     variants: dict[str, Iterator[tuple[str, str]]] = collections.defaultdict(
         lambda: itertools.cycle(_VARIANTS)
     )
@@ -462,15 +466,16 @@ def report(source: str, folder: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("collect").add_argument("--results_dir", type=shell.folder, required=True)
+    commands = parser.add_subparsers(required=True)
+    collected = commands.add_parser("collect")
+    collected.add_argument("--results_dir", type=shell.folder, required=True)
+    collected.set_defaults(run=lambda args: collect(args.results_dir))
     reported = commands.add_parser("report")
     reported.add_argument("--baselines", default=DOPAMINE, help=BASELINES_HELP)
     reported.add_argument("--out", default=str(FIGURES), help="folder (default: %(default)s)")
+    reported.set_defaults(run=lambda args: report(args.baselines, args.out))
     args = parser.parse_args(argv)
-    if args.command == "collect":
-        return shell.run_once(parser.prog, lambda: collect(args.results_dir))
-    return shell.run_once(parser.prog, lambda: report(args.baselines, args.out))
+    return shell.run_once(parser.prog, lambda: args.run(args))
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def study(tmp_path, monkeypatch):
     for seed, offset in ((1, 0.0), (2, 4.0)):
         folder = results / "log_dqn" / "Pong" / str(seed)
         synthetic.write_log(folder, [9.0], episodes=1, config=CONFIG)
-        synthetic.write_log(folder, [1 + offset, 2, 3], episodes=2, config=CONFIG)
+        synthetic.write_log(folder, [1 + offset, 2.12345, 3], episodes=2, config=CONFIG)
     events_of(folder, {100_000: 0.9, 125_000: 0.8, 125_001: 0.7, 300_000: 0.6})
     synthetic.write_log(results / "loglin_dqn" / "Pong" / "1", [0, 0, 5], config=CONFIG)
     for seed, first in ((1, -20), (2, -18)):
@@ -73,11 +73,13 @@ def test_collects_runs_once(study, capsys):
     assert len(curves) == 15
     own = curves[(curves["agent"] == "log_dqn") & (curves["seed"] == 2)]
     assert own["steps"].tolist() == [125_000, 250_000, 375_000]
-    assert own["mean_return"].tolist() == [5, 2, 3]
+    assert own["mean_return"].tolist() == [5, 2.12345, 3]
     assert own["episodes"].tolist() == [2, 2, 2]
     # The last value at 125,000, 250,000 and 375,000 steps; other runs have none.
     assert own["q_plus"].tolist() == [0.8, 0.7, 0.6]
     assert curves["q_plus"].notna().sum() == 3
+    order = curves[[*atari_study.RUN, "steps"]].values.tolist()
+    assert order == sorted(order)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,7 @@ def test_leaves_out_what_cannot_be_read(study, capsys):
     synthetic.write_log(results / "dqn" / "Pong" / "1", [0.0], episodes=1, config=CONFIG)
     synthetic.write_log(results / "dqn" / "pong" / "1", [9.0], episodes=1, config=CONFIG)
     synthetic.write_log(results / "dqn" / "CartPole-v1" / "1", [1, 2, 3], config=CONFIG)
+    synthetic.write_log(results / "dqn" / "Pong" / str(2**32), [1, 2, 3], config=CONFIG)
     assert atari_study.main(["collect", f"--results_dir={results}"]) == 0
     lines = iter(sorted(capsys.readouterr().err.splitlines()))
     for run, reason in (
@@ -130,6 +133,7 @@ def test_leaves_out_what_cannot_be_read(study, capsys):
         ("dqn CartPole-v1 1", "not a game with published baselines"),
         ("dqn Pong 2", "Runner.training_steps is 'many'; it must be a whole number from 1 to"),
         ("dqn Pong 3", "Runner.training_steps is 0; it must be a whole number from 1 to"),
+        ("dqn Pong 4294967296", "seed is 4294967296; it must be a whole number from 0 to"),
         ("dqn Pong 4", "iteration 0 of its log has no train_episode_returns"),
         ("dqn Pong 5", f"{results}/dqn/Pong/5: damaged events of TensorBoard"),
         ("dqn Pong 6", "iteration 0 of its log has no train_episode_returns"),
@@ -192,7 +196,7 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     out = capsys.readouterr().out
     head = "| game | random | published DQN (least to greatest seed) | log_dqn | loglin_dqn | "
     assert head + "smallest difference shown |" in out
-    assert "| game | agent | seed | 250,000 |" in out and "| Pong | log_dqn | 2 | 2 |" in out
+    assert "| game | agent | seed | 250,000 |" in out and "| Pong | log_dqn | 2 | 2.12 |" in out
     assert "plus head" not in out  # No value at a multiple of 100,000 steps.
     # Two iterations of each seed end by 250,000 steps, (-20.5 + -19.5) / 2; and then a third.
     assert "| Pong | -20 |" in out
@@ -230,8 +234,11 @@ def test_a_panel_has_the_seeds_and_the_published_band():
         [[50, 1], [100, 2]],
         [[50, 2], [100, 4]],
     ]
-    edges = [band.get_paths()[0].get_extents().get_points().tolist() for band in axes.collections]
-    assert edges == [[[0, 1], [500, 5]], [[0, 2], [500, 10]]]
+    bands = [band.get_paths()[0].vertices.tolist() for band in axes.collections]
+    # The first point is level to its end at 250,000 steps, at the least and at the greatest seed.
+    for band, factor in zip(bands, (1, 2), strict=True):
+        corners = [(0, 1), (250, 1), (250, 4), (500, 4), (500, 5), (250, 5), (250, 3), (0, 3)]
+        assert {(x, y / factor) for x, y in band} == set(corners)
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == [
         "published DQN (TensorFlow: RMSProp, Huber), 2 seeds",
@@ -268,6 +275,7 @@ def test_settings_are_told_apart_and_known_by_their_agents_colour():
         (["collect", "--results_dir=no\nwhere"], "--results_dir='no\\nwhere': not a folder"),
         (["collect"], "--results_dir"),
         (["report", "--out= "], "out is ' '; it must be the name of a folder"),
+        ([], "required: {collect,report}"),
     ],
 )
 def test_wrong_input_is_one_line(study, capsys, arguments, named):
@@ -306,6 +314,9 @@ ROWS = ",".join(atari_study.TYPES) + "\nPong,dqn,,1,9,1,1,\n{}\n"
         (ROWS.format("Pong,dqn,,1,1,,1,"), "damaged ("),
         (ROWS.format("Pong,dqn,,1,1,inf,1,"), "mean_return of row 2 is inf; it must be a finite"),
         (ROWS.format("Pong,dqn,,1,1,1,1,1,1,1"), "damaged ("),
+        (ROWS.format("Pong,,,1,1,1,1,"), "agent of row 2 is ''; it must be an agent's name"),
+        (ROWS.format("Pong,dqn,,-1,1,1,1,"), "seed of row 2 is -1; it must be 0 or above"),
+        (ROWS.format("Pong,dqn,,1,1,1,1,inf"), "q_plus of row 2 is inf; it must be a finite num"),
         (ROWS.format("pong,dqn,,1,1,1,1,"), "game of row 2 is 'pong'; it must be a game with"),
         (ROWS.format("Pong,dqn,,1,-5,1,1,"), "steps of row 2 is -5; it must be above 0, and once"),
         (ROWS.format("Pong,dqn,,1,9,1,1,"), "steps of row 2 is 9; it must be above 0, and once"),
@@ -318,8 +329,8 @@ def test_damaged_curves_are_one_line(study, capsys, content, named):
     for arguments in (["report", f"--out={results}"], ["collect", f"--results_dir={results}"]):
         capsys.readouterr()
         assert atari_study.main(arguments) == 2
-        last = capsys.readouterr().err.splitlines()[-1]
-        assert f"atari.csv: {named}" in last
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"atari.csv: {named}" in line
         assert atari_study.DATA.read_text() == content
 
 
