@@ -165,13 +165,18 @@ def load() -> list[Any]:
 
 def compare(names: Sequence[str], num_steps: int) -> None:
     """Prints the table; raises ValueError for a game that isn't Atari's, or without atari-py."""
-    chosen = games.select_to_train(names)
+    chosen = [games.canonical(name) or name for name in names]
     for game in chosen:
         games.check_game(game, minatar=False)
     packages = load()
-    heads = ["game", "bytes of the ROM that differ", "screen's rows, atari-py", "ale-py"]
-    heads += ["rows cut off at the top", "equal screens"]
-    heads += ["random policy, atari-py (standard error)", "ale-py (standard error)"]
+    heads = [
+        "game",
+        "bytes of the ROM that differ",
+        "screen's rows, atari-py",
+        "screen's rows, ale-py",
+    ]
+    heads += ["rows above today's top (best match)", "equal screens"]
+    heads += ["random policy, atari-py (standard error)", "random policy, ale-py (standard error)"]
     print(words.markdown([heads, *(row(game, packages, num_steps) for game in chosen)]))
 
 
@@ -206,7 +211,7 @@ def copy(out: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(required=True)
     compared = commands.add_parser("compare")
     compared.add_argument(
         "--games", default="Asterix", help="games with commas (default: %(default)s)"
@@ -215,12 +220,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--steps", type=shell.at_least(1), default=300_000,
         help="agent steps of a random policy (default: %(default)s)",
     )  # fmt: skip
+    compared.set_defaults(run=lambda args: compare(args.games.split(","), args.steps))
     copied = commands.add_parser("copy")
     copied.add_argument("--out", required=True, help="folder, for PYTHONPATH")
+    copied.set_defaults(run=lambda args: copy(args.out))
     args = parser.parse_args(argv)
-    if args.command == "copy":
-        return shell.run_once(parser.prog, lambda: copy(args.out))
-    return shell.run_once(parser.prog, lambda: compare(args.games.split(","), args.steps))
+    return shell.run_once(parser.prog, lambda: args.run(args))
 
 
 if __name__ == "__main__":

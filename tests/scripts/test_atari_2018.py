@@ -55,9 +55,12 @@ class Countdown:
         self.left = 0
         self.screen = np.arange(rows)[:, None] * np.ones(3)
         self.sticky = []
+        self.seeds = []
+        self.actions = []
 
     def setInt(self, name, value):
-        assert (name, value) in [("random_seed", seed) for seed in (1, 2, 3)]
+        assert name == "random_seed"
+        self.seeds.append(value)
 
     def setFloat(self, name, value):
         assert name == "repeat_action_probability"
@@ -76,6 +79,7 @@ class Countdown:
         return self.left == 0
 
     def act(self, action):
+        self.actions.append(action)
         reward = int(self.left > 0)
         self.left -= reward
         return reward
@@ -139,6 +143,18 @@ def test_a_row_says_of_which_emulator_each_number_is(atari_2018, tmp_path):
     ]  # fmt: skip
     for of_one in made.values():
         assert [ale.sticky for ale in of_one] == [[0.0], [0.0], [0.0], [0.25]]
+        assert [ale.seeds for ale in of_one] == [[1], [2], [3], [1]]
+
+
+def test_an_episode_has_its_seed_s_actions_for_each_emulator(atari_2018):
+    games = [Countdown(frames=80) for _ in range(4)]
+    for game, seed in zip(games, (1, 2, 3, 1), strict=True):
+        package = types.SimpleNamespace(ALEInterface=lambda game=game: game)
+        package.get_game_path = lambda name: name
+        assert len(atari_2018.screens(package, "Pong", seed)) == 20
+    first, second, third, again = (game.actions for game in games)
+    assert first == again
+    assert first != second != third != first
 
 
 def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
@@ -205,6 +221,10 @@ def test_without_the_emulator_of_2018_it_is_one_line(
 
 
 def test_another_kind_of_game_is_one_line(atari_2018, capsys):
-    assert atari_2018.main(["compare", "--games=MinAtar/Breakout"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "error: game is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari" in line
+    for name in ("MinAtar/Breakout", "Breakuot", ""):
+        assert atari_2018.main(["compare", f"--games={name}"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert (
+            f"error: game is {name!r}; it must be one of Dopamine's 60 Atari games, spelt" in line
+        )
+        assert "MinAtar's" not in line
