@@ -270,12 +270,12 @@ def published(source: str, games: Sequence[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def smallest_difference(points: Any, seeds: int) -> float:
-    """Returns the least difference of means that so many seeds show beside the published ones.
+def smallest_difference(points: Any, others: int) -> float:
+    """Returns the least difference between one run and the mean of others that isn't chance.
 
     Args:
-        points: the published seeds' means, shape [seeds], whose spread both are taken to have.
-        seeds: own seeds.
+        points: the published seeds' means, shape [seeds], whose spread all runs are taken to have.
+        others: how many runs the others are.
 
     Returns:
         Half of the 95% interval of the difference (Student's t), in points per episode.
@@ -283,7 +283,7 @@ def smallest_difference(points: Any, seeds: int) -> float:
     import numpy as np
     from scipy import stats
 
-    spread = points.std(ddof=1) * np.sqrt(1 / seeds + 1 / len(points))
+    spread = points.std(ddof=1) * np.sqrt(1 + 1 / others)
     return float(stats.t.ppf(0.975, len(points) - 1) * spread)
 
 
@@ -294,58 +294,57 @@ def _named(rows: Any) -> Any:
     return rows.assign(name=names.replace(_NAMES)).sort_values(["name", "seed"])
 
 
-def _until(value: float, end: int) -> str:
-    """Returns the mean of the second 250,000 agent steps, and where it ends if before these do."""
-    return words.rounded(value) + f" (to {end:,})" * (end < 2 * PUBLISHED_STEPS)
+def trained(curves: Any) -> list[str]:
+    """Returns the games that an agent was trained on; a policy at random isn't."""
+    rows = _named(curves)
+    return sorted(rows[rows["name"] != _AT_RANDOM]["game"].unique())
 
 
-def table(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns the second 250,000 agent steps as Markdown: a row a game, a column an agent.
+def _of_seeds(points: Any) -> str:
+    """Returns the mean of seeds' means, shape [seeds], and the least and the greatest."""
+    return "{} ({} to {})".format(*map(words.rounded, (points.mean(), points.min(), points.max())))
 
-    A policy at random has the mean of its first 250,000 steps, over seeds. A run that was cut short
-    has the mean of what is there, and where that ends.
+
+def _of_runs(runs: Any, end: int) -> str:
+    """Returns each run's mean, and where it ends if before `end` agent steps."""
+    return ", ".join(
+        words.rounded(run.mean_return) + f" (to {run.end:,})" * (run.end < end)
+        for run in runs.itertuples()
+    )
+
+
+def table(curves: Any, found: Mapping[str, Mapping[str, Any]], half: int) -> str:
+    """Returns the mean returns of 250,000 agent steps as Markdown: a row an agent, a column a game.
+
+    A policy at random has the mean of its first 250,000 steps, over seeds, in either half.
 
     Args:
         curves: a table with the columns of `TYPES`.
         found: what `published` returns.
+        half: 0 for the first 250,000 steps, 1 for the second.
     """
     means = _named(halves(curves))
-    random = means[(means["name"] == _AT_RANDOM) & (means["half"] == 0)]
-    random = random.groupby("game")["mean_return"].mean()
-    last = means[(means["name"] != _AT_RANDOM) & (means["half"] == 1)]
-    names = list(dict.fromkeys(last["name"]))
-    of_published = "published DQN (least to greatest seed)"
-    lines = [["game", "random", of_published, *names, "smallest difference shown"]]
-    for game, agents in found.items():
-        second = agents[DQN][:, 1]
-        at_random = words.rounded(random[game]) if game in random.index else "-"
-        least, mean, greatest = map(words.rounded, (second.min(), second.mean(), second.max()))
-        cells = [game, at_random, f"{mean} ({least} to {greatest})"]
-        own = [last[(last["game"] == game) & (last["name"] == name)] for name in names]
-        cells += [
-            ", ".join(_until(run.mean_return, run.end) for run in runs.itertuples()) or "-"
-            for runs in own
-        ]
-        most = max(map(len, own), default=0)
-        cells.append(words.rounded(smallest_difference(second, most)) if most else "-")
-        lines.append(cells)
-    return words.markdown(lines)
-
-
-def published_table(found: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns the published agents' second 250,000 agent steps as Markdown: a row a game.
-
-    Args:
-        found: what `published` returns; each number is the mean over seeds.
-    """
-    import pandas as pd
-
-    means = {
-        game: {agent: points[:, 1].mean() for agent, points in agents.items()}
-        for game, agents in found.items()
+    is_random = means["name"] == _AT_RANDOM
+    random = means[is_random & (means["half"] == 0)].groupby("game")["mean_return"].mean()
+    own = means[~is_random & (means["half"] == half)]
+    cells = {_AT_RANDOM: random.map(words.rounded).to_dict()}
+    points = {
+        agent: {game: of[agent][:, half] for game, of in found.items() if agent in of}
+        for agent in AGENTS
     }
-    frame = pd.DataFrame.from_dict(means, orient="index").sort_index(axis="columns")
-    return words.markdown([["game", *frame.columns], *_cells(frame)])
+    for agent, by_game in points.items():
+        cells[f"published {AGENTS[agent]}"] = {game: _of_seeds(of) for game, of in by_game.items()}
+    end = (half + 1) * PUBLISHED_STEPS
+    for name, of_name in own.groupby("name"):
+        cells[name] = {game: _of_runs(runs, end) for game, runs in of_name.groupby("game")}
+    for agent in (DQN, JAX_DQN):
+        for others, text in ((None, "a run beside"), (1, "two runs that vary as")):
+            cells[f"*least difference shown: {text} {AGENTS[agent]}*"] = {
+                game: words.rounded(smallest_difference(of, others or len(of)))
+                for game, of in points[agent].items()
+            }
+    rows = ([name, *(of.get(game, "-") for game in found)] for name, of in cells.items() if of)
+    return words.markdown([["agent", *found], *rows])
 
 
 def _cells(means: Any) -> Iterator[list[str]]:
@@ -398,19 +397,15 @@ def _draw_band(axes: Any, agent: str, points: Any) -> None:
 
 
 def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Draws a panel for each game that an agent was trained on.
-
-    Each has the runs' curves on the bands of the published DQNs' seeds.
+    """Draws a panel for each game, with the runs' curves on the bands of the published DQNs' seeds.
 
     Args:
         curves: a table with the columns of `TYPES`.
-        found: what `published` returns.
+        found: what `published` returns for the games that an agent was trained on.
     """
     from matplotlib.figure import Figure
 
     rows = _named(curves)
-    trained = set(rows[rows["name"] != _AT_RANDOM]["game"])
-    found = {game: agents for game, agents in found.items() if game in trained}
     settings = setting_looks(list(dict.fromkeys(rows["name"])))
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     columns = min(3, len(found))
@@ -450,14 +445,15 @@ def report(source: str, folder: str) -> None:
     if not DATA.is_file():
         raise ValueError(f"{DATA}: not a file; collect runs first")
     curves = read()
-    if (_named(curves)["name"] == _AT_RANDOM).all():
+    games = trained(curves)
+    if not games:
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
-    found = published(source, sorted(curves["game"].unique()))
+    found = published(source, games)
     path = pathlib.Path(folder) / "atari.png"
     png_file.write(draw(curves, found), path)
     print(path)
-    print(table(curves, found))
-    print(f"\nPublished agents:\n\n{published_table(found)}")
+    for half, title in enumerate(("first", "second")):
+        print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")
     for column, every, title in BY_STEPS:
         if text := by_steps(curves, column, every):
             print(f"\n{title}:\n\n{text}")

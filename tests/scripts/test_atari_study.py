@@ -8,7 +8,6 @@ import atari_study
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from tensorboard.summary.writer import record_writer
 
 from log_dqn import scan
@@ -184,36 +183,57 @@ def test_a_column_each_100_000_steps():
 
 def test_the_smallest_difference_is_half_a_t_interval():
     points = np.array([9.0, 10.0, 11.0, 10.0, 10.0])
-    # Their deviation is sqrt(1/2), t(0.975, 4) 2.776445; two seeds beside five.
-    expected = 2.776445 * np.sqrt(0.5) * np.sqrt(1 / 2 + 1 / 5)
-    assert atari_study.smallest_difference(points, 2) == pytest.approx(expected, 1e-6)
+    # Their deviation is sqrt(1/2), t(0.975, 4) 2.776445; a run beside five, and beside another.
+    for others, factor in ((5, np.sqrt(0.6)), (1, 1)):
+        found = atari_study.smallest_difference(points, others)
+        assert found == pytest.approx(2.776445 * factor, 1e-6)
 
 
 def test_the_table_and_the_figure(study, tmp_path, capsys):
     published, results = study
     atari_study.main(["collect", f"--results_dir={results}"])
     assert atari_study.main(["report", f"--baselines={published}", f"--out={tmp_path / 'o'}"]) == 0
-    out = capsys.readouterr().out
-    head = "| game | random | published DQN (least to greatest seed) | log_dqn | loglin_dqn | "
-    assert head + "smallest difference shown |" in out
-    assert "| game | agent | seed | 250,000 |" in out and "| Pong | log_dqn | 2 | 2.12 |" in out
-    assert "plus head" not in out  # No value at a multiple of 100,000 steps.
-    # Two iterations of each seed end by 250,000 steps, (-20.5 + -19.5) / 2; and then a third.
-    assert "| Pong | -20 |" in out
-    points = atari_study.published(str(published), ["Pong"])["Pong"]["DQN"][:, 1]
-    least = atari_study.smallest_difference(points, seeds=2)
-    assert f"| 3 (to 375,000), 3 (to 375,000) | 5 (to 375,000) | {least:.3g} |" in out
+    first, second = capsys.readouterr().out.split("the second 250,000 agent steps:")
+    assert (
+        "| game | agent | seed | 250,000 |" in second and "| Pong | log_dqn | 2 | 2.12 |" in second
+    )
+    assert "plus head" not in second  # No value at a multiple of 100,000 steps.
+    # Two iterations of each seed end by 250,000 steps, (1 + 2.12345) / 2; and then a third.
+    assert "| log_dqn | 1.56, 3.56 |\n| loglin_dqn | 0 |" in first
+    assert "| log_dqn | 3 (to 375,000), 3 (to 375,000) |\n| loglin_dqn | 5 (to 375,000) |" in second
     assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
 
 
-def test_published_agents_have_the_mean_of_their_seeds():
+def test_the_table_has_a_row_for_each_agent():
+    run = {"agent": "dqn", "setting": "", "seed": 1, "episodes": 2, "q_plus": np.nan}
+    rows = [
+        {**run, "game": game, "setting": setting, "steps": steps, "mean_return": mean}
+        for game, setting, steps, mean in (
+            ("Alien", "", 250_000, 1234.4),
+            ("Alien", "", 500_000, 7.0),
+            ("Pong", "gamma=0.5", 500_000, 8.0),
+            ("Pong", "min_replay_history=1000000", 250_000, -20.5),
+            ("Pong", "min_replay_history=1000000", 500_000, 9.0),
+        )
+    ]
     found = {
-        "Alien": {"DQN": np.array([[9, 11]]), "C51": np.array([[9, 1234.4]])},
+        "Alien": {"DQN": np.array([[9, 11], [9, 13]]), "C51": np.array([[1, 10], [2, 1234.4]])},
         "Pong": {"DQN": np.array([[1, 4], [1, 7]])},
     }
-    assert atari_study.published_table(found) == (
-        "| game | C51 | DQN |\n| --- | --- | --- |\n| Alien | 1,234 | 11 |\n| Pong | - | 5.5 |"
-    )
+    # Deviations of sqrt(2) and sqrt(4.5), t(0.975, 1) 12.7062; one run beside two, and beside one.
+    dqn = "DQN (TensorFlow: RMSProp, Huber)"
+    assert atari_study.table(pd.DataFrame(rows), found, half=1).splitlines() == [
+        "| agent | Alien | Pong |",
+        "| --- | --- | --- |",
+        "| random | - | -20.5 |",
+        f"| published {dqn} | 12 (11 to 13) | 5.5 (4 to 7) |",
+        "| published C51 | 622 (10 to 1,234) | - |",
+        "| dqn | 7 | - |",
+        "| dqn/gamma=0.5 | - | 8 |",
+        f"| *least difference shown: a run beside {dqn}* | 22 | 33 |",
+        f"| *least difference shown: two runs that vary as {dqn}* | 25.4 | 38.1 |",
+    ]
+    assert "| dqn | 1,234 | - |" in atari_study.table(pd.DataFrame(rows), found, half=0)
 
 
 def test_a_panel_has_the_seeds_and_the_published_band():
@@ -223,11 +243,9 @@ def test_a_panel_has_the_seeds_and_the_published_band():
         for seed in (1, 2)
         for steps in (50_000, 100_000)
     ]
-    random = {"agent": "dqn", "setting": "min_replay_history=1000000"}
-    rows.append({**rows[0], **random, "game": "Breakout"})
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
     published = {"DQN": points, "C51": points, "DQN (Adam + MSE in JAX)": 2 * points}
-    figure = atari_study.draw(pd.DataFrame(rows), {"Breakout": published, "Pong": published})
+    figure = atari_study.draw(pd.DataFrame(rows), {"Pong": published})
     (axes,) = figure.axes
     assert axes.get_title() == "Pong"
     assert [line.get_xydata().tolist() for line in axes.lines] == [
@@ -251,7 +269,7 @@ def test_the_legend_of_the_committed_curves_is_inside_the_figure():
     curves = atari_study.read()
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
     published = dict.fromkeys(["DQN", "DQN (Adam + MSE in JAX)"], points)
-    figure = atari_study.draw(curves, dict.fromkeys(curves["game"].unique(), published))
+    figure = atari_study.draw(curves, dict.fromkeys(atari_study.trained(curves), published))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     edges = legend.get_window_extent()
@@ -368,20 +386,21 @@ def test_the_published_seeds():
 
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "atari.md"
+TABLES = PAGE.with_name("atari_tables.md")
 
 
 @pytest.mark.parametrize("column", atari_study.BY_STEPS, ids=lambda column: column[0])
 def test_the_page_has_the_committed_curves(column):
     name, every, _ = column
-    assert atari_study.by_steps(atari_study.read(), name, every) in PAGE.read_text()
+    assert atari_study.by_steps(atari_study.read(), name, every) in TABLES.read_text()
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason=f"{REAL} is not there")
 def test_the_page_has_the_returns_of_the_committed_curves():
     curves = atari_study.read()
-    found = atari_study.published(str(REAL), sorted(curves["game"].unique()))
-    assert atari_study.table(curves, found) in PAGE.read_text()
-    assert atari_study.published_table(found) in PAGE.read_text()
+    found = atari_study.published(str(REAL), atari_study.trained(curves))
+    for half, page in enumerate((TABLES, PAGE)):
+        assert atari_study.table(curves, found, half) in page.read_text()
 
 
 def page_table(page, head):
@@ -393,20 +412,20 @@ def page_table(page, head):
 
 
 def test_the_page_begins_with_what_its_tables_hold():
-    ahead, returns = page_table(PAGE, "| agent | Alien"), page_table(PAGE, "| game | random")
-    published = page_table(PAGE, "| game | C51")
+    ahead = page_table(PAGE, "| mean returns")
+    returns = page_table(PAGE, "| agent")
     rows = {
-        "LogLinDQN with Adam": (returns, "loglin_dqn/Adam"),
-        "our DQN": (returns, "dqn"),
-        "published DQN (RMSProp, Huber)": (published, "DQN"),
-        "published DQN on JAX (Adam, squared error)": (published, "DQN (Adam + MSE in JAX)"),
+        "LogLinDQN with Adam": "loglin_dqn/Adam",
+        "our DQN": "dqn",
+        "published DQN (RMSProp, Huber)": "published DQN (TensorFlow: RMSProp, Huber)",
+        "published DQN on JAX (Adam, squared error)": "published DQN (JAX: Adam, MSE)",
     }
     assert list(ahead) == list(rows)
-    for name, (table, column) in rows.items():
-        agent, *games = ahead[name]
-        assert agent == "agent" and len(games) == 6
-        for game in games:
-            assert ahead[name][game] == table[game][column]
+    for name, of in rows.items():
+        _, *cells = ahead[name].items()
+        assert len(cells) == 6
+        for game, mean in cells:
+            assert mean == returns[of][game].partition(" ")[0]
 
 
 PAGE_2018 = PAGE.with_name("atari_2018.md")
@@ -434,7 +453,7 @@ def test_the_page_on_2018_has_the_published_returns():
         points = found[game]["DQN"][:, HALVES[half]]
         mean, least, most = map(words.rounded, (points.mean(), points.min(), points.max()))
         assert cells["published DQN (least to greatest seed)"] == f"{mean} ({least} to {most})"
-        two = points.std(ddof=1) * np.sqrt(2) * stats.t.ppf(0.975, len(points) - 1)
+        two = atari_study.smallest_difference(points, 1)
         assert cells["least difference that two runs can show"] == words.rounded(two)
 
 
