@@ -1,9 +1,9 @@
 #!/bin/sh
 # Why does LogDQN lag in Atari's first steps? One thing is another at a time, seed 1, beside the runs of
-# atari_study.sh: DQN's discount factor, LogDQN's first value, LogDQN with LogLinDQN's step-size and
-# average, that with LogLinDQN's Adam and its step-size, LogLinDQN with DQN's RMSProp for Adam, and that
-# with another epsilon. 500,000 agent steps (by 350,000 DQN hardly learns on Asterix), about two hours of
-# a core and 4 GB a run, 12 runs.
+# atari_study.sh: DQN's discount factor, and its optimizer; LogDQN's first value, LogDQN with LogLinDQN's
+# step-size and average, that with LogLinDQN's Adam, and that with its c, so that only the line differs;
+# LogLinDQN with DQN's RMSProp for Adam, and that with another epsilon. 500,000 agent steps (by 350,000
+# DQN hardly learns on Asterix), about two hours of a core and 4 GB a run, 16 runs.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
@@ -15,9 +15,16 @@ screen --agents=dqn --scan=DQNAgent.gamma=0.96 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.q_init_plus=0.1 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
   --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
+screen --agents=loglin_dqn "$@"
+screen --agents=loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
 # beta1, which is Adam's 0.9 anyway, tells in the folder's name that it is Adam.
+screen --agents=dqn --gin_bindings="DQNAgent.optimizer=@tf.train.AdamOptimizer()" \
+  --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
+  --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
 screen --agents=log_dqn --gin_bindings="LogDQNAgent.optimizer=@tf.train.AdamOptimizer()" \
   --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
   --scan=LogDQNAgent.beta_reg=1.0 --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
-screen --agents=loglin_dqn "$@"
-screen --agents=loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
+screen --agents=log_dqn --gin_bindings="LogDQNAgent.optimizer=@tf.train.AdamOptimizer()" \
+  --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
+  --scan=LogDQNAgent.beta_reg=1.0 --scan=LogDQNAgent.c=0.1 \
+  --scan=AdamOptimizer.learning_rate=0.0000625 "$@"

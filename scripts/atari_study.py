@@ -58,7 +58,9 @@ _AT_RANDOM = "random"
 
 _NAMES = {
     "dqn/min_replay_history=1000000": _AT_RANDOM,
+    "dqn/beta1=0.9,learning_rate=6.25e-05": "dqn/Adam",
     "log_dqn/beta1=0.9,beta_reg=1,learning_rate=6.25e-05": "log_dqn/Adam,beta_reg=1",
+    "log_dqn/beta1=0.9,beta_reg=1,c=0.1,learning_rate=6.25e-05": "log_dqn/Adam,beta_reg=1,c=0.1",
     "loglin_dqn/beta1=0.9,learning_rate=6.25e-05": "loglin_dqn/Adam",
 }
 """How figures and tables name an agent with its setting, where that says too little."""
