@@ -2,8 +2,8 @@
 # Why does LogDQN lag in Atari's first steps? One thing is another at a time, seed 1, beside the runs of
 # atari_study.sh: DQN's discount factor, and its optimizer; LogDQN's first value, LogDQN with LogLinDQN's
 # step-size and average, that with LogLinDQN's Adam, and that with its c, so that only the line differs;
-# LogLinDQN with DQN's RMSProp for Adam, and that with another epsilon. 500,000 agent steps (by 350,000
-# DQN hardly learns on Asterix), about two hours of a core and 4 GB a run, 16 runs.
+# LogLinDQN with DQN's RMSProp for Adam; all three with another epsilon of RMSProp. 500,000 agent steps
+# (by 350,000 DQN hardly learns on Asterix), about two hours of a core and 4 GB a run, 20 runs.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
@@ -16,7 +16,7 @@ screen --agents=log_dqn --scan=LogDQNAgent.q_init_plus=0.1 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
   --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
 screen --agents=loglin_dqn "$@"
-screen --agents=loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
+screen --agents=dqn,log_dqn,loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
 # beta1, which is Adam's 0.9 anyway, tells in the folder's name that it is Adam.
 screen --agents=dqn --gin_bindings="DQNAgent.optimizer=@tf.train.AdamOptimizer()" \
   --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
