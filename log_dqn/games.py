@@ -63,6 +63,7 @@ _ATARI = {f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvader
 _MINATAR = {f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5}
 _SMALL = {f"the small games {', '.join(SMALL_GAMES)}": SMALL_GAMES}
 _SETS = {f"the sets {', '.join(SETS)}": tuple(SETS)}
+_ATARI_SETS = [name for name, of in SETS.items() if set(of) <= set(GAMES)]
 _TO_READ = {**_ATARI, **_SMALL, **_SETS, " and ".join(WITHOUT_BASELINES): WITHOUT_BASELINES}
 
 
@@ -141,6 +142,11 @@ def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[
 def select(names: Iterable[str]) -> list[str]:
     """Returns the games that names of games, and of `SETS`, stand for, each once."""
     return _select(names, _TO_READ)
+
+
+def select_atari(names: Iterable[str]) -> list[str]:
+    """Does what `select` does, for Dopamine's Atari games, `GAMES`."""
+    return _select(names, {**_ATARI, f"the sets {', '.join(_ATARI_SETS)}": _ATARI_SETS})
 
 
 def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:

@@ -165,18 +165,13 @@ def load() -> list[Any]:
 
 def compare(names: Sequence[str], num_steps: int) -> None:
     """Prints the table; raises ValueError for a game that isn't Atari's, or without atari-py."""
-    chosen = [games.canonical(name) or name for name in names]
-    for game in chosen:
-        games.check_game(game, minatar=False)
+    chosen = games.select_atari(names)
     packages = load()
     heads = [
-        "game",
-        "bytes of the ROM that differ",
-        "screen's rows, atari-py",
-        "screen's rows, ale-py",
-    ]
-    heads += ["rows above today's top (best match)", "equal screens"]
-    heads += ["random policy, atari-py (standard error)", "random policy, ale-py (standard error)"]
+        "game", "bytes of the ROM that differ", "screen's rows, atari-py", "screen's rows, ale-py",
+        "rows above today's top (best match)", "equal screens",
+        "random policy, atari-py (standard error)", "random policy, ale-py (standard error)",
+    ]  # fmt: skip
     print(words.markdown([heads, *(row(game, packages, num_steps) for game in chosen)]))
 
 

@@ -38,6 +38,7 @@ def test_an_unknown_game_gets_the_nearest_names(name, message):
 def test_games_to_train_are_the_60_of_the_baselines():
     assert games.select_to_train(["paper6", "pong"]) == [*games.PAPER6, "Pong"]
     assert set(games.select_to_train(["all60"])) == set(games.GAMES)
+    assert games.select_atari(["paper6", "alien"]) == list(games.PAPER6)
 
 
 @pytest.mark.parametrize("names", [["Pong", "Surround"], ["Pong", "Defender"], [""], []])

@@ -225,6 +225,7 @@ def test_another_kind_of_game_is_one_line(atari_2018, capsys):
         assert atari_2018.main(["compare", f"--games={name}"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert (
-            f"error: game is {name!r}; it must be one of Dopamine's 60 Atari games, spelt" in line
+            f"error: games is {name!r}; it must be one of Dopamine's 60 Atari games, spelt" in line
         )
-        assert "MinAtar's" not in line
+        assert "or of the sets paper55, paper6, all60, atari5" in line
+        assert "bsuite" not in line and "minatar5" not in line
