@@ -349,13 +349,6 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]], half: int) -> str
     return words.markdown([["agent", *found], *rows])
 
 
-def _cells(means: Any) -> Iterator[list[str]]:
-    """Yields the cells of each row of numbers, its index first; a dash where there is none."""
-    index = means.index.to_frame().to_numpy()
-    for names, values in zip(index, means.to_numpy(), strict=True):
-        yield [*map(str, names), *("-" if math.isnan(v) else words.rounded(v) for v in values)]
-
-
 def by_steps(curves: Any, column: str, every: int) -> str:
     """Returns a column of the curves as Markdown: a row a run, a column each `every` agent steps.
 
@@ -367,7 +360,11 @@ def by_steps(curves: Any, column: str, every: int) -> str:
         return ""
     by_run = rows.pivot_table(index=["game", "name", "seed"], columns="steps", values=column)
     heads = ["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]
-    return words.markdown([heads, *_cells(by_run)])
+    lines = (
+        [*map(str, run), *("-" if math.isnan(v) else words.rounded(v) for v in values)]
+        for run, values in zip(by_run.index, by_run.to_numpy(), strict=True)
+    )
+    return words.markdown([heads, *lines])
 
 
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:
