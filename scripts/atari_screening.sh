@@ -7,9 +7,15 @@
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
-    --gin_bindings=Runner.training_steps=50000 --gin_bindings=Runner.num_iterations=10 \
-    --gin_bindings="create_runner.schedule='continuous_train'" \
-    --gin_bindings=WrappedReplayBuffer.replay_capacity=500000 "$@"
+    --gin_files=short.gin "$@"
+}
+adam() {
+  agent=$1 class=$2
+  shift 2
+  # beta1, which is Adam's 0.9 anyway, tells in the folder's name that it is Adam.
+  screen --agents="$agent" --gin_bindings="$class.optimizer=@tf.train.AdamOptimizer()" \
+    --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 "$@" \
+    --scan=AdamOptimizer.learning_rate=0.0000625
 }
 screen --agents=dqn --scan=DQNAgent.gamma=0.96 "$@"
 screen --agents=log_dqn --scan=LogDQNAgent.q_init_plus=0.1 "$@"
@@ -17,14 +23,6 @@ screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
   --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
 screen --agents=loglin_dqn "$@"
 screen --agents=dqn,log_dqn,loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
-# beta1, which is Adam's 0.9 anyway, tells in the folder's name that it is Adam.
-screen --agents=dqn --gin_bindings="DQNAgent.optimizer=@tf.train.AdamOptimizer()" \
-  --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
-  --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
-screen --agents=log_dqn --gin_bindings="LogDQNAgent.optimizer=@tf.train.AdamOptimizer()" \
-  --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
-  --scan=LogDQNAgent.beta_reg=1.0 --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
-screen --agents=log_dqn --gin_bindings="LogDQNAgent.optimizer=@tf.train.AdamOptimizer()" \
-  --gin_bindings=AdamOptimizer.epsilon=0.00015 --scan=AdamOptimizer.beta1=0.9 \
-  --scan=LogDQNAgent.beta_reg=1.0 --scan=LogDQNAgent.c=0.1 \
-  --scan=AdamOptimizer.learning_rate=0.0000625 "$@"
+adam dqn DQNAgent "$@"
+adam log_dqn LogDQNAgent --scan=LogDQNAgent.beta_reg=1.0 "$@"
+adam log_dqn LogDQNAgent --scan=LogDQNAgent.beta_reg=1.0 --scan=LogDQNAgent.c=0.1 "$@"

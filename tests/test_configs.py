@@ -331,8 +331,9 @@ EXPECTED["loglin_dqn_short.gin"] = {
 
 def test_every_file_is_covered():
     names = {path.name for path in gin_files.config_dir().glob("*.gin")}
-    # Those of vectorized training have a test of their own.
-    assert {name for name in names if not name.startswith("vectorized_")} == set(EXPECTED)
+    # Those of vectorized training have a test of their own; short.gin is in loglin_dqn_short.gin.
+    names = {name for name in names if not name.startswith("vectorized_")} - {"short.gin"}
+    assert names == set(EXPECTED)
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -1,8 +1,9 @@
 import json
+import os
 import pathlib
 import pickle
-import re
 import shutil
+import subprocess
 
 import atari_study
 import numpy as np
@@ -10,10 +11,12 @@ import pandas as pd
 import pytest
 from tensorboard.summary.writer import record_writer
 
-from log_dqn import scan
-from log_dqn.program import words
+from log_dqn import sweep
+from log_dqn.program import shell, words
+from log_dqn.sweeps import check, plan
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
+from tests.scripts import SCRIPTS
 
 REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
@@ -457,18 +460,46 @@ def test_the_page_on_2018_has_the_published_returns():
         assert cells["least difference that two runs can show"] == words.rounded(two)
 
 
-def test_the_scripts_name_agents_as_figures_do():
-    """Each of `_NAMES` is a folder that a script's scan makes."""
-    scripts = pathlib.Path(atari_study.__file__).parent.glob("atari_*.sh")
-    lines = [
-        line
-        for script in scripts
-        for line in script.read_text().replace("\\\n", " ").splitlines()
-        if "--scan=" in line
-    ]
-    folders = set()
-    for line in lines:
-        (agent,) = re.findall(r"--agents=(\w+)", line)
-        (point,) = scan.parse(re.findall(r"--scan=(\S+)", line))
-        folders.add(f"{agent}/{point.name}")
-    assert set(atari_study._NAMES) <= folders
+def planned(script, folder, *options):
+    """The lengths of the runs that a script's commands plan, by name."""
+    folder.mkdir()
+    stub, commands = folder / "log-dqn", folder / "commands"
+    stub.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" '' >>{commands}\n")
+    stub.chmod(0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    subprocess.run(["sh", SCRIPTS / script, *options], env={"PATH": path}, check=True)
+    lengths = {}
+    for command in commands.read_text().strip().split("\n\n"):
+        program, *arguments = command.split("\n")
+        assert program == "sweep"
+        args = sweep.create_parser().parse_args(arguments)
+        asked = (args.agents, args.scan, args.gin_files, args.gin_bindings)
+        agents = check.plans(check.SweepOptions(*asked, args.games[0], vectorized=False))
+        results, seeds = pathlib.Path(args.results_dir), shell.seeds(args.seeds)
+        jobs = plan.Plan(results, agents, args.games, seeds, args.gin_files).single_jobs()
+        for (run,) in (job.runs for job in jobs):
+            assert run.name not in lengths
+            lengths[run.name] = (run.num_iterations, run.steps_per_iteration)
+    return lengths
+
+
+def test_the_scripts_plan_the_runs_of_the_page(tmp_path):
+    page, curves = PAGE.read_text(), atari_study.read()
+    six = f"--games={','.join(atari_study.trained(curves))}"
+    main = planned("atari_study.sh", tmp_path / "main", six)
+    screening = planned("atari_screening.sh", tmp_path / "screening")
+    assert six in page
+    at_random = {name: main.pop(name) for name in list(main) if "min_replay_history" in name}
+    assert list(at_random.values()) == [(3, 50_000)] * 6
+    assert main.keys().isdisjoint(screening)
+    assert set((main | screening).values()) == {(10, 50_000)}
+    assert f"{len(main)} runs" in page and f"{len(screening)} runs" in page
+    runs = curves[(curves["setting"] != "roms=2018") & (curves["game"] != "KungFuMaster")]
+    runs = runs[["agent", "setting", "game", "seed"]].drop_duplicates().astype(str)
+    runs = {"/".join(filter(None, run)) for run in runs.itertuples(index=False)}
+    assert runs <= {*main, *screening, *at_random}
+    trained = len(runs - at_random.keys())
+    assert f"Of these {len(main | screening)} runs the {trained} above" in " ".join(page.split())
+    assert set(atari_study._NAMES) <= {
+        name.rsplit("/", 2)[0] for name in (*main, *screening, *at_random)
+    }
