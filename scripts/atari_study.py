@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Atari's first 500,000 agent steps beside the published DQNs': collects runs, draws the figure.
+"""Atari's first 500,000 agent steps beside the published DQNs': collects runs, draws the figures.
 
     bash scripts/atari_study.sh --games=Asterix
     python scripts/atari_study.py collect --results_dir=results/atari
@@ -96,12 +96,14 @@ def _curve(folder: pathlib.Path) -> Iterator[dict[str, Any]]:
     """
     import numpy as np
 
-    from log_dqn.checks import check_count
+    from log_dqn import checks
     from log_dqn.results import runs
     from log_dqn.run_folder import configuration
 
-    steps: Any = configuration.read(folder).get("Runner.training_steps")
-    check_count("Runner.training_steps", steps, most=10**9)
+    name = "Runner.training_steps"
+    steps: Any = configuration.read(folder).get(name)
+    checks.check_count(name, steps, most=PUBLISHED_STEPS)
+    checks.check(name, steps, PUBLISHED_STEPS % steps == 0, f"a divisor of {PUBLISHED_STEPS:,}")
     found = runs.read_run(folder, "train", _notify)
     if found is None:
         return
@@ -170,7 +172,7 @@ def read() -> Any:
         # An agent's own settings are an empty text; a value that isn't there is none.
         absent = {"q_plus": [""]}
         table = pd.read_csv(DATA, keep_default_na=False, na_values=absent, dtype=TYPES)
-    except ValueError as error:
+    except (OverflowError, ValueError) as error:
         raise ValueError(f"{DATA}: damaged ({shell.explain(error)})") from None
     if list(table) != list(TYPES) or not isinstance(table.index, pd.RangeIndex):
         raise ValueError(f"{DATA}: its columns must be {','.join(TYPES)}")
@@ -197,6 +199,9 @@ def collect(results_dir: pathlib.Path) -> None:
     """Adds the curves of runs to `docs/data`, as far as they are.
 
     One that is there, by the values of `RUN`, is replaced, unless it is longer.
+
+    Raises:
+        ValueError: there are no runs to add, or `docs/data` holds something else.
     """
     import pandas as pd
 
@@ -237,7 +242,11 @@ def halves(curves: Any) -> Any:
 
 
 def published_curves(source: str, games: Sequence[str]) -> list[Any]:
-    """Returns the published agents' learning curves; raises ValueError if some can't be read."""
+    """Returns the published runs, each with its `game`, `agent` and `returns` by iteration.
+
+    Raises:
+        ValueError: some can't be read.
+    """
     from log_dqn.results import baselines
 
     check_source(source)
@@ -340,9 +349,9 @@ def table(curves: Any, found: Mapping[str, Mapping[str, Any]], half: int) -> str
     for name, of_name in own.groupby("name"):
         cells[name] = {game: _of_runs(runs, end) for game, runs in of_name.groupby("game")}
     for agent in (DQN, JAX_DQN):
-        for others, text in ((None, "a run beside"), (1, "two runs that vary as")):
+        for text, all_seeds in (("a run beside", True), ("two runs that vary as", False)):
             cells[f"*least difference shown: {text} {AGENTS[agent]}*"] = {
-                game: words.rounded(smallest_difference(of, others or len(of)))
+                game: words.rounded(smallest_difference(of, len(of) if all_seeds else 1))
                 for game, of in points[agent].items()
             }
     rows = ([name, *(of.get(game, "-") for game in found)] for name, of in cells.items() if of)
@@ -430,14 +439,34 @@ def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(handles.values(), handles, loc="outside upper center", ncols=3, frameon=False)
+    figure.legend(
+        handles.values(), handles, loc="outside upper center", ncols=3, columnspacing=1,
+        frameon=False,
+    )  # fmt: skip
     figure.supxlabel("agent steps (thousands)")
     figure.supylabel("mean training return per episode")
     return figure
 
 
+def _pictures(curves: Any) -> dict[str, Any]:
+    """Returns the curves of each picture, by its file's name.
+
+    LogDQN's settings, which look alike on the scale of what learns, have one with DQN's alone.
+    """
+    is_log_dqn = curves["agent"] == "log_dqn"
+    its_games = curves["game"].isin(curves[is_log_dqn]["game"])
+    return {
+        "atari.png": curves[~is_log_dqn | (curves["setting"] == "")],
+        "atari_log_dqn.png": curves[its_games & (is_log_dqn | (curves["agent"] == "dqn"))],
+    }
+
+
 def report(source: str, folder: str) -> None:
-    """Draws the figure from `docs/data` and the published curves, and prints the tables."""
+    """Draws the figures from `docs/data` and the published curves, and prints the tables.
+
+    Raises:
+        ValueError: `docs/data` or the published curves aren't there, or hold something else.
+    """
     import png_file
 
     shell.check_writable("out", folder)
@@ -448,9 +477,11 @@ def report(source: str, folder: str) -> None:
     if not games:
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     found = published(source, games)
-    path = pathlib.Path(folder) / "atari.png"
-    png_file.write(draw(curves, found), path)
-    print(path)
+    for name, shown in _pictures(curves).items():
+        if shown_games := trained(shown):
+            path = pathlib.Path(folder) / name
+            png_file.write(draw(shown, {game: found[game] for game in shown_games}), path)
+            print(path)
     for half, title in enumerate(("first", "second")):
         print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")
     for column, every, title in BY_STEPS:

@@ -33,10 +33,10 @@ def events_of(folder, values):
 
 
 def damage(runs):
-    """Writes runs 2 to 8 that can't be read, each for its own reason."""
-    for seed in (2, 3, 4, 5, 6, 8):
+    """Writes runs 2 to 9 that can't be read, each for its own reason."""
+    for seed in (2, 3, 4, 5, 6, 8, 9):
         synthetic.write_log(runs / str(seed), [0.0, 1.0], episodes=1, config=CONFIG)
-    for seed, steps in ((2, "many"), (3, 0)):
+    for seed, steps in ((2, "many"), (3, 0), (9, 100_000)):
         (runs / str(seed) / "config.json").write_text(json.dumps({"Runner.training_steps": steps}))
     logs = {4: {"iteration_0": {"train_average_return": [1.0]}}, 8: {"iteration_0": {}}}
     logs[6] = {"iteration_1": {"train_episode_returns": [1.0]}}
@@ -140,6 +140,7 @@ def test_leaves_out_what_cannot_be_read(study, capsys):
         ("dqn Pong 5", f"{results}/dqn/Pong/5: damaged events of TensorBoard"),
         ("dqn Pong 6", "iteration 0 of its log has no train_episode_returns"),
         ("dqn Pong 8", "has no iteration with a train_average_return"),
+        ("dqn Pong 9", "Runner.training_steps is 100000; it must be a divisor of 250,000"),
         ("dqn pong 1", "the same run lies in another folder"),
     ):
         line = next(lines)
@@ -204,11 +205,12 @@ def test_the_table_and_the_figure(study, tmp_path, capsys):
     # Two iterations of each seed end by 250,000 steps, (1 + 2.12345) / 2; and then a third.
     assert "| log_dqn | 1.56, 3.56 |\n| loglin_dqn | 0 |" in first
     assert "| log_dqn | 3 (to 375,000), 3 (to 375,000) |\n| loglin_dqn | 5 (to 375,000) |" in second
-    assert (tmp_path / "o" / "atari.png").stat().st_size > 10_000
+    for name in ("atari.png", "atari_log_dqn.png"):
+        assert (tmp_path / "o" / name).stat().st_size > 10_000
 
 
 def test_the_table_has_a_row_for_each_agent():
-    run = {"agent": "dqn", "setting": "", "seed": 1, "episodes": 2, "q_plus": np.nan}
+    run = {"agent": "dqn", "setting": "", "seed": 3, "episodes": 2, "q_plus": np.nan}
     rows = [
         {**run, "game": game, "setting": setting, "steps": steps, "mean_return": mean}
         for game, setting, steps, mean in (
@@ -268,8 +270,42 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     ]
 
 
-def test_the_legend_of_the_committed_curves_is_inside_the_figure():
-    curves = atari_study.read()
+def test_each_panel_has_the_curves_of_its_game_in_their_looks():
+    run = {"agent": "log_dqn", "seed": 1, "steps": 50_000, "episodes": 1, "q_plus": np.nan}
+    games = ["Alien", "Asterix", "Breakout", "Pong"]
+    rows = [
+        {**run, "game": game, "setting": setting, "mean_return": number}
+        for number, game in enumerate(games)
+        for setting in ("", "c=1")
+    ]
+    published = {"DQN": np.array([[1.0, 5.0], [3.0, 4.0]])}
+    figure = atari_study.draw(pd.DataFrame(rows), dict.fromkeys(games, published))
+    assert [axes.get_title() for axes in figure.axes] == games
+    looks = atari_study.setting_looks(["log_dqn", "log_dqn/c=1"]).values()
+    for number, axes in enumerate(figure.axes):
+        assert [
+            (line.get_ydata().tolist(), line.get_color(), line.get_marker(), line.get_linestyle())
+            for line in axes.lines
+        ] == [([number], look.colour, look.marker, look.line) for look in looks]
+
+
+def test_log_dqns_settings_have_a_picture_with_dqns():
+    runs = {
+        ("Alien", "dqn", ""): {"atari.png"},
+        ("Pong", "dqn", "gamma=0.5"): {"atari.png", "atari_log_dqn.png"},
+        ("Pong", "log_dqn", ""): {"atari.png", "atari_log_dqn.png"},
+        ("Pong", "log_dqn", "c=1"): {"atari_log_dqn.png"},
+        ("Pong", "loglin_dqn", ""): {"atari.png"},
+    }
+    curves = pd.DataFrame(list(runs), columns=["game", "agent", "setting"])
+    shown = atari_study._pictures(curves)
+    for row, pictures in enumerate(runs.values()):
+        assert {name for name, of in shown.items() if row in of.index} == pictures
+
+
+@pytest.mark.parametrize("picture", ["atari.png", "atari_log_dqn.png"])
+def test_the_legend_of_the_committed_curves_is_inside_the_figure(picture):
+    curves = atari_study._pictures(atari_study.read())[picture]
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
     published = dict.fromkeys(["DQN", "DQN (Adam + MSE in JAX)"], points)
     figure = atari_study.draw(curves, dict.fromkeys(atari_study.trained(curves), published))
@@ -333,6 +369,7 @@ ROWS = ",".join(atari_study.TYPES) + "\nPong,dqn,,1,9,1,1,\n{}\n"
         ("\0\0", "its columns must be"),
         (ROWS.format("Pong,dqn,,1,x,1,1,"), "damaged ("),
         (ROWS.format("Pong,dqn,,1,1,,1,"), "damaged ("),
+        (ROWS.format(f"Pong,dqn,,1,{10**20},1,1,"), "damaged ("),
         (ROWS.format("Pong,dqn,,1,1,inf,1,"), "mean_return of row 2 is inf; it must be a finite"),
         (ROWS.format("Pong,dqn,,1,1,1,1,1,1,1"), "damaged ("),
         (ROWS.format("Pong,,,1,1,1,1,"), "agent of row 2 is ''; it must be an agent's name"),
