@@ -1,9 +1,9 @@
 #!/bin/sh
-# Why does LogDQN lag in Atari's first steps? One thing is another at a time, seed 1, beside the runs of
-# atari_study.sh: DQN's discount factor, and its optimizer; LogDQN's first value, LogDQN with LogLinDQN's
-# step-size and average, that with LogLinDQN's Adam, and that with its c, so that only the line differs;
-# LogLinDQN with DQN's RMSProp for Adam; all three with another epsilon of RMSProp. 500,000 agent steps
-# (by 350,000 DQN hardly learns on Asterix), about two hours of a core and 4 GB a run, 20 runs.
+# Why does LogDQN lag in Atari's first steps? Seed 1, beside the runs of atari_study.sh: DQN with LogDQN's
+# discount factor, and with Adam; LogDQN with another first value, with LogLinDQN's step-size and
+# average, that with LogLinDQN's Adam, and that with its c, so that only the line differs; LogLinDQN with
+# RMSProp; all three with another epsilon of RMSProp. 500,000 agent steps (by 350,000 DQN hardly learns
+# on Asterix), about two hours of a core and 4 GB a run, 20 runs.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
