@@ -3,7 +3,7 @@
 # discount factor, and with Adam; LogDQN with another first value, with LogLinDQN's step-size and
 # average, that with LogLinDQN's Adam, and that with its c, so that only the line differs; LogLinDQN with
 # RMSProp; all three with another epsilon of RMSProp. 500,000 agent steps (by 350,000 DQN hardly learns
-# on Asterix), about two hours of a core and 4 GB a run, 20 runs.
+# on Asterix), about two hours of a core and 4 GB a run, 21 runs.
 set -e
 screen() {
   log-dqn sweep --games=Asterix,Alien --seeds=1 --results_dir=results/atari --cpus_per_run=1 \
@@ -23,6 +23,8 @@ screen --agents=log_dqn --scan=LogDQNAgent.beta_reg=1.0 \
   --scan=tf.train.RMSPropOptimizer.learning_rate=0.00025 "$@"
 screen --agents=loglin_dqn "$@"
 screen --agents=dqn,log_dqn,loglin_dqn --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
+# Asterix chose LogLinDQN's epsilon: another game judges it.
+screen --agents=loglin_dqn --games=Breakout --scan=RMSPropOptimizer.epsilon=0.0000001 "$@"
 adam dqn DQNAgent "$@"
 adam log_dqn LogDQNAgent --scan=LogDQNAgent.beta_reg=1.0 "$@"
 adam log_dqn LogDQNAgent --scan=LogDQNAgent.beta_reg=1.0 --scan=LogDQNAgent.c=0.1 "$@"
