@@ -404,12 +404,13 @@ def _draw_band(axes: Any, agent: str, points: Any) -> None:
     )
 
 
-def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Draws a panel for each game, with the runs' curves on the bands of the published DQNs' seeds.
+def draw(curves: Any, found: Mapping[str, Mapping[str, Any]], bands: Sequence[str]) -> Any:
+    """Draws a panel for each game, with the runs' curves on the bands of published seeds.
 
     Args:
         curves: a table with the columns of `TYPES`.
         found: what `published` returns for the games that an agent was trained on.
+        bands: published agents, of which each game has a band, where it has the agent.
     """
     from matplotlib.figure import Figure
 
@@ -420,7 +421,7 @@ def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
     rows_of_panels = -(-len(found) // columns)
     for number, (game, agents) in enumerate(found.items(), 1):
         axes = figure.add_subplot(rows_of_panels, columns, number)
-        for agent in (DQN, JAX_DQN):
+        for agent in bands:
             if agent in agents:
                 _draw_band(axes, agent, agents[agent])
         for name, of_name in rows[rows["game"] == game].groupby("name", sort=False):
@@ -428,7 +429,7 @@ def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
             for again, (_, run) in enumerate(of_name.groupby("seed")):
                 axes.plot(
                     run["steps"] / 1000, run["mean_return"], color=look.colour, marker=look.marker,
-                    markersize=3, linestyle=look.line, linewidth=1.2,
+                    markersize=4, linestyle=look.line, linewidth=1.2,
                     label=None if again else look.name,
                 )  # fmt: skip
         axes.set_title(game)
@@ -448,16 +449,16 @@ def draw(curves: Any, found: Mapping[str, Mapping[str, Any]]) -> Any:
     return figure
 
 
-def _pictures(curves: Any) -> dict[str, Any]:
-    """Returns the curves of each picture, by its file's name.
+def _pictures(curves: Any) -> dict[str, tuple[Any, Sequence[str]]]:
+    """Returns the curves of each picture, and the published agents' bands, by its file's name.
 
     LogDQN's settings, which look alike on the scale of what learns, have one with DQN's alone.
     """
     is_log_dqn = curves["agent"] == "log_dqn"
-    its_games = curves["game"].isin(curves[is_log_dqn]["game"])
+    with_dqn = curves["game"].isin(curves[is_log_dqn]["game"]) & (curves["agent"] == "dqn")
     return {
-        "atari.png": curves[~is_log_dqn | (curves["setting"] == "")],
-        "atari_log_dqn.png": curves[its_games & (is_log_dqn | (curves["agent"] == "dqn"))],
+        "atari.png": (curves[~is_log_dqn | (curves["setting"] == "")], (DQN, JAX_DQN)),
+        "atari_log_dqn.png": (curves[is_log_dqn | with_dqn], (DQN,)),
     }
 
 
@@ -477,10 +478,10 @@ def report(source: str, folder: str) -> None:
     if not games:
         raise ValueError(f"{DATA}: no runs but of a policy at random; collect others first")
     found = published(source, games)
-    for name, shown in _pictures(curves).items():
+    for name, (shown, bands) in _pictures(curves).items():
         if shown_games := trained(shown):
             path = pathlib.Path(folder) / name
-            png_file.write(draw(shown, {game: found[game] for game in shown_games}), path)
+            png_file.write(draw(shown, {game: found[game] for game in shown_games}, bands), path)
             print(path)
     for half, title in enumerate(("first", "second")):
         print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")

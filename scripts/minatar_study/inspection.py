@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import tensorboard_events
 
-from log_dqn import log_space
+from log_dqn import compat, log_space
 from log_dqn.games import canonical
 from log_dqn.program import divergence
 from log_dqn.program.words import counted
@@ -18,12 +18,36 @@ AT_BOUND = 0.8
 """The part of the bound from which values count as run away; the study's runs end far from it."""
 
 
+def _means_of_jax(weights: pathlib.Path) -> list[list[np.ndarray]]:
+    leaves = data.load(weights)
+    # Weights, the target network's, then the two means, each a quarter of the arrays.
+    quarter = len(leaves) // 4
+    return [leaves[start : start + quarter] for start in (2 * quarter, 3 * quarter)]
+
+
+def _means_of_tensorflow(weights: pathlib.Path) -> list[list[np.ndarray]]:
+    with compat.quiet():
+        import tensorflow as tf
+
+        slots = tf.train.load_checkpoint(str(weights))
+    # Centered RMSProp's slots of a variable: the square's mean, the gradient's (_1), momentum.
+    squares = [name for name in slots.get_variable_to_shape_map() if name.endswith("/RMSProp")]
+    return [[slots.get_tensor(name + end) for name in sorted(squares)] for end in ("_1", "")]
+
+
+_EPSILONS = {
+    "rmsprop_tf.epsilon": _means_of_jax,
+    "RMSPropOptimizer.epsilon": _means_of_tensorflow,
+}
+"""RMSProp's epsilon in gin, and what reads the arrays of its means of gradient and square."""
+
+
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
 
     They are read from the optimizer's state in the runs' newest checkpoints: its decaying means of
-    the gradient and of its square, of each weight. `notify` is told of checkpoints
-    that are skipped.
+    the gradient and of its square, of each weight. Runs are vectorized, or TensorFlow's.
+    `notify` is told of checkpoints that are skipped.
 
     Returns:
         Columns `game,agent,gamma,epsilon,rms,above`: the root of the mean square gradient over all
@@ -32,19 +56,15 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     rows = []
     for agent, game, _, folder in find_runs(results_dir):
         config = runs.parameters_of(folder, notify)
-        if "rmsprop_tf.epsilon" not in config:
+        name_of_epsilon = next((name for name in _EPSILONS if name in config), None)
+        if name_of_epsilon is None:
             continue
         checkpoint = layout.newest_checkpoint(folder, notify, "train it again")
         if checkpoint is None:
             continue
-        leaves = data.load(checkpoint[0] / checkpoints.WEIGHTS)
-        # Weights, the target network's, then the two means, each a quarter of the arrays.
-        quarter = len(leaves) // 4
-        mean, square = (
-            np.concatenate([leaf.ravel() for leaf in leaves[start : start + quarter]])
-            for start in (2 * quarter, 3 * quarter)
-        )
-        epsilon = config["rmsprop_tf.epsilon"]
+        means = _EPSILONS[name_of_epsilon](checkpoint[0] / checkpoints.WEIGHTS)
+        mean, square = (np.concatenate([part.ravel() for part in parts]) for parts in means)
+        epsilon = config[name_of_epsilon]
         name = agent.partition("/")[0]
         _, gamma = runs.gamma_of(config) or (None, np.nan)
         above = float((square - mean**2 > epsilon).mean())

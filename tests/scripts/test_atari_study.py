@@ -250,7 +250,8 @@ def test_a_panel_has_the_seeds_and_the_published_band():
     ]
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
     published = {"DQN": points, "C51": points, "DQN (Adam + MSE in JAX)": 2 * points}
-    figure = atari_study.draw(pd.DataFrame(rows), {"Pong": published})
+    bands = ["DQN", "DQN (Adam + MSE in JAX)"]
+    figure = atari_study.draw(pd.DataFrame(rows), {"Pong": published}, bands)
     (axes,) = figure.axes
     assert axes.get_title() == "Pong"
     assert [line.get_xydata().tolist() for line in axes.lines] == [
@@ -279,7 +280,7 @@ def test_each_panel_has_the_curves_of_its_game_in_their_looks():
         for setting in ("", "c=1")
     ]
     published = {"DQN": np.array([[1.0, 5.0], [3.0, 4.0]])}
-    figure = atari_study.draw(pd.DataFrame(rows), dict.fromkeys(games, published))
+    figure = atari_study.draw(pd.DataFrame(rows), dict.fromkeys(games, published), ["DQN"])
     assert [axes.get_title() for axes in figure.axes] == games
     looks = atari_study.setting_looks(["log_dqn", "log_dqn/c=1"]).values()
     for number, axes in enumerate(figure.axes):
@@ -300,15 +301,15 @@ def test_log_dqns_settings_have_a_picture_with_dqns():
     curves = pd.DataFrame(list(runs), columns=["game", "agent", "setting"])
     shown = atari_study._pictures(curves)
     for row, pictures in enumerate(runs.values()):
-        assert {name for name, of in shown.items() if row in of.index} == pictures
+        assert {name for name, (of, _) in shown.items() if row in of.index} == pictures
 
 
 @pytest.mark.parametrize("picture", ["atari.png", "atari_log_dqn.png"])
 def test_the_legend_of_the_committed_curves_is_inside_the_figure(picture):
-    curves = atari_study._pictures(atari_study.read())[picture]
+    curves, bands = atari_study._pictures(atari_study.read())[picture]
     points = np.array([[1.0, 5.0], [3.0, 4.0]])
-    published = dict.fromkeys(["DQN", "DQN (Adam + MSE in JAX)"], points)
-    figure = atari_study.draw(curves, dict.fromkeys(atari_study.trained(curves), published))
+    published = dict.fromkeys(bands, points)
+    figure = atari_study.draw(curves, dict.fromkeys(atari_study.trained(curves), published), bands)
     figure.draw_without_rendering()
     (legend,) = figure.legends
     edges = legend.get_window_extent()

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+import tensorflow as tf
 from minatar_study import analysis, inspection, tables
 from minatar_study.figures import draw_curves
 
@@ -463,6 +464,30 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
     # Variances 0.04, 1e-6, 0.0006 and 0.0095; the mean of the squares is 0.02502525.
     assert row.above == 0.5
     assert row.rms == pytest.approx(np.sqrt(0.02502525))
+
+
+def test_gradients_of_a_tensorflow_agent(tmp_path):
+    folder = tmp_path / "dqn" / "Pong" / "1"
+    (folder / "logs").mkdir(parents=True)
+    config = {"DQNAgent.gamma": 0.99, "RMSPropOptimizer.epsilon": 0.5}
+    (folder / "config.json").write_text(json.dumps(config))
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        weights = tf.compat.v1.get_variable("Online/weights", initializer=[0.0, 0.0])
+        optimizer = tf.compat.v1.train.RMSPropOptimizer(1, decay=0.5, epsilon=0.5, centered=True)
+        step = optimizer.apply_gradients([(tf.constant([1.0, 3.0]), weights)])
+        session.run(tf.compat.v1.global_variables_initializer())
+        for _ in range(2):
+            session.run(step)
+        saver = tf.compat.v1.train.Saver()
+        checkpoints.write(
+            folder / "checkpoints", 0,
+            lambda place: saver.save(session, str(place / "weights"), write_meta_graph=False), {},
+        )  # fmt: skip
+    (row,) = inspection.gradients(tmp_path, print).itertuples()
+    assert (row.game, row.agent, row.gamma, row.epsilon) == ("Pong", "dqn", 0.99, 0.5)
+    # Squares start at 1, gradients at 0: variances 1 - (3/4)^2 and 1/4 + 27/4 - (9/4)^2.
+    assert row.above == 0.5
+    assert row.rms == pytest.approx(2)
 
 
 def test_values_beside_their_bound(tmp_path):
