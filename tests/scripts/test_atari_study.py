@@ -1,9 +1,7 @@
 import json
-import os
 import pathlib
 import pickle
 import shutil
-import subprocess
 
 import atari_study
 import numpy as np
@@ -16,7 +14,7 @@ from log_dqn.program import shell, words
 from log_dqn.sweeps import check, plan
 from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
-from tests.scripts import SCRIPTS
+from tests.scripts import SCRIPTS, commands_of
 
 REAL = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
@@ -500,15 +498,8 @@ def test_the_page_on_2018_has_the_published_returns():
 
 def planned(script, folder, *options):
     """The lengths of the runs that a script's commands plan, by name."""
-    folder.mkdir()
-    stub, commands = folder / "log-dqn", folder / "commands"
-    stub.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" '' >>{commands}\n")
-    stub.chmod(0o755)
-    path = f"{folder}:{os.environ['PATH']}"
-    subprocess.run(["sh", SCRIPTS / script, *options], env={"PATH": path}, check=True)
     lengths = {}
-    for command in commands.read_text().strip().split("\n\n"):
-        program, *arguments = command.split("\n")
+    for program, *arguments in commands_of(SCRIPTS / script, folder, *options):
         assert program == "sweep"
         args = sweep.create_parser().parse_args(arguments)
         asked = (args.agents, args.scan, args.gin_files, args.gin_bindings)
@@ -524,8 +515,8 @@ def planned(script, folder, *options):
 def test_the_scripts_plan_the_runs_of_the_page(tmp_path):
     page, curves = PAGE.read_text(), atari_study.read()
     six = f"--games={','.join(atari_study.trained(curves))}"
-    main = planned("atari_study.sh", tmp_path / "main", six)
-    screening = planned("atari_screening.sh", tmp_path / "screening")
+    main = planned("atari_study.sh", tmp_path, six)
+    screening = planned("atari_screening.sh", tmp_path)
     assert six in page
     at_random = {name: main.pop(name) for name in list(main) if "min_replay_history" in name}
     assert list(at_random.values()) == [(3, 50_000)] * 6

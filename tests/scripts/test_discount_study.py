@@ -3,9 +3,7 @@
 import collections
 import itertools
 import json
-import os
 import re
-import subprocess
 from unittest import mock
 
 import numpy as np
@@ -17,7 +15,7 @@ from log_dqn.results import discount
 from log_dqn.vectorized import start
 from tests import programs
 from tests.results import synthetic
-from tests.scripts import SCRIPTS
+from tests.scripts import SCRIPTS, commands_of
 
 
 @pytest.fixture
@@ -67,17 +65,6 @@ def test_no_work_in_a_folder_without_a_name(study, capsys, command):
 
 SHORT = 8
 STAGES = sorted((SCRIPTS / "minatar_study").glob("*.sh"))
-
-
-def commands_of(path, folder, *flags):
-    """The commands of a stage that is given flags, as the shell gives them to `log-dqn`."""
-    program, written = folder / "log-dqn", folder / "commands"
-    program.write_text(f"#!/bin/sh\nprintf '%s\\t' \"$@\" >> '{written}'\necho >> '{written}'\n")
-    program.chmod(0o755)
-    written.write_text("")
-    environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
-    subprocess.run(["sh", path, *flags], cwd=folder, env=environment, check=True)
-    return [line.split("\t")[:-1] for line in written.read_text().splitlines()]
 
 
 @pytest.fixture
