@@ -65,6 +65,8 @@ def test_no_work_in_a_folder_without_a_name(study, capsys, command):
 
 SHORT = 8
 STAGES = sorted((SCRIPTS / "minatar_study").glob("*.sh"))
+# Of `runaway` no scores are taken; the others are being trained, by docs/reports/plan.md.
+UNFINISHED = ("runaway", "mechanism", "best_again")
 
 
 @pytest.fixture
@@ -98,10 +100,11 @@ def test_a_stage_is_commands_that_train_its_committed_runs(path, stage, tmp_path
     assert all(run.agent_name in tables.AGENTS for run in runs)
     assert {run.folder.parts[:3] for run in runs} == {("results", "study", path.stem)}
     assert len({run.folder for run in runs}) == len(runs)
-    if path.stem != "runaway":  # Of which no scores are taken.
-        names = [(r.game, r.agent_name, r.setting.name, r.agent.gamma, r.seed) for r in runs]
-        committed = stage(path.stem)[tables.RUN[1:]].itertuples(index=False, name=None)
-        assert sorted(names) == sorted(committed)
+    names = {(r.game, r.agent_name, r.setting.name, r.agent.gamma, r.seed) for r in runs}
+    committed = set(stage(path.stem)[tables.RUN[1:]].itertuples(index=False, name=None))
+    assert committed <= names
+    if path.stem not in UNFINISHED:
+        assert committed == names
 
 
 def test_no_run_is_committed_of_a_stage_that_is_not_there(study):
