@@ -50,6 +50,7 @@ def replace_file(path: pathlib.Path, data: bytes) -> None:
     """Writes a file whole, or leaves what was there before as it was."""
     aside = path.with_name(f"{_WRITING}{path.name}")
     try:
+        aside.unlink(missing_ok=True)  # It may be a link, which writing would follow.
         aside.write_bytes(data)
         _synchronise(aside)
         os.replace(aside, path)
@@ -98,7 +99,8 @@ def write(
     """
     root.mkdir(parents=True, exist_ok=True)
     for number in unfinished(root):
-        shutil.rmtree(root / f"{_WRITING}{number}")
+        left = root / f"{_WRITING}{number}"
+        left.unlink() if left.is_symlink() else shutil.rmtree(left)
     aside = root / f"{_WRITING}{iteration}"
     try:
         aside.mkdir()

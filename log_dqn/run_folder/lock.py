@@ -1,10 +1,12 @@
 """Making a run's folder, and a lock on it."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
 import socket
+import stat
 from collections.abc import Iterator
 
 NAME = "lock"
@@ -16,11 +18,14 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
 
     Args:
         folder: an existing folder.
+
+    Raises:
+        ValueError: if a process holds it, or its lock is no plain file.
     """
     path = folder / NAME
     with contextlib.ExitStack() as stack:
         while True:
-            file = stack.enter_context(open(path, "a+", encoding="utf-8"))
+            file = stack.enter_context(open(path, "a+", encoding="utf-8", opener=_open_plain))
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -37,6 +42,20 @@ def hold(folder: pathlib.Path) -> Iterator[None]:
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
         yield
+
+
+def _open_plain(path: str, flags: int) -> int:
+    """Opens a plain file, as an opener of `open`; follows no link and waits for no pipe."""
+    try:
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    raise ValueError(f"{path} is a link, a folder or a device; it must be a plain file")
 
 
 @contextlib.contextmanager

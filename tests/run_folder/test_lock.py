@@ -1,6 +1,7 @@
 """Making a run's folder and holding it."""
 
 import contextlib
+import os
 import pathlib
 
 import pytest
@@ -52,3 +53,22 @@ def test_what_keeps_a_file_or_a_folder_from_being_written_names_it(tmp_path):
     message = r"out is 'a'; it must be a folder that can be written \(the disk is full\)"
     with pytest.raises(ValueError, match=message), lock.writing("out", "a"):
         raise OSError("the disk is full")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "pipe"])
+def test_a_lock_that_is_no_plain_file_is_refused_and_left_alone(tmp_path, kind):
+    target, path = tmp_path / "precious", tmp_path / "run" / lock.NAME
+    path.parent.mkdir()
+    if "link" in kind:
+        path.symlink_to(target)
+    if kind == "link":
+        target.write_text("precious")
+    if kind == "folder":
+        path.mkdir()
+    if kind == "pipe":
+        os.mkfifo(path)
+    message = f"{path} is a link, a folder or a device; it must be a plain file"
+    with pytest.raises(ValueError, match=message), lock.hold(path.parent):
+        pass
+    assert target.exists() == (kind == "link")
+    assert kind != "link" or target.read_text() == "precious"
