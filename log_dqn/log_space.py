@@ -25,7 +25,7 @@ same from logarithms throughout, for which float32 is enough at any gamma:
     l_h        = (tq_h - d_h) / c                        which is ln q_h
     sign(Q)    = sign(l_+ - l_-)
     ln|Q|      = max(l_+, l_-) + ln(-expm1(-|l_+ - l_-|))
-    a*         = argmax_a sign(Q') (ln|Q'| - min_a ln|Q'| + 1)           0 where Q' = 0
+    a*         = argmax_a ln|Q'| among Q' > 0; without one, argmin_a ln|Q'|, -inf where Q' = 0
     ln v_h     = min(l'_h(s', a*), -ln(1 - gamma))       -inf if s' is terminal
     ln U_h     = max(logaddexp(ln r_h, ln gamma^n + ln v_h), n k ln gamma)   ln 0 = -inf
     x          = ln U_h - l_h(s, a)
@@ -198,7 +198,7 @@ def log_difference(l_plus: Array, l_minus: Array, xp: Any = np) -> tuple[Array, 
 
 
 def action_keys(l_plus: Array, l_minus: Array, xp: Any = np) -> Array:
-    """Numbers that order actions as Q = q_+ - q_- does, at any size of Q.
+    """Returns numbers that are largest where Q = q_+ - q_- is, at any size of Q.
 
     Q itself will not do: values far below 1e-38 are all 0 in float32, and beside one action
     with a large q_- the small values of the others vanish.
@@ -209,12 +209,13 @@ def action_keys(l_plus: Array, l_minus: Array, xp: Any = np) -> Array:
         xp: the array namespace.
 
     Returns:
-        Keys, shape [..., num_actions]; only their order within the last axis has a meaning.
+        Keys, shape [..., num_actions], largest where Q is. If some action has a positive Q, the
+        others' keys are -inf. An action with Q = 0 has inf where no Q is positive.
     """
     sign, log_abs_q = log_difference(l_plus, l_minus, xp)
-    zero = xp.equal(sign, 0)
-    smallest = xp.min(xp.where(zero, math.inf, log_abs_q), axis=-1, keepdims=True)
-    return xp.where(zero, xp.zeros_like(sign), sign * (log_abs_q - smallest + 1))
+    # No arithmetic on ln|Q|, so that the best action keeps its digits beside a tiny |Q|.
+    has_positive = xp.max(sign, axis=-1, keepdims=True) > 0
+    return xp.where(has_positive, xp.where(sign > 0, log_abs_q, -math.inf), -log_abs_q)
 
 
 def select(values: Array, actions: Array, xp: Any = np) -> Array:

@@ -99,7 +99,7 @@ def test_the_greedy_action_is_that_of_q_plus_less_q_minus():
     params["params"]["Dense_0"]["bias"] = jnp.concatenate(biases).astype(jnp.float32)
     keys = two_headed.apply(params, np.zeros(3, np.float32)).q_values
     assert keys.dtype == jnp.float32
-    np.testing.assert_array_equal(np.argsort(keys), [4, 2, 3, 0, 1])
+    assert keys.argmax() == 1
 
 
 class _AsWideInside(nn.Module):
