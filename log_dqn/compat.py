@@ -4,9 +4,9 @@ Each function says what it mends or is for, why it is there and when it can go; 
 where the host is healthy. `apply` is called when `log_dqn` is imported and covers what has to
 happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
 
-Two faults are mended elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
-(required in setup.py), and Dopamine's wheel ships no gin files (see `configs/`). The episode
-cap of Dopamine's Atari factory is dealt with in `log_dqn.atari`.
+One fault is mended elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
+(required in setup.py). The episode cap of Dopamine's Atari factory is dealt with in
+`log_dqn.atari`.
 """
 
 import contextlib
@@ -15,11 +15,12 @@ import importlib
 import importlib.util
 import inspect
 import os
+import pathlib
 import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 
@@ -30,6 +31,7 @@ def apply() -> None:
     provide_baselines()
     silence_gym_notice()
     give_back_pytype_aval_mappings()
+    provide_gin_files()
 
 
 @contextlib.contextmanager
@@ -148,6 +150,71 @@ def give_back_pytype_aval_mappings() -> None:
     """
     if not any(isinstance(finder, _BeforeTensorFlowProbability) for finder in sys.meta_path):
         sys.meta_path.insert(0, _BeforeTensorFlowProbability())
+
+
+def config_dir() -> pathlib.Path:
+    """Returns the folder of the gin files: in the installed package, or in the checkout."""
+    package = pathlib.Path(__file__).resolve().parent
+    installed = package / "configs"
+    return installed if installed.is_dir() else package.parent / "configs"
+
+
+def provide_gin_files() -> None:
+    """Lets gin find the package's gin files by name, with or without `configs/` before it.
+
+    Reason: Dopamine's wheel ships no gin files, so that ours also hold its baselines' settings.
+    Can go: never for LogDQN's own files.
+    """
+    import gin
+
+    for folder in (config_dir(), config_dir().parent):
+        gin.add_config_file_search_path(str(folder))
+
+
+def extend_run_experiment(names: Collection[str], create: Callable[..., Any]) -> None:
+    """Makes Dopamine's own `create_agent`, `create_runner` and `TrainRunner` take our gin files.
+
+    `create_agent` hands the agents of these names to `create(sess, environment, summary_writer)`
+    and all others on. `TrainRunner` makes the environment that gin binds to `Runner`. Both keep
+    their names in gin. Imports Dopamine.
+
+    Reason: Dopamine's `create_agent` has a fixed list of agents, `create_runner` passes it by
+    position, over what gin binds, and `TrainRunner` passes its own default environment on, over
+    `Runner.create_environment_fn`.
+    Can go: when Dopamine creates the agent and the environment that gin names.
+    """
+    import gin
+    from dopamine.discrete_domains import run_experiment
+
+    create_dopamines = run_experiment.create_agent
+
+    def create_agent(
+        sess: Any,
+        environment: Any,
+        agent_name: str | None = None,
+        summary_writer: Any = None,
+        debug_mode: bool = False,
+    ) -> Any:
+        """Creates one of `names`, or one of Dopamine's agents; see Dopamine's `create_agent`."""
+        if agent_name not in names:
+            return create_dopamines(sess, environment, agent_name, summary_writer, debug_mode)
+        return create(sess, environment, summary_writer if debug_mode else None)
+
+    class TrainRunner(run_experiment.TrainRunner):
+        """Dopamine's TrainRunner, with the environment that gin binds to `Runner`."""
+
+        def __init__(
+            self, base_dir: str, create_agent_fn: Any, create_environment_fn: Any = None
+        ) -> None:
+            given = (create_environment_fn,) if create_environment_fn else ()
+            run_experiment.Runner.__init__(self, base_dir, create_agent_fn, *given)
+            self._agent.eval_mode = False
+
+    # The one way in which gin takes another function under a name that it has.
+    with gin.config.interactive_mode():
+        for new in (create_agent, TrainRunner):
+            configurable = gin.configurable(new, module=run_experiment.__name__)
+            setattr(run_experiment, new.__name__, configurable)
 
 
 def register_optimizers() -> None:

@@ -150,7 +150,8 @@ EXAMPLES = {
 def test_python_examples_run_as_printed(name, tmp_path):
     process = python("-c", EXAMPLES[name], cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
+    # Dopamine's own runner writes lines of its log.
+    assert process.stderr == "" or name.startswith("docs/dopamine.md")
     if name == "README.md, 1":
         lines = process.stdout.splitlines()
         assert [line.split(" chose action ")[0] for line in lines] == [

@@ -18,6 +18,7 @@ import gin
 from gin import config_parser
 
 from log_dqn import checks, compat, scan
+from log_dqn.compat import config_dir
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 
@@ -26,17 +27,6 @@ DEFAULT_AGENT = "log_dqn"
 
 # Packages whose names are known, and which read all that gin binds as agent and runner are created.
 _PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
-
-
-def config_dir() -> pathlib.Path:
-    """Returns the folder of the gin files: in the installed package, or in the checkout."""
-    package = pathlib.Path(__file__).resolve().parents[1]
-    installed = package / "configs"
-    return installed if installed.is_dir() else package.parent / "configs"
-
-
-# For gin files that include one that comes with the package.
-gin.add_config_file_search_path(str(config_dir()))
 
 
 def find_gin_file(name: str) -> str:

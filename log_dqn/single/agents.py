@@ -93,7 +93,8 @@ def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
     for parameter, value in {"network": network, "stack_size": "1"}.items():
         name = parameters_read(agent)[parameter]
         if bound(name) is None:
-            gin.parse_config(f"{name} = {value}")
+            with gin.unlock_config():  # Dopamine's own scripts lock it once it is read.
+                gin.parse_config(f"{name} = {value}")
 
 
 def uses_jax() -> bool:

@@ -1,0 +1,28 @@
+"""Our gin files in Dopamine's own runner; each of them imports this module.
+
+Dopamine's runner has neither the seeds nor the exact checkpoints of `log_dqn.single.runner`.
+"""
+
+from typing import Any
+
+from log_dqn import compat
+from log_dqn.checks import check
+from log_dqn.single import agents, gymnasium_game
+
+
+def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:
+    """Creates the configured agent for Dopamine's runner, with a seed of its own.
+
+    Raises:
+        ValueError: if a TensorFlow agent is to bootstrap at a time limit: Dopamine's runner tells
+            it of every end as of a terminal one.
+    """
+    agents.prepare_tensorflow()
+    if isinstance(environment, gymnasium_game.GymnasiumGame):
+        name = f"{agents.GYMNASIUM_FACTORY}.bootstrap_at_time_limit"
+        allowed = "False for a TensorFlow agent in Dopamine's own runner; `log-dqn train` takes it"
+        check(name, True, agents.uses_jax() or not environment.bootstraps, allowed)
+    return agents.create_agent(sess, environment, summary_writer)
+
+
+compat.extend_run_experiment(agents.AGENTS, create_agent)
