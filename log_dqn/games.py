@@ -4,7 +4,7 @@ import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from log_dqn.checks import check, how_to_install, nearest
+from log_dqn.checks import check, nearest
 
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
@@ -100,9 +100,8 @@ def are_small(chosen: Sequence[str]) -> bool:
 
 def check_installed(game: str) -> None:
     """Checks that the package of MinAtar's games is installed; raises ValueError if it isn't."""
-    is_installed = importlib.util.find_spec("minatar") is not None
-    why = f"left out where the package minatar isn't installed: {how_to_install('minatar')}"
-    check("game", game, is_installed, why)
+    if importlib.util.find_spec("minatar") is None:
+        raise ValueError(f"{game} needs the package minatar: pip install minatar")
 
 
 def rom_name(game: str) -> str:
@@ -113,10 +112,11 @@ def rom_name(game: str) -> str:
 def canonical(name: str) -> str | None:
     """Dopamine's spelling of a game, or None where there is no such game.
 
-    Case and underscores don't matter: Pong, pong, space_invaders. A folder's name is the game's.
+    Case, spaces and underscores don't matter: Pong, pong, space_invaders. A folder's name is the
+    game's, and Gym's PongNoFrameskip-v0 or -v4 is Pong.
     """
     known = {folder_name(game).lower(): game for game in KNOWN}
-    return known.get(folder_name(name).lower().replace("_", ""))
+    return known.get(re.sub(r"[ _]|noframeskip-v[04]$", "", folder_name(name).lower()))
 
 
 def folder_name(game: str) -> str:

@@ -23,6 +23,23 @@ def test_select_mixes_sets_and_spellings():
 
 
 @pytest.mark.parametrize(
+    ("name", "game"),
+    [
+        ("PongNoFrameskip-v0", "Pong"),
+        ("SpaceInvadersNoFrameskip-v4", "SpaceInvaders"),
+        ("Space Invaders", "SpaceInvaders"),
+        ("minatar/space invaders", "MinAtar/SpaceInvaders"),
+        ("MinAtar-Breakout", "MinAtar/Breakout"),
+        # Another screen than Dopamine's, or another episode.
+        ("ALE/Pong-v5", None),
+        ("PongNoFrameskip-v1", None),
+    ],
+)
+def test_spellings_of_a_game(name, game):
+    assert games.canonical(name) == game
+
+
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("Brakeout", r"games is 'Brakeout'; it must be .*\(nearest: Breakout"),
@@ -84,5 +101,7 @@ def test_small_games_and_others_do_not_mix():
 def test_what_a_game_needs_is_checked(monkeypatch):
     games.check_installed("MinAtar/Asterix")
     monkeypatch.setattr(games.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"game is 'MinAtar/Asterix'; .* minatar isn't installed"):
+    with pytest.raises(
+        ValueError, match="MinAtar/Asterix needs the package minatar: pip install minatar"
+    ):
         games.check_installed("MinAtar/Asterix")
