@@ -67,9 +67,8 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
 
 
 def how_to_install(extra: str | None) -> str:
-    """Returns, in words, how this package is installed with an extra, or without."""
-    wanted = f"[{extra}]" if extra else ""
-    return f"pip install 'log_dqn{wanted}', or pip install '.{wanted}' in the source"
+    """Returns, in words, how this package, which has no release yet, is installed with an extra."""
+    return f"pip install '.{f'[{extra}]' if extra else ''}' in the source"
 
 
 def check_extra(extra: str | None, packages: Iterable[str]) -> None:

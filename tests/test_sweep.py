@@ -344,7 +344,7 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "minatar" else find(name)
     )
-    message = "game is 'MinAtar/Asterix'; it must be left out where the package minatar is"
+    message = "MinAtar/Asterix needs the package minatar: pip install minatar"
     arguments = ["--agents=dqn", "--games=minatar5"]
     programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
@@ -432,4 +432,4 @@ def test_without_ray_it_says_how_to_install_it(tmp_path):
     done = programs.python("-c", program)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2
-    assert "ray must be installed: pip install 'log_dqn[sweep]'" in line
+    assert "ray must be installed: pip install '.[sweep]' in the source" in line

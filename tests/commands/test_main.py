@@ -188,7 +188,7 @@ def test_a_film_without_what_it_needs_is_refused_early(tmp_path):
     before = "import importlib.util as u; f = u.find_spec; u.find_spec = "
     before += "lambda name, *of: None if name in ('imageio', 'pygame') else f(name, *of)"
     arguments = ["play", f"--run={tmp_path / 'run'}", f"--out={tmp_path / 'film.mp4'}"]
-    message = "imageio must be installed: pip install 'log_dqn[play]', or pip install '.[play]'"
+    message = "imageio must be installed: pip install '.[play]' in the source"
     assert_refused(message, *arguments, before=before)
 
 
