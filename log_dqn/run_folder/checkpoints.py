@@ -100,7 +100,10 @@ def write(
     root.mkdir(parents=True, exist_ok=True)
     for number in unfinished(root):
         left = root / f"{_WRITING}{number}"
-        left.unlink() if left.is_symlink() else shutil.rmtree(left)
+        if left.is_symlink():
+            left.unlink()
+        else:
+            shutil.rmtree(left)
     aside = root / f"{_WRITING}{iteration}"
     try:
         aside.mkdir()

@@ -212,3 +212,18 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkey
     monkeypatch.setattr(checkpoints, "_checksum", fail)
     with pytest.raises(OSError, match="Input/output error"):
         newest(tmp_path)
+
+
+def test_nothing_is_written_through_a_link_or_removed_behind_it(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "data").write_text("precious")
+    root = tmp_path / "run"
+    root.mkdir()
+    (root / ".writing-config").symlink_to(precious / "data")
+    checkpoints.replace_file(root / "config", b"new")
+    assert (root / "config").read_bytes() == b"new" and not (root / "config").is_symlink()
+    (root / ".writing-3").symlink_to(precious)
+    write(root, 4)
+    assert sorted(os.listdir(root)) == ["4", "config"]
+    assert (precious / "data").read_text() == "precious"
