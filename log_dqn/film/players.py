@@ -23,7 +23,7 @@ class Values(NamedTuple):
     Attributes:
         q: Q, shape [num_actions].
         heads: ln q_+ and ln q_- of LogDQN, shape [2, num_actions]; None for other agents.
-        keys: numbers that order actions as the agent does, shape [num_actions].
+        keys: numbers that are largest where the agent's choice is, shape [num_actions].
     """
 
     q: np.ndarray

@@ -15,7 +15,7 @@ class TwoHeadedOutput(NamedTuple):
     """What a two-headed network says of a state.
 
     Attributes:
-        q_values: numbers that order actions as Q = q_+ - q_- does, shape [num_actions]; Q itself
+        q_values: numbers that are largest where Q = q_+ - q_- is, shape [num_actions]; Q itself
             is beyond float32 at low discount factors.
         plus: outputs of the plus head, shape [num_actions].
         minus: outputs of the minus head, shape [num_actions].

@@ -166,7 +166,7 @@ class Agent:
         )
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that order actions as their values do, shape [..., columns]."""
+        """Returns numbers that are largest where the values are, shape [..., columns]."""
         raise NotImplementedError
 
     def batch_loss(self, constants: Constants) -> Loss:
@@ -267,7 +267,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         return plus, minus if self.minus_head else jnp.zeros_like(minus)
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that order actions as Q = q_+ - q_- does, shape [..., columns]."""
+        """Returns numbers that are largest where Q = q_+ - q_- is, shape [..., columns]."""
         return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(self, constants: Constants) -> Loss:
