@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
+from log_dqn import compat
 from log_dqn.run_folder import arrays, safe_pickle
 from log_dqn.run_folder.checkpoints import WEIGHTS, replay_array
 from log_dqn.run_folder.data import check_finite
@@ -88,7 +89,12 @@ def load(agent: dqn_agent.DQNAgent, folder: pathlib.Path, state: dict[str, Any])
 
 def load_weights(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> None:
     """Reads the variables alone, which are all that an agent needs to act."""
-    agent._saver.restore(agent._sess, str(folder / WEIGHTS))
+    _restore(agent, folder, WEIGHTS)
+
+
+def _restore(agent: dqn_agent.DQNAgent, folder: pathlib.Path, name: str) -> None:
+    with compat.without_wildcards(folder) as path:
+        agent._saver.restore(agent._sess, str(path / name))
 
 
 def dopamine_iterations(folder: pathlib.Path) -> list[int]:
@@ -121,7 +127,7 @@ def load_dopamine(
                     raise ValueError("it is longer than it says")
         except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path.name}: {error}") from error
-    agent._saver.restore(agent._sess, str(folder / f"tf_ckpt-{iteration}"))
+    _restore(agent, folder, f"tf_ckpt-{iteration}")
     agent.state = bundle["state"]
     agent.training_steps = bundle["training_steps"]
     return bundle
