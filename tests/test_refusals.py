@@ -76,8 +76,9 @@ def accepted(configure, names):
 SHIPPED = sorted(
     path.name
     for path in gin_files.config_dir().glob("*.gin")
-    # short.gin is of no agent.
-    if path.name != "short.gin" and not path.name.endswith(("_quick.gin", "scan.gin"))
+    # short.gin and the protocols are of no agent.
+    if path.name != "short.gin"
+    and not path.name.endswith(("_quick.gin", "scan.gin", "_protocol.gin"))
 )
 
 

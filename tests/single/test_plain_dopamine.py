@@ -2,6 +2,7 @@
 
 import pathlib
 import pickle
+import re
 
 import gin
 import pytest
@@ -16,7 +17,7 @@ from tests import programs
 FILES = sorted(
     path.name
     for path in compat.config_dir().glob("*.gin")
-    if not path.name.startswith("vectorized") and path.name != "short.gin"
+    if not path.name.startswith("vectorized") and not re.search("protocol|^short", path.name)
 )
 # One for each framework, kind of game, schedule and memory; the others take a minute together.
 FAST = (
