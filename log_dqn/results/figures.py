@@ -335,10 +335,13 @@ def gamma_panels(
     evaluation; the legend is in the order of `looks`.
     """
     wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == "iqm")]
-    panels = [*sorted(set(wanted["game"]) - {OVER_GAMES}), OVER_GAMES]
+    games = sorted(set(wanted["game"]) - {OVER_GAMES})
+    panels = [*games, *[OVER_GAMES] * (len(games) > 1)]
     gammas = sorted(wanted["gamma"].unique())
-    figure = Figure(figsize=(9.6, 3.0 * -(-len(panels) // 3)), layout="constrained")
-    axes = figure.subplots(-(-len(panels) // 3), 3, squeeze=False).ravel()
+    lines = math.ceil(len(panels) / 3)
+    columns = math.ceil(len(panels) / lines)
+    figure = _figure(9.6, 4.0 if lines == 1 else 3.0 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, game in zip(axes, panels, strict=False):
         for agent, look in looks.items():
             of_agent = wanted[(wanted["agent"] == agent) & (wanted["game"] == game)]
@@ -348,7 +351,7 @@ def gamma_panels(
             at = [gammas.index(gamma) for gamma in of_agent["gamma"]]
             panel.plot(
                 at, of_agent["value"], look.marker, linestyle=look.line, color=look.colour,
-                label=look.name,
+                label=look.name, clip_on=False,
             )  # fmt: skip
             panel.fill_between(
                 at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
@@ -358,14 +361,15 @@ def gamma_panels(
         if over_games:
             panel.set_ylabel("return / best mean of the game", fontsize=8)
         panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
-        if not panel.get_ylim()[0] < 0 > wanted[wanted["game"] == game]["value"].min():
-            panel.set_ylim(bottom=0)
+        of_game = wanted[wanted["game"] == game]
+        if not (of_game["value"] < 0).any():  # From 0, with room for the markers.
+            panel.set_ylim(0, 1.08 * of_game[["value", "high"]].max(axis=None) or 1)
         _tidy(panel)
     for panel in axes[len(panels) :]:
         panel.set_visible(False)
     _legend(figure, axes[0], above=True)
-    figure.supxlabel("discount factor")
-    figure.supylabel(f"mean {returns} return, last 10% of steps")
+    figure.supxlabel("discount factor", fontsize=10)
+    figure.supylabel(f"mean {returns} return, last 10% of steps", fontsize=10)
     return figure
 
 

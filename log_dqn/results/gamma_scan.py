@@ -7,6 +7,7 @@ import pandas as pd
 
 from log_dqn import games
 from log_dqn.results import statistics
+from log_dqn.results.protocol import PUBLISHED_GAMMA
 from log_dqn.results.request import DQN
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
@@ -46,7 +47,7 @@ def participants(
         )
     scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
     if any(score.agent == DQN for score in scores):
-        settings[DQN] = (DQN, 0.99)
+        settings[DQN] = (DQN, PUBLISHED_GAMMA)
     six = sorted({score.game for score in scores} & set(games.PAPER6))
     for agent in list(settings):
         missing = sorted(set(six) - {score.game for score in scores if score.agent == agent})

@@ -58,6 +58,7 @@ def render(
         scale=comparison.scale,
         no_aggregates=comparison.no_aggregates,
         over_games=shown[:-1],
+        of_one_game=len(comparison.games) == 1,
         game_heads=[head.text for head in heads],
         game_rows=rows,
         learning_curves=shown[-1],
@@ -107,8 +108,13 @@ def _agent_row(comparison: Comparison, agent: str) -> tuple[object, ...]:
         partial = any(np.isnan(returns).any() for returns in known)
         source = "published" + (", final scores only on some or all games" if partial else "")
     games = len(comparison.mean_scores(agent))
+    runs = [run for run in comparison.runs if run.agent == agent]
+    gammas = {run.gamma for run in runs if run.gamma is not None}
+    if agent not in comparison.own_agents:
+        gammas = {protocol.PUBLISHED_GAMMA}
+    discounts = ", ".join(f"{gamma:g}" for gamma in sorted(gammas)) or protocol.NOT_RECORDED
     ends, frames = [s.iteration for s in scores], [s.frames for s in scores]
     return (
-        comparison.label(agent), source, games, words.span(comparison.seeds(agent)),
+        comparison.label(agent), source, discounts, games, words.span(comparison.seeds(agent)),
         words.span(ends), words.span(frames), comparison.protocol_of(agent),
     )  # fmt: skip

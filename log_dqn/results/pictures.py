@@ -246,10 +246,10 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
 def _own_gammas(comparison: Comparison) -> Drawn:
     """Returns against the discount factor, of scans on games without human scores."""
     table = gamma_scan.table(comparison.runs, comparison.scores, comparison.common_games)
-    if table["gamma"].nunique() < 2:
+    if table.empty or table.groupby("agent")["gamma"].nunique().max() < 2:
         return (
-            "returns against gamma: needs own runs with two discount factors (config.json) on the "
-            "games of the aggregates"
+            "returns against gamma: needs own runs of one agent with two discount factors "
+            "(config.json) on the games of the aggregates"
         )
     rows = discount.by_gamma(table, comparison.request.repetitions)
     members: dict[str, list[str]] = {}

@@ -74,6 +74,9 @@ PUBLISHED = Protocol(
 )
 """The protocol of Dopamine's published Atari baselines."""
 
+PUBLISHED_GAMMA = 0.99
+"""The discount factor of all published agents."""
+
 _FIELDS = {
     "games": "game",
     "returns": "returns",

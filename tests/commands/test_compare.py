@@ -82,8 +82,8 @@ def test_whole_report(tmp_path, published, capsys):
     page = html.unescape((out / "report.html").read_text())
     assert "VideoPinball's random score is 16256.9" in page
     for row in (
-        ("log_dqn", "own runs", 3, 3, 199, "200,000,000", "same"),
-        ("IQN", "published", 3, 5, 198, "199,000,000", "published"),
+        ("log_dqn", "own runs", "not recorded", 3, 3, 199, "200,000,000", "same"),
+        ("IQN", "published", 0.99, 3, 5, 198, "199,000,000", "published"),
     ):
         assert "".join(f"<td>{cell}</td>" for cell in row) in page
     # The one thing missing is the gamma figure.
@@ -301,7 +301,10 @@ def test_settings_of_a_scan(tmp_path, run, out):
     assert status == 0 and few.endswith("c=1: 2 seeds a game; intervals need 3")
     assert (out / "gamma.png").exists() and (out / "gamma.pdf").exists()
     assert {path.parent for path in out.rglob("*")} == {out}
-    assert "<td>log_dqn/gamma=0.84,c=1</td><td>own runs</td>" in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "<td>log_dqn/gamma=0.84,c=1</td><td>own runs</td><td>0.84</td>" in page
+    # With one game, its learning curves come first.
+    assert page.index("<h2>Learning curves") < page.index("<h2>Aggregates over games")
 
     two = "log_dqn/gamma=0.96,c=1,DQN,log_dqn/gamma=0.84,c=0.5"
     status, [few] = run(f"--agents={two}")

@@ -3,17 +3,28 @@
 import io
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from PIL import Image
 
-from log_dqn.results import baselines, comparison, figures, gamma_scan, pictures, protocol, report
+from log_dqn.results import (
+    baselines,
+    comparison,
+    discount,
+    figures,
+    gamma_scan,
+    pictures,
+    protocol,
+    report,
+)  # fmt: skip
 from log_dqn.results.looks import looks as looks_of
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
 
 BOTH, IQM = {"mean": 0, "median": 1}, {"IQM": 2}
+GAMES = ["Alien", "Pong", "Zaxxon"]
 
 
 def made(scores, runs, agents, main=None):
@@ -294,6 +305,42 @@ def test_gamma_panels():
         "Mean over 6 games": [[0.9, 1], [0.99, 2]],
         "Median over 6 games": [[0.9, 3], [0.99, 4]],
     }
+
+
+@pytest.mark.parametrize(("num_games", "grid"), [(1, (1, 1)), (2, (1, 3)), (3, (2, 2))])
+def test_panels_of_a_scan_leave_no_gaps_and_cut_nothing(num_games, grid):
+    """With one game there is nothing to aggregate over; a value of 0 has its whole marker."""
+    games = [*GAMES[:num_games], discount.OVER_GAMES]
+    rows = [
+        ("a", gamma, game, name, value, value, value)
+        for gamma, value in ((0.5, 0.0), (0.9, 7.0))
+        for game in games
+        for name in ("mean", "iqm")
+    ]
+    columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
+    figure = figures.gamma_panels(pd.DataFrame(rows, columns=columns), looks("a"))
+    assert all(
+        axes.get_visible() and axes.get_ylim() == pytest.approx((0, 7.56)) for axes in figure.axes
+    )
+    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == grid
+    assert not any(axes.lines[0].get_clip_on() for axes in figure.axes)
+    figure.draw_without_rendering()
+    for text in (figure._supxlabel, figure._supylabel):
+        box = text.get_window_extent()
+        assert min(box.x0, box.y0) > 0 and box.y1 < figure.bbox.height
+
+
+def test_a_scan_is_drawn_where_one_agent_has_two_discount_factors():
+    for names, is_drawn in ((("a", "b"), False), (("a/gamma=0.9", "a/gamma=0.99"), True)):
+        runs, scores = gamma_runs(
+            *((n, g, "Pong") for n, g in zip(names, (0.9, 0.99), strict=True))
+        )
+        scores = [score._replace(score=1.0) for score in scores]
+        compared = made(scores, runs, list(names))
+        compared.common_games, compared.by_best = ["Pong"], True
+        drawn = pictures._gamma(compared, report.Results({}, {}, {}, {}))
+        assert isinstance(drawn, pictures.Shown) == is_drawn
+        assert is_drawn or "one agent with two discount factors" in drawn
 
 
 def test_the_learning_curves_are_always_the_last_figure():
