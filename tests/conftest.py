@@ -1,6 +1,4 @@
-import log_dqn  # noqa: F401  First, as for a user: it decides what TensorFlow writes, else JAX does.
-
-# isort: split
+"""What all tests share. pytest's first process, which only counts, imports nothing that is slow."""
 
 import os
 import pathlib
@@ -11,39 +9,42 @@ import tempfile
 from unittest import mock
 
 import hypothesis
-import jax
 import numpy as np
 import pytest
-import tensorflow as tf
-
-from log_dqn import compat
-from log_dqn.program import progress
-from tests import programs
 
 # What JAX compiles is kept, for the next run of the tests, too: many tests, the programs that they
-# start, and pytest's second process compile the same.
-COMPILED = pathlib.Path(__file__).parents[1] / ".pytest_cache" / "jax"
-for name, value in {
-    "jax_compilation_cache_dir": str(COMPILED),
-    "jax_persistent_cache_min_compile_time_secs": 0,
-    "jax_persistent_cache_min_entry_size_bytes": -1,
-}.items():
-    os.environ[name.upper()] = str(value)
-    jax.config.update(name, value)
+# start, and pytest's second process compile the same. JAX reads it when it is imported.
+os.environ |= {
+    "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
 
 # The same examples in every run, however slow the machine.
 hypothesis.settings.register_profile("seeded", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("seeded")
-
-# Hold back TensorFlow's start-up notes, so that pytest's output stays readable.
-with compat.quiet():
-    import dopamine.discrete_domains.run_experiment  # noqa: F401
 
 
 def pytest_xdist_auto_num_workers(config):
     """Two processes for the whole suite; tests that are named run in this one, for debuggers."""
     is_whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
     return 2 if is_whole else 0
+
+
+def pytest_configure(config):
+    """Has JAX optimize little for the quick tests, most of whose time compilation would take."""
+    if config.option.markexpr == "not slow":
+        os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
+
+def pytest_collection(session):
+    """Holds back TensorFlow's start-up notes, so that pytest's output stays readable."""
+    if session.config.option.dist != "no":  # The first process collects nothing.
+        return
+    from log_dqn import compat
+
+    with compat.quiet():
+        import dopamine.discrete_domains.run_experiment  # noqa: F401
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +57,10 @@ def seeded():
 @pytest.fixture(autouse=True)
 def graph():
     """Gives each test a graph and an empty configuration, as a new program has them."""
+    import tensorflow as tf
+
+    from tests import programs
+
     programs.forget()
     tf.compat.v1.disable_v2_behavior()
     with tf.Graph().as_default():
@@ -77,6 +82,8 @@ def same_process():
 @pytest.fixture
 def numbers(monkeypatch):
     """A file in which training leaves the numbers of its progress, by its number."""
+    from log_dqn.program import progress
+
     with tempfile.TemporaryFile() as file:
         monkeypatch.setenv(progress.FILE_VARIABLE, str(file.fileno()))
         yield file.fileno()
@@ -85,6 +92,8 @@ def numbers(monkeypatch):
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """Fills a folder as `programs.run` does, with a copy of what the same arguments gave before."""
+    from tests import programs
+
     folders = {}
 
     def fill(base_dir, *arguments):

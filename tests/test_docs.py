@@ -146,6 +146,7 @@ EXAMPLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_python_examples_run_as_printed(name, tmp_path):
     process = python("-c", EXAMPLES[name], cwd=tmp_path)

@@ -82,7 +82,18 @@ SHIPPED = sorted(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if "vectorized" not in name])
+# LogDQN's own; the others take two seconds each.
+QUICK = ("log_dqn.gin", "jax_log_dqn.gin")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in SHIPPED
+        if "vectorized" not in name
+    ],
+)
 def test_every_parameter_of_a_run(name):
     start.configure(request.check([name], []))
     names = [line.name for line in gin_files.parse([name], []).lines]

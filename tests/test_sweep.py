@@ -84,6 +84,7 @@ def starts(folder):
     return re.findall(r"^# on .* \(Ray node (\w+)\)", (folder / "output.log").read_text(), re.M)
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained):
     results = tmp_path / "results"
     scan = f"--scan=WrappedReplayBuffer.replay_capacity=200,{10**11}"
@@ -349,15 +350,12 @@ def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
     programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--gpus_per_run=1000"], "gpus_per_run is 1000"),
-        pytest.param(
-            ["--scan=LogDQNAgent.gama=0.9"],
-            "LogDQNAgent has no parameter gama (nearest: gamma",
-            marks=pytest.mark.slow,
-        ),
+        (["--scan=LogDQNAgent.gama=0.9"], "LogDQNAgent has no parameter gama (nearest: gamma"),
     ],
 )
 def test_what_only_ray_or_the_agents_know_is_said_as_well(tmp_path, arguments, message):
@@ -423,6 +421,7 @@ def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypat
     programs.assert_refused(tmp_path, capsys, ONE, message, sweep, "results_dir")
 
 
+@pytest.mark.slow
 def test_without_ray_it_says_how_to_install_it(tmp_path):
     program = (
         "import sys; sys.modules['ray'] = None\n"

@@ -22,6 +22,7 @@ from tests.programs import (
 )
 
 
+@pytest.mark.slow
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     arguments = [*tiny(), "--seed=3", "--threads=1", f"--base_dir={tmp_path}"]
     first = python("-m", "log_dqn.train", *arguments)
@@ -284,6 +285,7 @@ def test_a_game_is_named_in_any_case(game, name):
     assert gin.query_parameter(f"{factory}.game_name") == name
 
 
+@pytest.mark.slow
 def test_a_gin_file_that_includes_itself_is_one_line(tmp_path):
     """From the top of a process, where gin's own message would be a thousand lines."""
     (tmp_path / "self.gin").write_text(f"include '{tmp_path / 'self.gin'}'\n")

@@ -294,6 +294,7 @@ def test_runs_side_by_side_have_a_device_each(tmp_path, monkeypatch, trainers):
     assert len(trainers) == 2
 
 
+@pytest.mark.slow
 def test_what_ends_the_process_where_the_device_starts_is_said(tmp_path):
     wrong = {"XLA_FLAGS": "--nonsense=1"}
     done = programs.python("-m", "log_dqn.train_vectorized", *arguments(tmp_path), env=wrong)
@@ -353,6 +354,7 @@ def test_a_checkpoint_that_does_not_load_is_said_in_one_line(tmp_path, capsys, m
     assert sorted(changed) == ["config.json", "operative_config.gin"]
 
 
+@pytest.mark.slow
 def test_sigterm_stops_and_the_command_resumes(tmp_path):
     args = arguments(
         tmp_path, VectorizedRunner__num_iterations=3, VectorizedRunner__training_steps=250
@@ -377,6 +379,7 @@ def test_sigterm_stops_and_the_command_resumes(tmp_path):
     assert len(log(folder, 1 if rest else 2)) >= 2
 
 
+@pytest.mark.slow
 def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tmp_path):
     # Only JAX, optax, gin, numpy, tqdm and ale-py (with gymnasium, which it imports).
     absent = (

@@ -128,6 +128,7 @@ def test_whole_report(tmp_path, published, capsys):
     assert chances == [f"improvement_over_{a}" for a in ("DQN", "C51", "Rainbow", "IQN")]
 
 
+@pytest.mark.slow
 def test_the_two_dqns_are_named_apart(run, out):
     jax = "DQN (Adam + MSE in JAX)"
     assert run("--games=Pong", f"--reference={jax}", "--agents", "IQN")[0] == 0
@@ -136,6 +137,7 @@ def test_the_two_dqns_are_named_apart(run, out):
     assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
 
 
+@pytest.mark.slow
 def test_without_network_the_final_scores_are_used(tmp_path, run, out):
     write_runs(tmp_path / "runs")
     status, lines = run("--baselines=http://127.0.0.1:9/data")
@@ -154,6 +156,7 @@ class Hostile:
         return open, (self.path, "w")
 
 
+@pytest.mark.slow
 def test_broken_parts_are_named_and_the_rest_is_compared(tmp_path, run, out):
     runs = tmp_path / "runs"
     write_runs(runs, game_names=["Pong", "Alien", "Carnival", "NoSuchGame"])
@@ -193,6 +196,7 @@ def test_agents_without_a_common_game(tmp_path, run, out):
     assert (out / "learning_curves.png").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["DQN", "dqn"])
 def test_games_without_baselines_and_human_scores(tmp_path, run, out, reference):
     """Scores are normalised by the best mean on each game."""
@@ -251,6 +255,7 @@ def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, o
     }
 
 
+@pytest.mark.slow
 def test_few_seeds_have_no_interval(tmp_path, run, out):
     write_runs(tmp_path / "runs")
     assert run()[0] == 0
@@ -266,6 +271,7 @@ def test_few_seeds_have_no_interval(tmp_path, run, out):
     assert "DQN (TensorFlow: RMSProp, Huber), 5 seeds</td><td>" in page
 
 
+@pytest.mark.slow
 def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
     run("--games=Pong")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
@@ -289,6 +295,7 @@ def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
     assert {path.name for path in out.glob("*.p*")} == expected
 
 
+@pytest.mark.slow
 def test_settings_of_a_scan(tmp_path, run, out):
     for gamma in (0.84, 0.96):
         for c in (0.5, 1):
@@ -313,6 +320,7 @@ def test_settings_of_a_scan(tmp_path, run, out):
     assert agents == {"log_dqn/gamma=0.96,c=1", "DQN", "log_dqn/gamma=0.84,c=0.5"}
 
 
+@pytest.mark.slow
 def test_the_program_runs_by_itself(out, published):
     flags = [f"--out={out}", f"--baselines={published}", "--games=Pong"]
     done = python(ROOT / "scripts" / "compare.py", *flags, "--repetitions=10", check=True)

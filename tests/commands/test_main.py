@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import json
 import os
 import pathlib
 import shutil
@@ -134,9 +135,35 @@ def assert_refused(message, *arguments, before=""):
     assert message in line
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED)
-def test_what_is_refused_is_refused_before_anything_heavy_is_imported(arguments, message):
-    assert_refused(message, *arguments)
+# Answers all of them in one interpreter, whose imports are looked at after each.
+ANSWERS = f"""
+import contextlib, io, json, sys
+from log_dqn.commands import main
+for arguments in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = main.main(arguments)
+        except SystemExit as stop:
+            status = stop.code
+    heavy = [name for name in {HEAVY} if name in sys.modules]
+    print(json.dumps([status, out.getvalue(), err.getvalue(), heavy]))
+"""
+
+
+@pytest.fixture(scope="module")
+def answers():
+    lines = [arguments for arguments, _ in REFUSED]
+    done = python("-c", ANSWERS, json.dumps(lines))
+    return list(map(json.loads, done.stdout.splitlines()))
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)), ids=[message for _, message in REFUSED])
+def test_what_is_refused_is_refused_before_anything_heavy_is_imported(answers, number):
+    status, out, err, heavy = answers[number]
+    assert (status, out, heavy) == (2, "", [])
+    (line,) = err.splitlines()
+    assert REFUSED[number][1] in line
     assert not NOWHERE.exists()
 
 
@@ -275,6 +302,7 @@ def test_the_current_folder_may_be_gone(tmp_path, monkeypatch, capsys):
     assert tuple(capsys.readouterr().out.split()) == games.PAPER6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 @pytest.mark.parametrize(
     ("words", "completed"),
@@ -304,6 +332,7 @@ def test_bash_completes(words, completed):
     assert {line.strip() for line in done.stdout.split()} == completed
 
 
+@pytest.mark.slow
 def test_the_modules_and_scripts_can_be_run_as_well():
     modules = {f"log_dqn.{name}": "-m" for name in ("train", "train_vectorized", "sweep")}
     scripts = {f"{name}.py": "scripts" for name in ("compare", "play", "linear_figures")}

@@ -589,6 +589,7 @@ def test_a_configuration_that_names_other_code_is_refused(
     assert "evil_module" not in sys.modules
 
 
+@pytest.mark.slow
 def test_a_program_that_refuses_a_run_says_one_line(a_run, tmp_path):
     """TensorFlow has written a page by then, in a process of its own."""
     changes = {"create_gym_environment.environment_name": "evil_module:CartPole"}

@@ -43,6 +43,7 @@ def test_a_device_that_does_not_start_where_none_is_wanted(monkeypatch, wanted):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -130,6 +130,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path, capsys):
     assert "can't be saved: the weights are not finite; there is no checkpoint yet" in err
 
 
+@pytest.mark.slow
 def test_the_whole_program_trains_writes_events_and_resumes(tmp_path, capsys, monkeypatch):
     # In a folder named relatively, which orbax alone would refuse.
     arguments = [

@@ -100,6 +100,7 @@ def test_tasks_are_drawn_in_cells_of_one_size():
     assert sizes == {(9, 4)}
 
 
+@pytest.mark.slow
 def test_program(tmp_path):
     out, names = tmp_path / "new" / "folder", ("kappa_full", "metric_gap")
     done = python(ROOT / "scripts/linear_figures.py", "--out", out, "--only", *names)

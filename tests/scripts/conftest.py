@@ -7,6 +7,14 @@ import pytest
 from tests.scripts import SCRIPTS
 
 
+def pytest_collection_modifyitems(items):
+    """Marks all of this folder as slow: studies and benchmarks, on which no agent depends."""
+    folder = pathlib.Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(folder):
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def load(monkeypatch):
     """Imports a module of `scripts/`, as for a program that is run, for one test."""

@@ -210,7 +210,7 @@ def test_an_error_of_the_environment_is_not_taken_for_one_of_saving(tmp_path, mo
     assert raised.value is error
 
 
-@pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
+@pytest.mark.parametrize("agent", ["log_dqn", pytest.param("jax_log_dqn", marks=pytest.mark.slow)])
 def test_agents_train_on_pictures(tmp_path, agent):
     assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Picture-v0", *tiny(agent)) == 0
     assert read_log(tmp_path, 1)["iteration_1"]["train_episode_lengths"] == [TIME_LIMIT] * 8

@@ -19,10 +19,9 @@ FILES = sorted(
     for path in compat.config_dir().glob("*.gin")
     if not path.name.startswith("vectorized") and not re.search("protocol|^short", path.name)
 )
-# One for each framework, kind of game, schedule and memory; the others take a minute together.
+# One for each framework, kind of game and schedule; the others take minutes together.
 FAST = (
-    "log_dqn.gin", "c51.gin", "jax_log_dqn.gin", "jax_log_dqn_minatar.gin", "log_dqn_cartpole.gin",
-    "loglin_dqn_gym.gin",
+    "log_dqn.gin", "jax_log_dqn_minatar.gin", "log_dqn_cartpole.gin", "loglin_dqn_gym.gin"
 )  # fmt: skip
 SIZES = """
 Runner.num_iterations = 2
@@ -106,6 +105,7 @@ def test_an_agent_of_dopamines_alone_is_handed_on(load, tmp_path, name):
     assert type(agent).__name__ == "JaxQuantileAgent" and agent._num_atoms == 5
 
 
+@pytest.mark.slow
 def test_dopamines_own_program_trains(tmp_path):
     # As docs/dopamine.md prints it, in a process of its own, from a folder without configs/.
     sizes = [f"--gin_bindings={line}" for line in SIZES.strip().split("\n")]

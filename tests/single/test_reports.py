@@ -44,6 +44,7 @@ def test_json_alone_on_standard_output(tmp_path, capsys):
     assert out == "" and "This run has finished its 2 iterations." in err
 
 
+@pytest.mark.slow
 @NEEDS_WANDB
 def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
     tmp_path, capsys, monkeypatch
@@ -82,6 +83,7 @@ def test_a_name_that_a_kill_has_left_empty_is_drawn_again_and_kept(tmp_path, mon
     assert len(ids[0]) == 8 and ids == [name.read_text()] * 2
 
 
+@pytest.mark.slow
 @NEEDS_WANDB
 def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("WANDB_")]:

@@ -7,7 +7,13 @@ from tests.programs import NEEDS_MINATAR, tiny_minatar
 
 @NEEDS_MINATAR
 @pytest.mark.parametrize(
-    ("agent", "times"), [("log_dqn", 1), ("jax_loglin_dqn", 1), ("dqn", 0), ("jax_dqn", 0)]
+    ("agent", "times"),
+    [
+        ("log_dqn", 1),
+        ("jax_loglin_dqn", 1),
+        pytest.param("dqn", 0, marks=pytest.mark.slow),
+        pytest.param("jax_dqn", 0, marks=pytest.mark.slow),
+    ],
 )
 def test_runaway_values_are_told_once_a_run(tmp_path, capsys, monkeypatch, agent, times):
     monkeypatch.setattr(divergence, "RUNAWAY", 0.0)

@@ -111,7 +111,7 @@ def agent(**settings):
     ("name", "update_horizon"),
     [
         ("bsuite/Catch", 3),
-        ("MinAtar/Breakout", 1),
+        pytest.param("MinAtar/Breakout", 1, marks=pytest.mark.slow),
         pytest.param("bsuite/Catch", 1, marks=pytest.mark.slow),
         pytest.param("MinAtar/Breakout", 3, marks=pytest.mark.slow),
     ],
@@ -139,11 +139,11 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
 
 
 def test_runs_in_one_program_are_the_runs_alone(tmp_path, capsys):
-    run_agents = [agent(gamma=0.9), agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
-    together = device_trainer_of(tmp_path / "together", run_agents, [1, 2, 3])
+    run_agents = [agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
+    together = device_trainer_of(tmp_path / "together", run_agents, [1, 2])
     together.train()
     out = capsys.readouterr().out
-    assert out.count("iteration 2/2") == 3 and "iteration 1/2" not in out
+    assert out.count("iteration 2/2") == 2 and "iteration 1/2" not in out
     for index, run_agent in enumerate(run_agents):
         alone = device_trainer_of(tmp_path / "alone", [run_agent], [index + 1])
         alone.train()

@@ -9,13 +9,17 @@ from log_dqn import atari
 from log_dqn.games import GAMES, rom_name
 from log_dqn.vectorized import environments
 
+SLOW = ("Pong", "SpaceInvaders")
+
 
 @pytest.mark.parametrize("game", GAMES)
 def test_every_game_has_its_rom(game):
     assert roms.get_rom_path(rom_name(game)) is not None
 
 
-@pytest.mark.parametrize("game", ["Pong", "SpaceInvaders", "Breakout"])
+@pytest.mark.parametrize(
+    "game", ["Breakout", *(pytest.param(game, marks=pytest.mark.slow) for game in SLOW)]
+)
 def test_frames_are_dopamines(game, monkeypatch):
     # Without sticky actions, whose random numbers the two take from different generators.
     create = environments.AtariVectorEnv

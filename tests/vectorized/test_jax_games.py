@@ -186,12 +186,20 @@ def compare_steps(name, found):
     return compared / len(cases)
 
 
+# Each takes seconds to compile: the others are slow.
+ONE_QUICK = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name != "MinAtar/Breakout"))
+    for name in games.MINATAR5
+]
+
+
 @pytest.mark.parametrize("number", [400, pytest.param(5000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", games.MINATAR5)
+@pytest.mark.parametrize("name", ONE_QUICK)
 def test_a_step_leads_where_the_original_s_does(name, number):
     assert compare_steps(name, good_states(name, number)) > 0.9
 
 
+@pytest.mark.slow
 def test_a_submarine_that_runs_into_a_bullet_shoots():
     game = original("MinAtar/Seaquest").env
     game.sub_x, game.sub_y, game.sub_or, game.surface = 0, 3, True, False
@@ -203,6 +211,7 @@ def test_a_submarine_that_runs_into_a_bullet_shoots():
     assert compare_steps("MinAtar/Seaquest", [game]) == 1
 
 
+@pytest.mark.slow
 def test_freeway_ends_when_the_original_does():
     found = [original("MinAtar/Freeway").env for _ in range(3)]
     for timer, game in enumerate(found):
@@ -259,17 +268,13 @@ def compare_episodes(name, probabilities, number):
 PLAYS = [(name, UNIFORM) for name in games.MINATAR5] + [("MinAtar/Freeway", UP)]
 
 
-@pytest.mark.parametrize(
-    ("of_freeway", "number"), [(30, 300), pytest.param(900, 6000, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "probabilities"), PLAYS)
-def test_random_play_has_the_original_s_returns_and_lengths(
-    name, probabilities, of_freeway, number
-):
-    compare_episodes(name, probabilities, of_freeway if name == "MinAtar/Freeway" else number)
+def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities):
+    compare_episodes(name, probabilities, 900 if name == "MinAtar/Freeway" else 6000)
 
 
-@pytest.mark.parametrize("name", games.MINATAR5)
+@pytest.mark.parametrize("name", ONE_QUICK)
 def test_one_action_in_ten_is_repeated(name):
     reset, step = batched(name)
     state, _ = reset(jax.random.split(jax.random.key(2), BATCH))
@@ -306,6 +311,7 @@ def spawned(occupied):
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 def test_asterix_spawns_in_any_free_row():
     entities = spawned([0, 2, 3, 5, 6])
     free = entities[:, [1, 4, 7]]
@@ -325,6 +331,7 @@ def test_asterix_spawns_in_any_free_row():
     assert (spawned([0, 1, 2, 3, 5, 6, 7])[:, 4, 4] == 1).all()
 
 
+@pytest.mark.slow
 def test_asterix_spawns_nothing_where_no_row_is_free():
     spawned(list(range(8)))
 
