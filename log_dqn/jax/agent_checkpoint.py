@@ -24,6 +24,11 @@ _NUMBERS = ("action", "reward", "is_terminal", "episode_end")
 _STACKS = ("state", "next_state")
 
 
+def check_weights(agent: dqn_agent.JaxDQNAgent) -> None:
+    """Checks an agent's weights; raises FloatingPointError if one is NaN or infinite."""
+    check_finite(np.asarray(leaf) for leaf in jax.tree.leaves(agent.online_params))
+
+
 def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     """Writes the replay memory of an agent that is between two episodes.
 
@@ -37,7 +42,7 @@ def save(agent: dqn_agent.JaxDQNAgent, folder: pathlib.Path) -> dict[str, Any]:
         name: [np.asarray(leaf) for leaf in jax.tree.leaves(getattr(agent, name))]
         for name in _TREES
     }
-    check_finite(weights["online_params"])
+    check_weights(agent)
     replay = agent._replay
     memory = replay._memory.values()
     for name in _NUMBERS:

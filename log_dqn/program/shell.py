@@ -186,7 +186,10 @@ raise RunStopped before its next step, given the signal that came."""
 
 
 class RunStopped(Exception):
-    """Training has to stop; the message says why, in one line."""
+    """Training has to stop; the message says why, in one line.
+
+    Below it may stand the traceback of what the user's own code has raised.
+    """
 
     def __init__(self, message: str, status: int = 1) -> None:
         """Takes the message and the exit status for the process."""
@@ -298,8 +301,10 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
         try:
             training = prepare(stack)
         except (CheckpointError, OSError, *_SETTING_ERRORS) as error:
-            print_error(program, error)
-            return 2
+            if not signals:  # An environment's code may turn the exit into an error.
+                print_error(program, error)
+                return 2
+            training = None
         if training is not None:
             train, stop_training = training
             for number in (signal.SIGTERM, signal.SIGINT):

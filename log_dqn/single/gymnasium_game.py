@@ -10,10 +10,10 @@ from dopamine.discrete_domains import gym_lib
 from gymnasium import spaces, wrappers
 
 from log_dqn.checks import check
-from log_dqn.single import request
+from log_dqn.program import environments
 
-# Sides of a picture: what DQN's network is made for, and the least that it can take.
-_SIDE, _LEAST_SIDE = 84, 36
+# Side of a picture that DQN's network is made for.
+_SIDE = 84
 
 # A component of a vector whose bounds lie beyond has none: some write so large a number for it.
 _UNBOUNDED = 1e6
@@ -44,18 +44,6 @@ class GymnasiumGame(gym_lib.GymPreprocessing):
         return observation, reward, terminated or (truncated and not self.bootstraps), info
 
 
-def is_picture(space: spaces.Space) -> bool:
-    """Returns whether observations are pictures: bytes, grey or in three colours, large enough."""
-    shape = space.shape or ()
-    return (
-        isinstance(space, spaces.Box)
-        and space.dtype == np.uint8
-        and bool((space.low == 0).all() and (space.high == 255).all())
-        and (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)))
-        and min(shape[:2]) >= _LEAST_SIDE
-    )
-
-
 def _as_picture(environment: gymnasium.Env) -> gymnasium.Env:
     """Makes pictures grey, and of 84 x 84."""
     shape = environment.observation_space.shape
@@ -67,16 +55,9 @@ def _as_picture(environment: gymnasium.Env) -> gymnasium.Env:
 
 
 def _as_vector(environment: gymnasium.Env) -> gymnasium.Env:
-    """Makes a vector of any observation, with bounded components scaled to [-1, 1].
-
-    Raises:
-        ValueError: if observations have no fixed length, as graphs and sequences.
-        NotImplementedError: if the space is none of gymnasium's.
-    """
+    """Makes a vector of any observation, with bounded components scaled to [-1, 1]."""
     environment = wrappers.FlattenObservation(environment)
-    space = environment.observation_space
-    if not isinstance(space, spaces.Box):
-        raise ValueError(f"observation_space is {space}; it must be one that makes a vector")
+    space: Any = environment.observation_space
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     bounded = (low > -_UNBOUNDED) & (high < _UNBOUNDED) & (low < high)
     low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
@@ -111,26 +92,14 @@ def create_environment(
         seed: seed of the environment's random numbers; None draws one.
 
     Raises:
-        ValueError: if there is no such environment, it can't be made, its actions aren't discrete,
-            or its observations neither pictures nor vectors.
+        ValueError: if there is no such environment, it can't be made, or doesn't suit the agents;
+            see `environments.check_spaces`.
     """
     name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
     check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
-    request.check_environment(environment_id)
-    try:
-        environment = gymnasium.make(str(environment_id), **(settings or {}))
-    except Exception as error:  # Whatever a user's module raises.
-        raise request.refused_environment(environment_id, error) from error
-    actions = environment.action_space
-    allowed = f"discrete, numbered from 0, in {environment_id}"
-    check(
-        "action_space", actions, isinstance(actions, spaces.Discrete) and not actions.start, allowed
-    )
-    picture = is_picture(environment.observation_space)
-    try:
-        environment = (_as_picture if picture else _as_vector)(environment)
-    except (ValueError, NotImplementedError) as error:
-        raise request.refused_environment(environment_id, error) from error
+    environment = environments.make(environment_id, settings or {})
+    picture = environments.is_picture(environment.observation_space)
+    environment = (_as_picture if picture else _as_vector)(environment)
     if seed is not None:
         environment.reset(seed=seed)
     return GymnasiumGame(environment, bootstraps)

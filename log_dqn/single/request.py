@@ -1,8 +1,6 @@
 """What is asked of one run, and what can be checked of it before the agents are imported."""
 
-import importlib.util
 import pathlib
-import traceback
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -72,7 +70,9 @@ def check(
             games.check_installed(game)
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
-        check_environment(env)
+        from log_dqn.program import environments
+
+        environments.check_id(env)
     if seed is not None:
         check_seed(seed)
     to_read = files.complete(
@@ -81,40 +81,6 @@ def check(
         lambda name: default_file(game, name, env),
     )  # fmt: skip
     return Request(files.parse_checked(to_read, gin_bindings), game, agent, seed, env)
-
-
-def check_environment(environment_id: str | None) -> None:
-    """Checks the id of an environment, as far as that needs no import of its module."""
-    import gymnasium
-
-    module, _, own_id = str(environment_id).rpartition(":")
-    if module:
-        try:
-            is_there = importlib.util.find_spec(module) is not None
-        except (ImportError, ValueError):
-            is_there = False
-        checks.check("env", environment_id, is_there, "an id, or MODULE:ID of a module that exists")
-        return
-    allowed = f"'ale_py:{own_id}': ALE's environments are of the module ale_py"
-    checks.check("env", environment_id, not own_id.startswith("ALE/"), allowed)
-    try:
-        gymnasium.spec(own_id)
-    except gymnasium.error.Error as error:
-        raise refused_environment(environment_id, error) from error
-
-
-def refused_environment(environment_id: str | None, error: Exception) -> ValueError:
-    """Returns the error of one line that an environment can't be made, and by whose fault."""
-    import gymnasium
-
-    place = ""
-    if not isinstance(error, gymnasium.error.Error | ValueError | SyntaxError):
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
-    return ValueError(
-        f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
-        f"{shell.explain(error)}{place}"
-    )
 
 
 def check_seed(seed: int) -> None:

@@ -5,12 +5,12 @@ import errno
 import functools
 import inspect
 import json
-import math
 import os
 import pathlib
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +18,7 @@ import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
-from log_dqn.program import divergence, progress
+from log_dqn.program import divergence, environments, progress, words
 from log_dqn.program.gin_files import bound
 from log_dqn.program.shell import RunStopped, say
 from log_dqn.run_folder import checkpoints, configuration, layout
@@ -27,6 +27,13 @@ from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# Training steps after which the weights are looked at. A finite loss says nothing of them: where a
+# CPU computes, relu makes 0 of NaN.
+_WEIGHTS_PERIOD = 500
+
+# What TensorFlow agents' replay memory says when it finds no transitions for a batch.
+_NO_BATCH = re.compile("Max sample attempts|Cannot sample a batch")
 
 
 def schedule() -> str:
@@ -89,6 +96,9 @@ class ResumableRunner(run_experiment.Runner):
         super().__init__(base_dir, functools.partial(agents.create_agent, seed=self._seed))
         self._fine_grained_print_to_console_enabled = False
         self._watch = divergence.Watch()
+        spec = getattr(self._environment.environment, "spec", None)
+        self._game_name = spec.id if spec else type(self._environment).__name__
+        self._longest_episode = 0
         if agents.uses_jax():
             self._agent.see_statistics = self._watch.see
         else:
@@ -141,7 +151,7 @@ class ResumableRunner(run_experiment.Runner):
                     self._write_results(last)
             for iteration in range(self._start_iteration, self._num_iterations):
                 self._iteration, self._iteration_steps = iteration, 0
-                with self._stopping_cleanly(iteration, saves=False):
+                with self._stopping_cleanly(iteration):
                     self._logger[f"iteration_{iteration}"] = self._run_one_iteration(iteration)
                 with self._stopping_cleanly(iteration):
                     self._checkpoint_experiment(iteration)
@@ -156,11 +166,8 @@ class ResumableRunner(run_experiment.Runner):
             self._tracker.close()
 
     @contextlib.contextmanager
-    def _stopping_cleanly(self, iteration: int, saves: bool = True) -> Iterator[None]:
-        """Turns what must stop a run, and is no fault of the program, into RunStopped.
-
-        Where nothing `saves`, an error of the system is the environment's, unless the disk is full.
-        """
+    def _stopping_cleanly(self, iteration: int) -> Iterator[None]:
+        """Turns what must stop a run, and is no fault of the program, into RunStopped."""
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
@@ -171,20 +178,34 @@ class ResumableRunner(run_experiment.Runner):
             step = self._agent.training_steps
             raise self._stopped(f"at training step {step}: {details}") from error
         except (FloatingPointError, OSError, tf.errors.OpError, RuntimeError) as error:
-            is_of_saving = saves and isinstance(error, FloatingPointError | OSError)
-            reason = _full_disk(error) or (is_of_saving and str(error))
+            if _NO_BATCH.search(str(error)):
+                raise self._nothing_to_learn() from error
+            is_of_run = isinstance(error, FloatingPointError | OSError)
+            reason = _full_disk(error) or (is_of_run and str(error))
             if not reason:
                 raise
             where = f"in iteration {iteration + 1}, which can't be saved"
             raise self._stopped(f"{where}: {reason}") from error
 
-    def _stopped(self, why: str, status: int = 1) -> RunStopped:
+    def _stopped(self, why: str, status: int = 1, then: str = "") -> RunStopped:
         root = layout.checkpoints_dir(self._folder)
         finished = checkpoints.iterations(root)
         last = "there is no checkpoint yet"
         if finished:
             last = f"the last good checkpoint is {root / str(finished[-1])}"
-        return RunStopped(f"stopped {why}; {last}", status)
+        return RunStopped(f"stopped {why}; {last}{then}", status)
+
+    @contextlib.contextmanager
+    def _stopping_at_faults(self) -> Iterator[None]:
+        """Turns a fault of the environment into RunStopped, which names the step."""
+        try:
+            yield
+        except environments.Fault as fault:
+            where = f"at step {self._iteration_steps} of iteration {self._iteration + 1}"
+            then = "; repair it and repeat the command"
+            if fault.__cause__ is not None:
+                then += "\n" + "".join(traceback.format_exception(fault.__cause__)).rstrip()
+            raise self._stopped(f"{where}: {fault}", then=then) from fault
 
     def _write_results(self, iteration: int) -> None:
         """Writes what others read of a run: logs, metrics and events.
@@ -222,13 +243,39 @@ class ResumableRunner(run_experiment.Runner):
 
     def _end_episode(self, reward: float, terminal: bool = True) -> None:
         """Tells the agent of the end of an episode, and how it ended as far as that counts."""
-        game = self._environment
+        game, agent, on_jax = self._environment, self._agent, agents.uses_jax()
         if isinstance(game, gymnasium_game.GymnasiumGame):
             terminal = terminal or not game.bootstraps
-            if not terminal and not agents.uses_jax():
-                time_limit.end_episode(self._agent, reward)
-                return
-        super()._end_episode(reward, terminal)
+        if isinstance(game, gymnasium_game.GymnasiumGame) and not terminal and not on_jax:
+            time_limit.end_episode(agent, reward)
+        else:
+            super()._end_episode(reward, terminal)
+        if agent.eval_mode:
+            return
+        self._longest_episode = max(self._longest_episode, self._episode_steps)
+        # TensorFlow's memory says it itself.
+        if on_jax and agent.training_steps > agent.min_replay_history and not agent._replay._memory:
+            raise self._nothing_to_learn()
+
+    def _nothing_to_learn(self) -> RunStopped:
+        steps = words.counted(self._agent.update_horizon, "step")
+        read = agents.parameters_read(agents.agent_name())
+        cuts = f"{agents.GYMNASIUM_FACTORY}.bootstrap_at_time_limit=False learns from cuts as ends"
+        is_gym = isinstance(self._environment, gymnasium_game.GymnasiumGame)
+        return self._stopped(
+            f"at training step {self._agent.training_steps}: there is nothing to learn from: an "
+            f"update needs update_horizon, {steps}, after a state, and the longest episode had "
+            f"{max(self._longest_episode, self._episode_steps)} when it was cut off; lower "
+            f"{read['update_horizon']}, raise {read['min_replay_history']}, or let episodes be "
+            f"longer{f'; {cuts}' * is_gym}"
+        )
+
+    def _initialize_episode(self) -> int:
+        self._episode_steps = 0
+        with self._stopping_at_faults():
+            observation = self._environment.reset()
+            environments.check_observation(self._game_name, observation)
+        return self._agent.begin_episode(observation)
 
     def _run_one_step(self, action: int) -> tuple[Any, float, bool]:
         if self._stop_signal is not None:
@@ -237,17 +284,15 @@ class ResumableRunner(run_experiment.Runner):
                 "start of this iteration",
                 status=128 + self._stop_signal,
             )
+        if self._agent.training_steps % _WEIGHTS_PERIOD == 0 and not self._agent.eval_mode:
+            saved_run.check_weights(self._agent)
         self._iteration_steps += 1
+        self._episode_steps += 1
         self._progress.report(self._iteration, self._iteration_steps)
-        observation, reward, is_terminal = super()._run_one_step(action)
-        try:
-            number = float(reward)
-        except (TypeError, ValueError):  # An environment of gymnasium may return anything.
-            number = math.nan
-        if not math.isfinite(number):
-            where = f"at step {self._iteration_steps} of iteration {self._iteration + 1}"
-            raise self._stopped(f"{where}: the environment's reward is {reward}")
-        return observation, number, is_terminal
+        with self._stopping_at_faults():
+            observation, reward, is_terminal = super()._run_one_step(action)
+            environments.check_observation(self._game_name, observation)
+            return observation, environments.as_number(self._game_name, reward), is_terminal
 
     def _report(self, iteration: int) -> None:
         """Prints a finished iteration's line, and shows its return in the progress line."""

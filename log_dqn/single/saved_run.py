@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
-from log_dqn.program import shell
+from log_dqn.program import environments, shell
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.single import agents, seeding
@@ -57,6 +57,11 @@ def _of_agent() -> Any:
     return jax_agent_checkpoint if agents.uses_jax() else agent_checkpoint
 
 
+def check_weights(agent: Any) -> None:
+    """Checks an agent's weights; raises FloatingPointError if one is NaN or infinite."""
+    _of_agent().check_weights(agent)
+
+
 def save(
     run_dir: pathlib.Path,
     state: Finished,
@@ -103,6 +108,8 @@ def load(
         seeding.restore_random_state(environment, data.load(folder / checkpoints.RANDOM))
         log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)
         return Finished(manifest["iteration"], log, metrics)
+    except environments.Fault:  # The checkpoint is good.
+        raise
     except (ValueError, KeyError, tf.errors.OpError) as error:
         reason = _first_line(error)
         raise CheckpointError(f"{folder} can't be loaded: {reason}; {_REMEDY}") from error

@@ -19,9 +19,10 @@ from log_dqn.checks import (
     check_positive,
 )
 from log_dqn.jax import compat
+from log_dqn.program import environments
 from log_dqn.program.gin_files import bound, is_own, short_name
 from log_dqn.run_folder import configuration
-from log_dqn.single.request import check_environment, check_seed
+from log_dqn.single.request import check_seed
 from log_dqn.tf import heads
 
 SCHEDULES = ("continuous_train_and_eval", "continuous_train")
@@ -167,4 +168,4 @@ def check_bound() -> None:
     _check_memory()
     name, version = (bound(f"create_gym_environment.{n}") for n in ("environment_name", "version"))
     if isinstance(name, str):
-        check_environment(f"{name}-{version or 'v0'}")
+        environments.check_id(f"{name}-{version or 'v0'}")

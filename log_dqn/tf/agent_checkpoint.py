@@ -20,6 +20,11 @@ _PRIORITIES = "priorities"
 _SUM_TREE = ("dopamine.tf.replay_memory.sum_tree", "SumTree")
 
 
+def check_weights(agent: dqn_agent.DQNAgent) -> None:
+    """Checks an agent's weights; raises FloatingPointError if one is NaN or infinite."""
+    check_finite(agent._sess.run(agent.online_convnet.trainable_variables))
+
+
 def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     """Writes variables and replay memory of an agent that is between two episodes.
 
@@ -29,8 +34,7 @@ def save(agent: dqn_agent.DQNAgent, folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         FloatingPointError: if a weight is NaN or infinite.
     """
-    weights = agent._sess.run(agent.online_convnet.trainable_variables)
-    check_finite(weights)
+    check_weights(agent)
     try:
         agent._saver.save(
             agent._sess, str(folder / WEIGHTS), write_meta_graph=False, write_state=False

@@ -2,20 +2,22 @@
 
 import collections
 import re
-from unittest import mock
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
-from log_dqn.single import gymnasium_game, start
+from log_dqn.single import gymnasium_game, runner, start
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
+from tests.program import faulty_environment
+from tests.program.faulty_environment import register
 from tests.programs import assert_refused, read_log, run
-from tests.single import own_environment
 from tests.single.own_environment import TIME_LIMIT
 
+BINDING = "--gin_bindings=create_gymnasium_environment."
 OWN = "tests.single.own_environment:Own/"
 
 
@@ -190,24 +192,97 @@ def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, lengt
     assert "Agent.stack_size = 1\n" in recorded
 
 
+NAN = np.array([0, np.nan])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize(
-    ("agent", "reward"), [*((agent, np.nan) for agent in AGENTS), ("dqn", None)]
-)
-def test_a_reward_that_is_no_number_stops_every_agent(tmp_path, capsys, agent, reward):
-    gymnasium.register("Broken-v0", lambda: own_environment.Own("Vector", reward=reward))
+    ("fault", "step", "said"),
+    [
+        ({"reward": np.ones(1)}, 1, "the reward of Broken-v0 is array([1.]); it must be one finite "
+         "number, such as float(reward)"),
+        ({"bad": NAN, "after": 29}, 30, "env is 'Broken-v0'; its step must return what "
+         "observation_space declares: it has nan at [1], and must be finite in float32"),
+    ],
+)  # fmt: skip
+def test_the_step_is_named_at_which_numbers_are_none(tmp_path, capsys, agent, fault, step, said):
+    register("Broken", **fault)
     assert run(tmp_path, f"--agent={agent}", "--env=Broken-v0", *tiny(agent)) == 1
-    assert capsys.readouterr().err.endswith(
-        f"log-dqn train: stopped at step 1 of iteration 1: the environment's reward is {reward}; "
-        "there is no checkpoint yet\n"
+    where = f"stopped at step {step} of iteration 1"
+    end = "; there is no checkpoint yet; repair it and repeat the command\n"
+    assert capsys.readouterr().err.endswith(f"log-dqn train: {where}: {said}{end}")
+
+
+@pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
+def test_an_error_of_the_environment_is_shown_below_what_can_be_done(tmp_path, capsys, agent):
+    # Not taken for one of saving, as the system's errors are.
+    register("Broken", bad=FileNotFoundError(2, "No such file", "level.txt"), after=70)
+    assert run(tmp_path, f"--agent={agent}", "--env=Broken-v0", *tiny(agent)) == 1
+    file = faulty_environment.__file__
+    line, trace = capsys.readouterr().err.split("log-dqn train: ")[-1].split("\n", 1)
+    assert line == (
+        "stopped at step 21 of iteration 2: env is 'Broken-v0'; its step failed: [Errno 2] No such "
+        f"file: 'level.txt' (FileNotFoundError in {file}, line 34); the last good checkpoint is "
+        f"{tmp_path}/checkpoints/0; repair it and repeat the command"
     )
+    assert trace.startswith("Traceback (most recent call last):\n") and "log_dqn.train" not in trace
+    assert trace.endswith("FileNotFoundError: [Errno 2] No such file: 'level.txt'\n")
 
 
-@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "level.txt"), OSError(5)])
-def test_an_error_of_the_environment_is_not_taken_for_one_of_saving(tmp_path, monkeypatch, error):
-    monkeypatch.setattr(own_environment.Own, "step", mock.Mock(side_effect=error))
-    with pytest.raises(OSError) as raised:
-        run(tmp_path, f"--env={OWN}Vector-v0", *tiny("log_dqn"))
-    assert raised.value is error
+def test_a_run_whose_environment_fails_as_it_resumes_stays(tmp_path, capsys):
+    register("Broken")
+    command = ["--agent=jax_dqn", "--env=Broken-v0", *tiny("jax_dqn")]
+    assert run(tmp_path, *command) == 0
+    register("Broken", reset=lambda **_: 1)
+    assert run(tmp_path, *command, "--gin_bindings=Runner.num_iterations=3") == 2
+    said = capsys.readouterr().err.split("log-dqn train: ")[-1]
+    assert said.startswith(
+        "error: env is 'Broken-v0'; its reset returned <class 'int'>; it must be "
+    )
+    assert "--restart" not in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_nothing_to_learn_from(tmp_path, capsys, agent):
+    name = "Jax" * agent.startswith("jax") + ("LogDQNAgent" if "log" in agent else "DQNAgent")
+    command = [
+        f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent),
+        f"--gin_bindings={name}.update_horizon=10",
+    ]  # fmt: skip
+    assert run(tmp_path, *command) == 1
+    line = capsys.readouterr().err.split("log-dqn train: ")[-1]
+    step = 25 if "jax" in agent else 24
+    assert line == (
+        f"stopped at training step {step}: there is nothing to learn from: an update needs "
+        "update_horizon, 10 steps, after a state, and the longest episode had 5 when it was cut "
+        f"off; lower {name}.update_horizon, raise {name}.min_replay_history, or let episodes be "
+        "longer; create_gymnasium_environment.bootstrap_at_time_limit=False learns from cuts as "
+        "ends; there is no checkpoint yet\n"
+    )
+    assert run(tmp_path, *command, f"{BINDING}bootstrap_at_time_limit=False") == 0
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_weights_that_are_not_finite_are_found_within_the_iteration(
+    tmp_path, monkeypatch, capsys, agent
+):
+    monkeypatch.setattr(runner, "_WEIGHTS_PERIOD", 10)
+    create_runner = start.create_runner
+
+    def create_poisoned(*args):
+        created = create_runner(*args)
+        learner = created._agent
+        if "jax" in agent:
+            learner.online_params = jax.tree.map(lambda leaf: leaf * np.nan, learner.online_params)
+        else:  # relu hides them.
+            weights = learner.online_convnet.trainable_variables[0]
+            learner._sess.run(weights.assign(np.nan * weights))
+        return created
+
+    monkeypatch.setattr(start, "create_runner", create_poisoned)
+    assert run(tmp_path, f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent)) == 1
+    said = "stopped in iteration 1, which can't be saved: the weights are not finite; there is no "
+    assert capsys.readouterr().err.endswith(f"{said}checkpoint yet\n")
 
 
 @pytest.mark.parametrize("agent", ["log_dqn", pytest.param("jax_log_dqn", marks=pytest.mark.slow)])
@@ -234,7 +309,6 @@ def test_the_same_command_and_the_recorded_configuration_go_on(tmp_path):
                 assert log[iteration][name] == logs[0][iteration][name]
 
 
-BINDING = "--gin_bindings=create_gymnasium_environment."
 BAD = [
     (["--env=CartPol-v1"], "env is 'CartPol-v1'; .*Did you mean: `CartPole`?"),
     (["--env=LunarLander-v2"], "env is 'LunarLander-v2'; it must be an environment of gymnasium"),
@@ -242,9 +316,15 @@ BAD = [
     (["--env="], "env is ''; it must be an environment of gymnasium"),
     (["--env=no.such.module:X-v0"], "env is 'no.such.module:X-v0'; it must be an id, or MODULE:ID"),
     ([f"--env={OWN}Wector-v0"], "it must be an environment of gymnasium that can be made: "),
-    ([f"--env={OWN}Continuous-v0"], "action_space is Box(.*; it must be discrete"),
-    ([f"--env={OWN}Sequence-v0"], "observation_space is Sequence(.*; it must be one that mak"),
-    ([f"--env={OWN}Unknown-v0"], "env is 'tests.*Own/Unknown-v0'; it must be .*Unknown space"),
+    (
+        [f"--env={OWN}Continuous-v0"],
+        "action_space of tests.*:Own/Continuous-v0 is Box(.*; it must be discrete",
+    ),
+    (
+        [f"--env={OWN}Sequence-v0"],
+        "observation_space of .* is Sequence(.*; it must be one that mak",
+    ),
+    ([f"--env={OWN}Unknown-v0"], "observation_space of .*Own/Unknown-v0 is <.*; it must be one"),
     (["--env=CartPole-v1", "--game=Pong"], "argument --game: not allowed with argument --env"),
     (["--env=CartPole-v1", "--agent=c51"], "agent is 'c51'; it must be one of log_dqn,"),
     (["--env=CartPole-v1", "--gin_files=log_dqn.gin"], "env is 'CartPole-v1'; it must be left"),

@@ -1,0 +1,228 @@
+"""All checks of gymnasium's environments: their ids, their spaces, and what they return."""
+
+import importlib.util
+import pathlib
+import reprlib
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import passive_env_checker
+
+from log_dqn import checks
+from log_dqn.program import shell
+
+_LEAST_SIDE = 36  # Of a picture that DQN's network can take.
+_LARGEST = np.finfo(np.float32).max
+_MOST = 100_000  # Actions, and numbers in an observation: more is a slip.
+
+_PICTURE = (
+    "a picture of bytes from 0 to 255 of shape (height, width), (height, width, 1) or (height, "
+    "width, 3): move the channels to the end, leave stacking to the agent; or a vector, by "
+    "gymnasium.wrappers.FlattenObservation"
+)
+
+# What gymnasium's methods are, and how many values they return.
+_METHODS = {
+    "reset": ("reset(self, *, seed=None, options=None), which returns (observation, info)", 2),
+    "step": (
+        "step(self, action), which returns (observation, reward, terminated, truncated, info)", 5,
+    ),
+}  # fmt: skip
+
+
+class Fault(ValueError):
+    """An environment fails, or returns what it must not; its own error is the cause."""
+
+
+def _place(error: BaseException) -> str:
+    """Returns, in words, where an error was raised; '' if within gymnasium or by the parser."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    is_of_call = {"gymnasium", "log_dqn"} & set(pathlib.Path(last.filename).parts)
+    known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
+    return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
+
+
+def _explain(error: BaseException) -> str:
+    return shell.explain(error) if isinstance(error, Exception) else f"it calls sys.exit({error})"
+
+
+def refused(environment_id: str | None, error: BaseException) -> ValueError:
+    """Returns the error of one line that an environment can't be made, and by whose fault."""
+    return ValueError(
+        f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
+        f"{_explain(error)}{_place(error)}"
+    )
+
+
+def check_id(environment_id: str | None) -> None:
+    """Checks the id of an environment, as far as that needs no import of its module."""
+    module, _, own_id = str(environment_id).rpartition(":")
+    if module:
+        try:
+            is_there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            is_there = False
+        except (Exception, SystemExit) as error:  # Of the packages around the module.
+            raise refused(environment_id, error) from error
+        allowed = "an id, or MODULE:ID of a module that exists, named as for import"
+        checks.check("env", environment_id, is_there, allowed)
+        return
+    allowed = f"'ale_py:{own_id}': ALE's environments are of the module ale_py"
+    checks.check("env", environment_id, not own_id.startswith("ALE/"), allowed)
+    try:
+        gymnasium.spec(own_id)
+    except gymnasium.error.Error as error:
+        raise refused(environment_id, error) from error
+
+
+def is_picture(space: spaces.Space) -> bool:
+    """Returns whether observations are pictures: bytes, grey or in three colours, large enough."""
+    shape = space.shape or ()
+    return (
+        isinstance(space, spaces.Box)
+        and space.dtype == np.uint8
+        and bool((space.low == 0).all() and (space.high == 255).all())
+        and (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)))
+        and min(shape[:2]) >= _LEAST_SIDE
+    )
+
+
+def check_spaces(environment_id: str | None, environment: gymnasium.Env) -> None:
+    """Checks that actions are discrete, and that observations are pictures or make a vector.
+
+    Raises:
+        Fault: if not; gymnasium's own checker raises others.
+    """
+
+    def check(name: str, is_allowed: bool, allowed: str) -> None:
+        if not is_allowed:
+            one_line = " ".join(repr(getattr(environment, name)).split())
+            raise Fault(f"{name} of {environment_id} is {one_line}; it must be {allowed}")
+
+    actions: Any = environment.action_space
+    space = environment.observation_space
+    passive_env_checker.check_action_space(actions)
+    passive_env_checker.check_observation_space(space)
+    is_discrete = isinstance(actions, spaces.Discrete) and not actions.start
+    check("action_space", is_discrete, "discrete, numbered from 0")
+    check("action_space", actions.n <= _MOST, f"of at most {_MOST:,} actions")
+    is_large = len(space.shape or ()) == 3 and sorted(space.shape or ())[1] >= _LEAST_SIDE
+    check("observation_space", not is_large or is_picture(space), _PICTURE)
+    try:
+        size = spaces.flatdim(space)
+    except (NotImplementedError, ValueError):
+        size = 0
+    allowed = f"one that makes a vector, of at most {_MOST:,} numbers"
+    check("observation_space", 0 < size <= _MOST, allowed)
+
+
+def _not_finite(array: np.ndarray) -> str:
+    """Returns, in words, where numbers aren't finite in float32; '' if all are."""
+    # Of the types that have such numbers; comparing with NaN is false.
+    if array.dtype.kind != "f" or np.abs(array).max(initial=0) <= _LARGEST:
+        return ""
+    at = tuple(np.argwhere(~(np.abs(array) <= _LARGEST))[0].tolist())
+    return f"it has {array[at]} at {list(at)}, and must be finite in float32"
+
+
+def _misfit(space: Any, observation: Any) -> str:
+    """Returns, in words, how an observation isn't what is declared, or finite; '' if it is."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        parts: Any = space.spaces
+        keys: Any = parts if isinstance(space, spaces.Dict) else range(len(parts))
+        misfits = ((key, _misfit(parts[key], observation[key])) for key in keys)
+        return next((f"at {key!r} {misfit}" for key, misfit in misfits if misfit), "")
+    if not isinstance(space, spaces.Box):
+        return "" if space.contains(observation) else f"it is {_short(observation)}, not of {space}"
+    array, dtype = np.asarray(observation), np.dtype(space.dtype)
+    if array.shape == space.shape and np.can_cast(array.dtype, dtype, "same_kind"):
+        return _not_finite(array)
+    return f"it is {array.dtype} of shape {array.shape}, not {dtype} of shape {space.shape}"
+
+
+def _short(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())
+
+
+class Checked(gymnasium.Wrapper):
+    """An environment whose faults raise `Fault`, at the very step."""
+
+    def __init__(self, environment: gymnasium.Env, environment_id: str | None) -> None:
+        """Takes an environment and its id."""
+        super().__init__(environment)
+        self._id, self._space = environment_id, environment.observation_space
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        declared, count = _METHODS[method]
+        begins = f"env is {self._id!r}; its {method}"
+        try:
+            result = getattr(self.env, method)(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            where = _place(error) or f"; it must be {declared}"
+            raise Fault(f"{begins} failed: {_explain(error)}{where}") from error
+        if not isinstance(result, tuple) or len(result) != count:
+            what = f"{len(result)} values" if isinstance(result, tuple) else f"{type(result)}"
+            raise Fault(f"{begins} returned {what}; it must be {declared}")
+        for flag in result[2:4]:
+            if not isinstance(flag, bool | np.bool_ | int | np.integer):
+                allowed = "terminated and truncated must be True or False"
+                raise Fault(f"{begins} returned {_short(flag)}; {allowed}")
+        if not isinstance(self.unwrapped.np_random, np.random.Generator):
+            made = "super().reset(seed=seed) makes numpy's Generator of it"
+            raise Fault(f"{begins} left {self.unwrapped.np_random} as np_random; {made}")
+        try:
+            misfit = _misfit(self._space, result[0])
+        except Exception as error:  # Of what has no such parts, or makes no array.
+            misfit = f"it is {_short(result[0])}, not of {self._space} ({_explain(error)})"
+        if misfit:
+            raise Fault(f"{begins} must return what observation_space declares: {misfit}")
+        return result
+
+    def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:
+        """Begins an episode; see gymnasium's Env."""
+        return self._call("reset", **settings)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Takes a step; see gymnasium's Env."""
+        return self._call("step", action)
+
+
+def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.Env:
+    """Makes an environment that is checked at each step.
+
+    Raises:
+        ValueError: if it can't be made, or doesn't suit these agents.
+    """
+    check_id(environment_id)
+    try:
+        # gymnasium's own checker warns, and of the first step alone.
+        own = {**settings, "disable_env_checker": True}
+        environment = gymnasium.make(str(environment_id), **own)
+        check_spaces(environment_id, environment)
+    except Fault:
+        raise
+    except (Exception, SystemExit) as error:  # Whatever a user's module raises.
+        raise refused(environment_id, error) from error
+    return Checked(environment, environment_id)
+
+
+def check_observation(environment: str, observation: Any) -> None:
+    """Checks that an observation of an environment is finite in float32; raises Fault if not."""
+    if wrong := _not_finite(np.asarray(observation)):
+        raise Fault(f"the observation of {environment} is wrong: {wrong}")
+
+
+def as_number(environment: str, reward: Any) -> float:
+    """Returns an environment's reward; raises Fault unless it is one finite number."""
+    try:
+        array = np.asarray(reward)
+    except ValueError:  # Lists of several lengths.
+        array = np.array(None)
+    if array.shape or array.dtype.kind not in "fiub" or not np.isfinite(array):
+        allowed = "one finite number, such as float(reward)"
+        raise Fault(f"the reward of {environment} is {_short(reward)}; it must be {allowed}")
+    return float(array)

@@ -1,0 +1,180 @@
+"""What is said of environments that don't keep to gymnasium's interface."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from log_dqn.program import environments
+from tests.program import faulty_environment
+from tests.program.faulty_environment import OBSERVATION, VECTOR, register
+
+PARTS = spaces.Dict(a=VECTOR, b=spaces.Discrete(3))
+BYTES = (0, 255)
+RESET = "reset(self, *, seed=None, options=None), which returns (observation, info)"
+STEP = "step(self, action), which returns (observation, reward, terminated, truncated, info)"
+FILE = faulty_environment.__file__
+GREY = spaces.Box(*BYTES, (40, 40), np.uint8)
+
+
+def alone(*, seed=None, options=None):
+    return OBSERVATION
+
+
+def make(name, limit=None, **settings):
+    return environments.make(register(name, limit, **settings), {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"space": spaces.Box(0, 1, (0,))},
+            "Box([], [], (0,), float32); it must be one that makes a vector, of at ",
+        ),
+        (
+            {"space": spaces.Discrete(10**9)},
+            "Discrete(1000000000); it must be one that makes a vector, of at most 100,000 num",
+        ),
+        (
+            {"action_space": spaces.Discrete(10**9)},
+            "action_space of Bad-v0 is Discrete(1000000000)",
+        ),
+        ({"space": spaces.Box(*BYTES, (3, 84, 84), np.uint8)}, "move the channels to the end"),
+        ({"space": spaces.Box(*BYTES, (84, 84, 4), np.uint8)}, "leave stacking to the agent"),
+        (
+            {"space": spaces.Box(0, 1, (84, 84, 3), np.float32)},
+            "must be a picture of bytes from 0 to 255",
+        ),
+        ({"space": spaces.Tuple([])}, "can be made: An empty Tuple observation space is not all"),
+        ({"space": None}, "can be made: observation space does not inherit from `gymnasium.spac"),
+    ],
+)
+def test_spaces(settings, said):
+    with pytest.raises(ValueError) as raised:
+        make("Bad", **settings)
+    assert said in str(raised.value) and "Bad-v0" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def four_values(action):
+    return OBSERVATION, 1.0, False, {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"reset": alone}, f"returned <class 'numpy.ndarray'>; it must be {RESET}"),
+        ({"reset": lambda: None}, f"an unexpected keyword argument 'seed'; it must be {RESET}"),
+        ({"good": np.zeros((2, 1))}, "it is float64 of shape (2, 1), not float32 of shape (2,)"),
+        ({"space": GREY, "good": np.zeros((40, 40))}, "it is float64 of shape (40, 40), not uint8"),
+        ({"space": PARTS, "good": {"a": OBSERVATION, "b": 7}},
+         "at 'b' it is 7, not of Discrete(3)"),
+        ({"np_random": np.random.RandomState(0), "seeded": False}, "left RandomState("),
+        ({"good": np.array([np.nan, 1])}, "it has nan at [0], and must be finite in float32"),
+    ],
+)  # fmt: skip
+def test_reset(settings, said):
+    environment = make("Bad", **settings)
+    with pytest.raises(environments.Fault) as raised:
+        environment.reset(seed=0)
+    assert str(raised.value).startswith("env is 'Bad-v0'; its reset ")
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"step": four_values}, f"returned 4 values; it must be {STEP}"),
+        ({"step": four_values, "limit": 5}, f"unpack (expected 5, got 4); it must be {STEP}"),
+        ({"bad": np.zeros(3)}, "it is float64 of shape (3,), not float32 of shape (2,)"),
+        ({"bad": "left"}, "it is <U4 of shape (), not float32 of shape (2,)"),
+        ({"bad": [[1], [2, 3]]}, "it is [[1], [2, 3]], not of Box(-1.0, 1.0, (2,), float32) (sett"),
+        ({"bad": np.array([0, np.inf])}, "it has inf at [1], and must be finite in float32"),
+        ({"bad": np.array([-1e39, 0])}, "it has -1e+39 at [0], and must be finite in float32"),
+        ({"bad": KeyError("level")}, f"failed: level (KeyError in {FILE}, line "),
+        ({"step": lambda _: (OBSERVATION, 1.0, None, False, {})},
+         "returned None; terminated and truncated must be True or False"),
+        ({"bad": SystemExit(3)}, "failed: it calls sys.exit(3) (SystemExit in "),
+    ],
+)  # fmt: skip
+def test_step(settings, said):
+    environment = make("Bad", **settings)
+    environment.reset(seed=0)
+    with pytest.raises(environments.Fault) as raised:
+        environment.step(0)
+    assert str(raised.value).startswith("env is 'Bad-v0'; its step ")
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("space", "bad", "said"),
+    [
+        (PARTS, {"a": OBSERVATION}, "it is {'a': array([0., 0.], dtype=float32)}, not of Dict("),
+        (PARTS, {"a": OBSERVATION * np.nan, "b": 1}, "at 'a' it has nan at [0]"),
+        (spaces.Tuple([VECTOR]), (OBSERVATION[:1],), "at 0 it is float32 of shape (1,), not float"),
+        (spaces.Tuple([VECTOR]), 5, "it is 5, not of Tuple("),
+    ],
+)
+def test_parts_of_observations(space, bad, said):
+    good = space.sample()
+    environment = make("Bad", space=space, good=good, bad=bad)
+    environment.reset(seed=0)
+    with pytest.raises(environments.Fault) as raised:
+        environment.step(0)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("good", [[0.1, 0.2], np.zeros(2), np.zeros(2, int), OBSERVATION])
+def test_what_numpy_can_cast_is_taken(good):
+    environment = make("Good", good=good, limit=3)
+    observation, info = environment.reset(seed=0)
+    np.testing.assert_array_equal(observation, good)
+    assert info == {} and environment.step(0)[1:] == (1.0, False, False, {})
+
+
+@pytest.mark.parametrize("reward", [1, 2.5, True, np.float32(3), np.array(4)])
+def test_numbers(reward):
+    assert environments.as_number("Pong", reward) == float(reward)
+
+
+@pytest.mark.parametrize(
+    ("reward", "said"),
+    [
+        (np.ones(1), "array([1.])"), ("1.0", "'1.0'"), (None, "None"), (np.nan, "nan"),
+        ([1, [2]], "[1, [2]]"), (1j, "1j"), (-np.inf, "-inf"),
+    ],
+)  # fmt: skip
+def test_rewards(reward, said):
+    with pytest.raises(environments.Fault) as raised:
+        environments.as_number("Pong", reward)
+    allowed = "it must be one finite number, such as float(reward)"
+    assert str(raised.value) == f"the reward of Pong is {said}; {allowed}"
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, bool, np.int64, np.float16, np.float32, np.float64])
+def test_finite_observations(dtype):
+    environments.check_observation("Pong", np.ones((2, 3), dtype))
+    environments.check_observation("Pong", np.ones((0,), dtype))
+
+
+def test_an_observation_that_is_not_finite():
+    observation = np.ones((2, 3))
+    observation[1, 2] = 1e300
+    with pytest.raises(environments.Fault) as raised:
+        environments.check_observation("Pong", observation)
+    wrong = "it has 1e+300 at [1, 2], and must be finite in float32"
+    assert str(raised.value) == f"the observation of Pong is wrong: {wrong}"
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_module_that_ends_the_program(tmp_path, monkeypatch, package):
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "leaves" / "__init__.py" if package else tmp_path / "leaves.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("import sys\nsys.exit(3)\n")
+    name = f"leaves{'.inner' * package}:E-v0"
+    with pytest.raises(ValueError) as raised:
+        environments.make(name, {})
+    said = f"it calls sys.exit(3) (SystemExit in {path}, line 2)"
+    allowed = "it must be an environment of gymnasium that can be made"
+    assert str(raised.value) == f"env is {name!r}; {allowed}: {said}"
