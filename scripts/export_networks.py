@@ -44,7 +44,7 @@ def export(run: pathlib.Path) -> pathlib.Path:
     description: dict[str, Any] = {
         **{name: manifest[name] for name in ("iteration", "game", "seed")},
         "score": round(scores.final_score(returns), 2),
-        "command": f"bash scripts/minatar_study/{stage}.sh",
+        "command": f"python scripts/study.py run {stage}",
         "version": __version__,
     }
     out = trained.ROOT.joinpath(*parts)

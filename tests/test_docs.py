@@ -53,7 +53,7 @@ PROGRAMS = {
     "log-dqn figures": lambda: linear_figures.main,
     "scripts/benchmark.py": lambda: script("benchmark.py"),
     "scripts/check_versions.py": lambda: script("check_versions.py"),
-    "scripts/discount_study.py": lambda: script("discount_study.py"),
+    "scripts/study.py": lambda: script("study.py"),
 }
 
 

@@ -6,10 +6,7 @@ from typing import Any
 from log_dqn import log_space
 
 RUNAWAY = 0.5
-"""Mean share of clipped values over an iteration from which values count as run away.
-
-How often that is right: docs/minatar_settings.md.
-"""
+"""Mean share of clipped values over an iteration from which values count as run away."""
 
 
 class Watch:

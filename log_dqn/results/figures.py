@@ -327,14 +327,17 @@ def gamma_scan(
 
 
 def gamma_panels(
-    rows: pd.DataFrame, looks: Mapping[str, Look], returns: str = "training"
+    rows: pd.DataFrame,
+    looks: Mapping[str, Look],
+    returns: str = "training",
+    over_games: str = "iqm",
 ) -> Figure:
     """Draws returns against the discount factor, a panel for each game and one over games.
 
     `rows` are what `discount.by_gamma` returns, and `returns` says whether of training or
-    evaluation; the legend is in the order of `looks`.
+    evaluation; over games is shown their `iqm` or `mean`. The legend is in the order of `looks`.
     """
-    wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == "iqm")]
+    wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == over_games)]
     games = sorted(set(wanted["game"]) - {OVER_GAMES})
     panels = [*games, *[OVER_GAMES] * (len(games) > 1)]
     gammas = sorted(wanted["gamma"].unique())
@@ -356,10 +359,11 @@ def gamma_panels(
             panel.fill_between(
                 at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
             )
-        over_games = game == OVER_GAMES
-        panel.set_title("IQM over games" if over_games else game.rpartition("/")[2], fontsize=10)
-        if over_games:
+        title = game.rpartition("/")[2]
+        if game == OVER_GAMES:
+            title = f"{AGGREGATES[over_games]} over games"
             panel.set_ylabel("return / best mean of the game", fontsize=8)
+        panel.set_title(title, fontsize=10)
         panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
         of_game = wanted[wanted["game"] == game]
         if not (of_game["value"] < 0).any():  # From 0, with room for the markers.

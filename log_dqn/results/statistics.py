@@ -7,11 +7,13 @@ game has fewer seeds, and each game's runs are resampled among themselves. Witho
 everything equals rliable's.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from rliable import library, metrics
+from scipy import stats
 
 from log_dqn.results.runs import LearningCurve, seed_key
 from log_dqn.results.scores import Score
@@ -230,6 +232,32 @@ def interval(
         method="percentile",
     )
     return Interval(value, low.reshape(value.shape), high.reshape(value.shape))
+
+
+def t_interval(sample: np.ndarray, other: np.ndarray | None = None) -> Interval:
+    """The mean of a sample, or that less another's, with its 95% t interval; Welch's for two.
+
+    With few seeds it holds its level, which percentile bootstraps don't: with five these cover 84%
+    to 91%.
+
+    Args:
+        sample: shape [num_seeds, ...].
+        other: shape [num_other_seeds, ...].
+
+    Returns:
+        Shape [...]; NaN for bounds where a sample has fewer than two seeds.
+    """
+    value = sample.mean(axis=0) - (0 if other is None else other.mean(axis=0))
+    if min(len(sample), len(sample if other is None else other)) < 2:
+        return Interval(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
+    with warnings.catch_warnings():  # Of samples whose values are all the same.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if other is None:
+            bounds = stats.ttest_1samp(sample, 0).confidence_interval(CONFIDENCE)
+        else:
+            test = stats.ttest_ind(sample, other, equal_var=False)
+            bounds = test.confidence_interval(CONFIDENCE)
+    return Interval(value, *bounds)
 
 
 def interval_of_enough_seeds(

@@ -40,7 +40,7 @@ def test_networks_say_where_they_come_from():
     for network in NETWORKS:
         said = card(network.folder)
         assert said["game"] == network.game
-        assert said["score"] > 0 and said["command"] == "bash scripts/minatar_study/main.sh"
+        assert said["score"] > 0 and said["command"] == "python scripts/study.py run main"
 
 
 @pytest.mark.parametrize("network", NETWORKS[:: len(games.MINATAR5)], ids=names)

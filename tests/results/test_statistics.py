@@ -180,3 +180,17 @@ def test_thresholds_rise_where_all_scores_are_low():
     # A few low scores don't stretch the axis.
     found = statistics.thresholds([np.array([[-5.0, 1.0]])])
     assert found[0] == -1
+
+
+def test_t_intervals_by_hand():
+    sample = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+    value, low, high = statistics.t_interval(sample)
+    # t(0.975, 2) is 4.302653, the standard error 1 / sqrt(3).
+    np.testing.assert_allclose((value[0], low[0], high[0]), (2, -0.484138, 4.484138), 1e-5)
+    np.testing.assert_allclose((value[1], low[1], high[1]), 5)
+    found = statistics.t_interval(sample[:, 0], np.array([0.0, 4.0, 2.0, 2.0]))
+    # Variances 1 / 3 and (8 / 3) / 4: Welch's degrees of freedom are
+    # 1 / (1 / 18 + 4 / 27) = 54 / 11, t(0.975, 54 / 11) is 2.584966.
+    np.testing.assert_allclose(found, (0, -2.584966, 2.584966), atol=1e-6)
+    assert np.isnan(statistics.t_interval(sample[:1])[1:]).all()
+    assert np.isnan(statistics.t_interval(sample, sample[:1])[1:]).all()

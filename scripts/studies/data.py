@@ -1,0 +1,148 @@
+"""What is committed of the studies' runs in `docs/data`, and how finished runs are added to it."""
+
+import math
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import tensorboard_events
+
+from log_dqn import games, log_space
+from log_dqn.program import shell
+from log_dqn.results import runs, scores
+from log_dqn.run_folder import checkpoints
+from studies.stages import STAGES, folder_of, is_atari, planned
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
+STEPS = 50_000
+"""Agent steps of an iteration of a run on MinAtar."""
+
+_NAME = ["game", "agent", "setting"]
+RUN = ["stage", *_NAME, "gamma", "seed"]
+ATARI_RUN = [*_NAME, "seed"]
+"""The columns that name a run on MinAtar, and on Atari, where stages share runs."""
+
+Notify = Callable[[str], None]
+
+
+def path_of(stage: str) -> pathlib.Path:
+    """Returns the file that a stage's runs are in, a row for each of their iterations."""
+    return FOLDER / f"{'atari' if is_atari(stage) else 'minatar'}_curves.csv"
+
+
+def read(stage: str) -> pd.DataFrame:
+    """Returns the committed curves of the file of a stage; an absent setting is an empty text."""
+    return pd.read_csv(path_of(stage), keep_default_na=False, na_values={"q_plus": [""]})
+
+
+def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Returns both tables' rows, sorted; a row that both have stays as it was before."""
+    key = [name for name in (*RUN, "iteration", "steps") if name in new]
+    both = pd.concat([before, new]).drop_duplicates(key, keep="first")
+    order = [*ATARI_RUN, "steps"] if "steps" in new else key
+    return both.sort_values(order, ignore_index=True)
+
+
+def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
+    """Adds a stage's finished runs to `docs/data`; says how many were new.
+
+    What is committed stays. `notify` is told of runs that are left out.
+
+    Raises:
+        ValueError: the folder has no run of the stage that can be added.
+    """
+    folder = folder_of(stage, results_dir)
+    rows = (_atari if is_atari(stage) else _minatar)(stage, folder, notify)
+    new = pd.DataFrame(rows)
+    if new.empty:
+        raise ValueError(f"{folder}: no finished runs of the stage {stage}")
+    before = read(stage)
+    after = merge(before, new[list(before)])
+    path = path_of(stage)
+    checkpoints.replace_file(path, after.to_csv(index=False, float_format="%.6g").encode())
+    name = [column for column in RUN if column in new and column != "gamma"]
+    found, added = len(new[name].drop_duplicates()), len(after) - len(before)
+    return f"{path}: {found} finished runs, {added} new rows"
+
+
+def missing_seeds(stage: str) -> list[int]:
+    """Returns those of a stage's seeds of which `docs/data` lacks a run."""
+    curves = read(stage)
+    if "stage" in curves:
+        curves = curves[curves["stage"] == stage]
+    there = set(curves[[*_NAME, "seed"]].itertuples(index=False, name=None))
+    wanted = planned(stage)
+    return [s for s in seeds_of(stage) if any((*name, s) not in there for name in wanted)]
+
+
+def seeds_of(stage: str) -> range:
+    """Returns the seeds that a stage has, once it is whole."""
+    return shell.seeds(STAGES[stage][0].seeds)
+
+
+def scores_of(curves: pd.DataFrame, iterations: int | None = None) -> pd.DataFrame:
+    """Returns the scores of runs on MinAtar, or those that they had after some iterations.
+
+    Returns:
+        Columns of `RUN` and `score`: the mean training return of the last tenth of the iterations,
+        in points per episode; NaN for a run that is shorter.
+    """
+    last = None if iterations is None else iterations - 1
+    returns = curves.sort_values("iteration").groupby(RUN)["mean_return"]
+    found = returns.agg(lambda run: scores.final_score(run.to_numpy(), last))
+    return found.reset_index(name="score")
+
+
+def _minatar(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
+    wanted, seeds = planned(stage), seeds_of(stage)
+    for run in runs.read_runs(folder, "train", notify):
+        agent, _, setting = run.agent.partition("/")
+        parameters = wanted.get((run.game, agent, setting))
+        is_planned = parameters is not None and run.seed.isdecimal() and int(run.seed) in seeds
+        differs = [
+            f"{name} is {run.parameters.get(name)!r}, not {value!r}"
+            for name, value in (parameters or {}).items()
+            if run.parameters.get(name) != value
+        ]
+        fault = None
+        if not is_planned:
+            fault = f"not a run of the stage {stage}"
+        elif differs:
+            fault = f"another configuration than the stage's: {'; '.join(differs)}"
+        elif len(run.returns) < run.parameters["VectorizedRunner.num_iterations"]:
+            fault = "not finished"
+        if fault:
+            notify(f"{run.agent} {run.game} {run.seed}: {fault}; left out")
+            continue
+        name = dict(
+            zip(RUN, (stage, run.game, agent, setting, run.gamma, int(run.seed)), strict=True)
+        )
+        for iteration, value in enumerate(run.returns):
+            yield {**name, "iteration": iteration, "mean_return": value}
+
+
+def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
+    for name, of_game, seed, run in runs.find_runs(folder):
+        agent, _, setting = name.partition("/")
+        key = (games.canonical(of_game), agent, setting, int(seed))
+        log, returns = runs.read_run(run, "train", notify) or ({}, [])
+        steps = runs.parameters_of(run, notify)["Runner.training_steps"]
+        q_plus = _q_plus(run, steps) if len(returns) else {}
+        for iteration, value in enumerate(returns):
+            episodes = np.size(log[f"iteration_{iteration}"]["train_episode_returns"])
+            yield dict(zip(ATARI_RUN, key, strict=True)) | {
+                "steps": (iteration + 1) * steps,
+                "mean_return": value,
+                "episodes": episodes,
+                "q_plus": q_plus.get(iteration),
+            }
+
+
+def _q_plus(folder: pathlib.Path, steps: int) -> dict[int, float]:
+    """Returns the plus head's last mean value in each iteration of `steps` agent steps."""
+    events = tensorboard_events.read(folder)
+    has = log_space.Q_PLUS in events.Tags()["scalars"]
+    points = events.Scalars(log_space.Q_PLUS) if has else []
+    return {(p.step - 1) // steps: p.value for p in points if math.isfinite(p.value)}

@@ -1,0 +1,91 @@
+"""The stages of the studies, from the rows of stages.csv, and the commands that train them."""
+
+import ast
+import csv
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from log_dqn import games, scan
+
+TUNED = ("MinAtar/Asterix", "MinAtar/Breakout", "MinAtar/Freeway")
+"""The games on which settings were chosen; MinAtar's other two are held out."""
+
+
+class Job(NamedTuple):
+    """One command: a row, whose cells stages.csv explains."""
+
+    stage: str
+    seeds: str
+    agents: str
+    games: str
+    scan: str = ""
+    fixed: str = ""
+
+    def chosen(self) -> list[str]:
+        """Returns the games."""
+        return games.select_to_train(self.games.split(","))
+
+    def bindings(self, words: str) -> list[str]:
+        """Returns settings with the full names of their parameters; gin files are none."""
+        of = "Vectorized" * (not is_atari(self.stage)) + "LogDQNAgent"
+        owner = of.replace("Log", "") if self.agents == "dqn" else of
+        pairs = (word.partition("=") for word in words.split() if not word.endswith(".gin"))
+        return [f"{name if '.' in name else f'{owner}.{name}'}={value}" for name, _, value in pairs]
+
+
+def _rows() -> Iterator[Job]:
+    lines = pathlib.Path(__file__).with_name("stages.csv").read_text("utf-8").splitlines()
+    _, *rows = csv.reader((line for line in lines if not line.startswith("#")), delimiter=";")
+    return (Job(*map(str.strip, row)) for row in rows)
+
+
+STAGES: dict[str, list[Job]] = {}
+for _job in _rows():
+    STAGES.setdefault(_job.stage, []).append(_job)
+
+
+def is_atari(stage: str) -> bool:
+    """Returns whether a stage is on Atari, where stages share a folder and a file."""
+    return stage.startswith("atari")
+
+
+def folder_of(stage: str, results_dir: pathlib.Path) -> pathlib.Path:
+    """Returns the folder of a stage's runs."""
+    return results_dir / ("atari" if is_atari(stage) else stage)
+
+
+def commands(
+    stage: str, seeds: str, results_dir: pathlib.Path, only: Sequence[str] = ()
+) -> list[list[str]]:
+    """Returns a stage's commands, words behind `log-dqn`; `only` are the games, if not all."""
+    found = []
+    for job in STAGES[stage]:
+        chosen = [game for game in job.chosen() if game in only] if only else [job.games]
+        if not chosen:
+            continue
+        words = ["train-vectorized", f"--agent={job.agents}"]
+        if is_atari(stage):
+            words = ["sweep", f"--agents={job.agents}", "--cpus_per_run=1"]
+        words += [f"--games={','.join(chosen)}", f"--seeds={seeds}"]
+        words.append(f"--results_dir={folder_of(stage, results_dir)}")
+        words += [f"--gin_files={word}" for word in job.fixed.split() if word.endswith(".gin")]
+        words += [f"--gin_bindings={word}" for word in job.bindings(job.fixed)]
+        found.append(words + [f"--scan={word}" for word in job.bindings(job.scan)])
+    return found
+
+
+def planned(stage: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Returns the parameters that a stage gives its runs, by game, agent and setting.
+
+    Parameters that gin configures, such as an optimizer's class, are left out.
+    """
+    found = {}
+    for job in STAGES[stage]:
+        pairs = (word.split("=", 1) for word in job.bindings(job.fixed))
+        fixed = {name: ast.literal_eval(value) for name, value in pairs if "@" not in value}
+        for setting in scan.parse(job.bindings(job.scan)):
+            for game in job.chosen():
+                for agent in job.agents.split(","):
+                    found[game, agent, setting.name] = fixed | dict(setting.bindings)
+    return found

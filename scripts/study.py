@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""The studies behind the pages: trains a stage, collects its runs into docs/data, reports.
+
+    python scripts/study.py run mechanism --results_dir=results/study
+    python scripts/study.py collect mechanism --results_dir=results/study
+    python scripts/study.py report mechanism
+
+A stage is a row of the table in scripts/studies/stages.py. Without --seeds, `run` trains those of a
+stage's seeds that docs/data lacks, one after the other; what was stopped is resumed. `collect` adds
+finished runs to those of docs/data. `report` prints tables, with 95% t intervals over seeds.
+"""
+
+import argparse
+import pathlib
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from studies.stages import STAGES, commands, is_atari
+
+from log_dqn.checks import check
+from log_dqn.program import shell
+from log_dqn.results.request import BASELINES_HELP, DOPAMINE
+
+FIGURES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "figures"
+PUBLISHED = "early_order"
+"""A report on the published runs alone."""
+
+
+def _notify(line: str) -> None:
+    print(f"study.py: {line}", file=sys.stderr)
+
+
+def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.Path) -> int:
+    """Runs the commands of a stage; returns the exit status of the first that fails, or 0."""
+    from studies import data
+
+    if seeds is not None:
+        shell.seeds(seeds)
+    only = games.split(",") if games else []
+    known = sorted({game for job in STAGES[stage] for game in job.chosen()})
+    check("games", games, set(only) <= set(known), f"some of {','.join(known)}")
+    chosen = [seeds] if seeds else [f"{seed}-{seed}" for seed in data.missing_seeds(stage)]
+    if not chosen:
+        own = STAGES[stage][0].seeds
+        print(f"docs/data has all seeds of {stage}; --seeds={own} trains them again")
+    for words in (words for some in chosen for words in commands(stage, some, results_dir, only)):
+        if status := _train(words):
+            return status
+    return 0
+
+
+def _train(words: Sequence[str]) -> int:
+    """Runs `log-dqn`, which saves its runs when a signal stops it; returns its exit status."""
+    with subprocess.Popen([sys.executable, "-m", "log_dqn.commands.main", *words]) as process:
+        # Ctrl-C reaches the process by itself.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+        return process.wait()
+
+
+def report(stage: str, iterations: int | None, source: str, folder: str) -> None:
+    """Prints the tables of a stage or of all, and draws the figures of those that have some."""
+    from studies import atari, data, decisions, early_order, minatar
+
+    shell.check_writable("out", folder)
+    out = pathlib.Path(folder)
+    if stage == PUBLISHED:
+        print(early_order.report(source))
+    elif is_atari(stage):
+        atari.report(source, out)
+    elif stage in STAGES:
+        minatar.report(stage, out, iterations)
+        if stage in decisions.DECISIONS:
+            curves = data.read(stage)
+            print(decisions.decide(stage, data.scores_of(curves[curves["stage"] == stage])))
+    else:
+        there = set(data.read("main")["stage"])
+        for name in (*(name for name in STAGES if name in there), "atari", PUBLISHED):
+            report(name, iterations, source, folder)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the program; returns the exit status."""
+    parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    programs = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "collect", "gradients", "values"):
+        added = programs.add_parser(name)
+        if name in ("run", "collect"):
+            added.add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
+        default = pathlib.Path("results/study")
+        added.add_argument("--results_dir", type=shell.folder, default=default)
+        if name == "run":
+            added.add_argument("--seeds", help="N or A-B (default: those that docs/data lacks)")
+            added.add_argument("--games", help="games of the stage with commas (default: all)")
+    added = programs.add_parser("report")
+    stages = (*STAGES, PUBLISHED, "all")
+    added.add_argument("stage", nargs="?", choices=stages, metavar="stage", default="all")
+    added.add_argument("--iterations", type=shell.at_least(1), help="after so many, not at the end")
+    added.add_argument("--baselines", default=DOPAMINE, help=BASELINES_HELP)
+    added.add_argument("--out", default=str(FIGURES), help="folder (default: %(default)s)")
+    args = parser.parse_args(argv)
+
+    def work() -> int:
+        if args.command == "run":
+            return run(args.stage, args.seeds, args.games, args.results_dir)
+        if args.command == "report":
+            report(args.stage, args.iterations, args.baselines, args.out)
+        elif args.command == "collect":
+            from studies import data
+
+            print(data.collect(args.stage, args.results_dir, _notify))
+        else:
+            from studies import inspection
+
+            table = getattr(inspection, args.command)(args.results_dir, _notify)
+            print(table.to_string(index=False, float_format="%.3g"))
+        return 0
+
+    return shell.run_once(parser.prog, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

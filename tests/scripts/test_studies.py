@@ -1,0 +1,374 @@
+"""The studies: their stages, what is collected of them, and what is decided."""
+
+import pathlib
+import shutil
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import study
+from studies import data, decisions, minatar, stages
+
+from log_dqn import train_vectorized
+from log_dqn.results import figures
+from log_dqn.results.statistics import Interval
+from log_dqn.vectorized import start
+from tests import programs
+from tests.results import synthetic
+
+PAGES = "\n".join(page.read_text("utf-8") for page in (data.FOLDER.parent).glob("*.md"))
+
+
+def test_a_row_is_a_command():
+    adam = "@tf.train.AdamOptimizer()"
+    line, *_ = stages.commands("mechanism", "31-31", pathlib.Path("r"), ["MinAtar/Freeway"])[2:]
+    assert line == [
+        "train-vectorized", "--agent=loglin_dqn", "--games=MinAtar/Freeway", "--seeds=31-31",
+        "--results_dir=r/mechanism", "--gin_bindings=VectorizedRunner.num_iterations=8",
+        "--scan=VectorizedLogDQNAgent.gamma=0.5,0.8,0.9",
+        "--scan=VectorizedLogDQNAgent.linear_above=1e-9", "--scan=VectorizedLogDQNAgent.c=1e-9",
+    ]  # fmt: skip
+    assert stages.commands("atari_screening", "1", pathlib.Path("r"))[6] == [
+        "sweep", "--agents=dqn", "--cpus_per_run=1", "--games=Asterix,Alien", "--seeds=1",
+        "--results_dir=r/atari", "--gin_files=short.gin",
+        f"--gin_bindings=DQNAgent.optimizer={adam}",
+        "--gin_bindings=AdamOptimizer.epsilon=0.00015", "--scan=AdamOptimizer.beta1=0.9",
+        "--scan=AdamOptimizer.learning_rate=0.0000625",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", ["mechanism", "best_again"])
+def test_the_runs_that_a_stage_plans_are_those_that_it_trains(stage, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = []
+    monkeypatch.setattr(
+        start, "create_pool",
+        lambda workload, *_: runs.extend(workload.runs) or mock.Mock(failures=[]),
+    )  # fmt: skip
+    seeds = stages.STAGES[stage][0].seeds
+    for _, *words in stages.commands(stage, seeds, pathlib.Path("r")):
+        programs.forget()
+        assert train_vectorized.main(words) == 0
+    names = [(run.game, run.agent_name, run.setting.name, run.seed) for run in runs]
+    planned = stages.planned(stage)
+    assert len(names) == len(set(names)) == 10 * len(planned)
+    assert set(names) == {(*name, seed) for name in planned for seed in data.seeds_of(stage)}
+
+
+def test_the_committed_runs_are_those_of_the_stages():
+    curves = data.read("main")
+    runs = curves[data.RUN].drop_duplicates()
+    assert set(runs["stage"]) <= set(stages.STAGES)
+    for stage, of_stage in runs.groupby("stage"):
+        names = set(
+            of_stage[["game", "agent", "setting", "seed"]].itertuples(index=False, name=None)
+        )
+        planned = {(*name, seed) for name in stages.planned(stage) for seed in data.seeds_of(stage)}
+        assert names <= planned
+        assert names == planned or stage in ("mechanism", "best_again")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of data with one row, and the two finished runs of the stage `averaging`."""
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    row = "main,MinAtar/Freeway,dqn,gamma=0.5,0.5,1,0,7.12346"
+    (tmp_path / "minatar_curves.csv").write_text(
+        f"stage,game,agent,setting,gamma,seed,iteration,mean_return\n{row}\n"
+    )
+    for game in ("Freeway", "Breakout"):
+        write_run(tmp_path, game, [1.0] * 7 + [2.5])
+    return tmp_path
+
+
+def write_run(folder, game, returns, seed=6, **parameters):
+    (name, config), *_ = stages.planned("averaging").items()
+    run = folder / "averaging" / "log_dqn" / name[2] / f"MinAtar-{game}" / str(seed)
+    shutil.rmtree(run, ignore_errors=True)
+    synthetic.write_log(run, returns, config={**config, **parameters})
+
+
+def test_finished_runs_are_added_once_and_what_is_committed_stays(folder, capsys):
+    path = folder / "minatar_curves.csv"
+    before = path.read_text()
+    assert data.missing_seeds("averaging") == [6]
+    assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
+    assert capsys.readouterr().out == f"{path}: 2 finished runs, 16 new rows\n"
+    after = path.read_text()
+    assert set(before.splitlines()) <= set(after.splitlines())
+    assert len(after.splitlines()) == 2 + 16
+    assert data.missing_seeds("averaging") == []
+    write_run(folder, "Freeway", [9.0] * 8)  # Another machine has other numbers.
+    assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
+    assert capsys.readouterr().out == f"{path}: 2 finished runs, 0 new rows\n"
+    assert path.read_text() == after
+    scores = data.scores_of(data.read("averaging")).set_index("stage")["score"]
+    assert scores["averaging"].tolist() == [2.5, 2.5] and scores["main"] == 7.12346
+    assert data.scores_of(data.read("averaging"), 7)["score"].dropna().tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("game", "length", "seed", "parameters", "reason"),
+    [
+        ("Freeway", 7, 6, {}, "not finished"),
+        ("Freeway", 8, 7, {}, "not a run of the stage averaging"),
+        ("Asterix", 8, 6, {}, "not a run of the stage averaging"),
+        (
+            "Freeway", 8, 6, {"VectorizedLogDQNAgent.c": 1.0},
+            "another configuration than the stage's: VectorizedLogDQNAgent.c is 1.0, not 2.0",
+        ),
+    ],
+)  # fmt: skip
+def test_other_runs_are_left_out(folder, capsys, game, length, seed, parameters, reason):
+    write_run(folder, game, [1.0] * length, seed, **parameters)
+    assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
+    name = f"log_dqn/gamma=0.5,beta_log=0.001,beta_reg=1,c=2,epsilon=1e-08 MinAtar/{game} {seed}"
+    assert capsys.readouterr().err == f"study.py: {name}: {reason}; left out\n"
+    rows = data.read("averaging")
+    assert len(rows[rows["stage"] == "averaging"]) == 8 * (1 + (game == "Asterix" or seed == 7))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run main --games=Pong", "games is 'Pong'; it must be some of MinAtar/Asterix,"),
+        ("run main --seeds=0", "seeds is '0'; it must be N or A-B"),
+        ("collect main --results_dir=nowhere", "--results_dir=nowhere/main: not a folder"),
+        ("report best_again", "minatar_curves.csv has no runs of the stage best_again"),
+        ("report main --out=", "out is ''; it must be the name of a folder"),
+    ],
+)
+def test_wrong_input_is_one_line(folder, capsys, arguments, message):
+    assert study.main(arguments.split()) == 2
+    error = capsys.readouterr().err
+    assert f": error: {message}" in error.replace(f"{folder}/", "")
+    assert error.count("\n") == 1
+
+
+def test_a_stage_is_run_seed_by_seed_until_a_command_fails(folder, monkeypatch, capsys):
+    asked, statuses = [], iter([0, 0, 3])
+
+    def popen(words):
+        asked.append([word for word in words if word.startswith(("--agent", "--seeds"))])
+        process = mock.MagicMock()
+        process.__enter__().wait.return_value = next(statuses)
+        return process
+
+    monkeypatch.setattr(study.subprocess, "Popen", popen)
+    assert study.main(["run", "best_again"]) == 3
+    agents = ("--agent=loglin_dqn", "--agent=dqn")
+    assert asked == [[agents[0], "--seeds=41-41"], [agents[1], "--seeds=41-41"],
+                     [agents[0], "--seeds=42-42"]]  # fmt: skip
+    data.collect("averaging", folder, print)
+    assert study.main(["run", "averaging"]) == 0
+    said = "docs/data has all seeds of averaging; --seeds=6-6 trains them again\n"
+    assert capsys.readouterr().out == said
+
+
+def table(values, game_names=("MinAtar/A", "MinAtar/B")):
+    """Scores from {(agent, gamma): a list of seeds for each game}."""
+    rows = [
+        ("main", game, agent, f"gamma={gamma:g}", gamma, seed, score)
+        for (agent, gamma), of_games in values.items()
+        for game, scores in zip(game_names, of_games, strict=True)
+        for seed, score in enumerate(scores, 1)
+    ]
+    return pd.DataFrame(rows, columns=[*data.RUN, "score"])
+
+
+# Best means: 10 on MinAtar/A (LogDQN, 0.9), 4 on MinAtar/B (DQN, 0.9).
+SCORES = table(
+    {
+        ("log_dqn", 0.5): [[7.0, 8.0, 9.0], [1.9, 2.0, 2.1]],
+        ("log_dqn", 0.9): [[9.9, 10.0, 10.1], [2.8, 3.0, 3.2]],
+        ("dqn", 0.5): [[2.0, 2.0, 2.0], [1.0, 1.0, 1.0]],
+        ("dqn", 0.9): [[5.0, 6.0, 7.0], [3.9, 4.0, 4.1]],
+    }
+)
+
+
+def test_the_two_claims():
+    rows = minatar.claims(SCORES, "log_dqn", "dqn").splitlines()
+    # Over games by seed LogDQN has .5875, .65, .7125, DQN .225: t(0.975, 2) 4.3027, standard error
+    # .0625 / sqrt(3). On A the deviation is .1, on B .025.
+    at_low = "0.60 (0.35 to 0.85) | 0.25 (0.19 to 0.31) | 0.42 (0.27 to 0.58)"
+    assert rows[2] == f"| at gamma 0.5 | {at_low} |"
+    # Both agents are better at 0.9, on each game and over games: 1 - .6 and .75 - 1.
+    assert rows[0] == "| claim | MinAtar/A | MinAtar/B | over games |"
+    *_, over_games = (row.split(" | ", 1) for row in rows[3:])
+    assert over_games[0] == "| each at the gamma that is best over games (0.9 and 0.9)"
+    assert {row.split(" | ", 1)[1] for row in rows[3:]} == {over_games[1]}
+    assert over_games[1].startswith("0.40 (") and " | -0.25 (" in over_games[1]
+    one = minatar.claims(SCORES[SCORES["gamma"] == 0.5], "log_dqn", "dqn")
+    assert one.count("\n") == 2  # There is nothing to choose.
+
+
+def test_the_best_gamma_is_chosen_over_games_or_on_each():
+    found = minatar.claims(
+        table(
+            {
+                # Over games, of 8 and 4: (0.5 + 1) / 2 at 0.5, (0.6 + 0.25) / 2 at 0.9.
+                ("log_dqn", 0.5): [[3.0, 4.0, 5.0], [3.9, 4.0, 4.1]],
+                ("log_dqn", 0.9): [[4.7, 4.8, 4.9], [0.9, 1.0, 1.1]],
+                ("dqn", 0.5): [[0.0, 0.1, 0.2], [2.9, 3.0, 3.1]],
+                ("dqn", 0.9): [[7.9, 8.0, 8.1], [1.9, 2.0, 2.1]],
+            }
+        ),
+        "log_dqn", "dqn",
+    )  # fmt: skip
+    each, over = found.splitlines()[-2:]
+    values = [cell.split(" (")[0] for cell in over.split("| ")[2:]]
+    # LogDQN's 0.5 and DQN's 0.9: 0.5 - 1, 1 - 0.5.
+    assert "(0.5 and 0.9)" in over and values == ["-0.50", "0.50", "0.00"]
+    values = [cell.split(" (")[0] for cell in each.split("| ")[2:]]
+    # LogDQN's 0.9 and 0.5, DQN's too: 0.6 - 1, 1 - 0.75.
+    assert values == ["-0.40", "0.25", "-0.08"]
+
+
+def test_settings_of_a_stage():
+    one = table({("dqn", 0.5): [[1.0]], ("dqn", 0.9): [[2.0]]}, ["A"]).assign(agent="log_dqn")
+    several = table({("dqn", 0.5): [[1.0, 2.0, 6.0]]}, ["A"]).assign(setting="gamma=0.5,c=2")
+    assert minatar.by_setting(pd.concat([one, several])).splitlines() == [
+        "Mean score (least to greatest seed):", "",
+        "| game | agent | setting | seeds | 0.5 | 0.9 |", "| --- | --- | --- | --- | --- | --- |",
+        "| A | dqn | c=2 | 3 | 3 (1 to 6) | - |", "| A | log_dqn |  | 1 | 1 | 2 |",
+    ]  # fmt: skip
+    five = table({("dqn", 0.5): [[1.0, 2.0, 3.0, 4.0, 5.0]]}, ["A"])
+    # t(0.975, 4) 2.776 times sqrt(2.5 / 5).
+    assert "| A | dqn |  | 5 | 3 (1.04 to 4.96) |" in minatar.by_setting(five)
+
+
+def test_an_agents_best_setting_is_the_best_over_games():
+    """Of a game's best mean, 40, DQN has (0.5 + 1) / 2 with one step, (1 + 0.75) / 2 with three."""
+    parts = [
+        table({("dqn", 0.9): [[20.0], [40.0]]}),
+        table({("dqn", 0.9): [[40.0], [30.0]]}).assign(setting="gamma=0.9,n=3"),
+        table({("log_dqn", 0.9): [[1.0], [1.0]]}),
+    ]
+    found = minatar.best_settings(pd.concat(parts, ignore_index=True))
+    assert sorted(set(found["setting"])) == ["gamma=0.9", "gamma=0.9,n=3"] and len(found) == 4
+    assert found[found["agent"] == "dqn"]["score"].tolist() == [40.0, 30.0]
+
+
+def test_short_runs_beside_the_studys_cut_as_short():
+    def curves(stage, agent, setting, seed, returns):
+        name = (stage, "MinAtar/A", agent, setting, 0.5, seed)
+        rows = [(*name, number, value) for number, value in enumerate(returns)]
+        return pd.DataFrame(rows, columns=[*data.RUN, "iteration", "mean_return"])
+
+    main = [curves("main", "log_dqn", "gamma=0.5", 1, [0.0, 4.0, 99.0])]
+    main += [curves("main", "dqn", "gamma=0.5", seed, [0.0, 2.0, 99.0]) for seed in (1, 4)]
+    short = [curves("floor", "log_dqn", "gamma=0.5,k=6", seed, [0.0, 5.0]) for seed in (1, 2)]
+    both = minatar.beside(pd.concat(short), pd.concat(main))
+    assert minatar.means(both).splitlines()[2:] == [
+        "| 0.5 | dqn | the study's | 2 | 0.4 |", "| 0.5 | log_dqn | k=6 | 5 | 1 |",
+        "| 0.5 | log_dqn | the study's | 4 | 0.8 |",
+    ]  # fmt: skip
+
+
+def test_figures_show_what_the_tables_hold():
+    rows = minatar.over_games(SCORES).assign(statistic="mean")
+    figure = figures.gamma_panels(rows, minatar.AGENTS, over_games="mean")
+    first, _, over = (axes for axes in figure.axes if axes.get_visible())
+    assert [axes.get_title() for axes in (first, over)] == ["A", "Mean over games"]
+    log_dqn, dqn = over.lines
+    # (0.8 + 0.5) / 2 and (1 + 0.75) / 2, (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
+    np.testing.assert_allclose(log_dqn.get_ydata(), [0.65, 0.875])
+    np.testing.assert_allclose(dqn.get_ydata(), [0.225, 0.8])
+    curves = pd.concat(
+        [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
+    )
+    figure = minatar.draw_curves(curves)
+    assert [axes.get_title() for axes in figure.axes] == ["gamma 0.5", "gamma 0.9", "", ""]
+    mean = next(line for line in figure.axes[0].lines if line.get_label() == "LogDQN")
+    np.testing.assert_allclose(mean.get_xdata(), [0.05, 0.1])
+    np.testing.assert_allclose(mean.get_ydata(), [8.0, 16.0])
+
+
+@pytest.mark.parametrize("stage", minatar.CLAIMED)
+def test_the_pages_have_the_tables_of_the_claims(stage):
+    curves = data.read(stage)
+    scores = data.scores_of(curves[curves["stage"] == stage])
+    best = minatar.best_settings(scores)
+    one, *_, other = minatar.present(best)
+    assert minatar.claims(best, one, other) in PAGES
+    if stage == "main":
+        for row in minatar.over_games(scores).itertuples():
+            assert f" {minatar.text_of(Interval(*row[4:]))} |" in PAGES
+
+
+OFFSETS = np.array([1, -1] * 5)
+GAMES = stages.planned("best_again")
+ALL = sorted({game for game, *_ in GAMES})
+
+
+def plan_scores(stage, means):
+    """Ten seeds of a stage: `means` by variant, discount factor and game, each 1 above or below."""
+    rows = []
+    for game, agent, setting in stages.planned(stage):
+        gamma = float(setting.partition(",")[0].removeprefix("gamma="))
+        key = (agent, setting.partition(",")[2])
+        mean = means(decisions.VARIANTS.get(key, agent), gamma, game)
+        for seed, offset in zip(data.seeds_of(stage), OFFSETS, strict=True):
+            rows.append((stage, game, agent, setting, gamma, seed, mean + offset))
+    return pd.DataFrame(rows, columns=[*data.RUN, "score"])
+
+
+MEANS = {"DQN": 4, "line only": 5, "no optimistic start": 9, "one head": 3, "LogLinDQN": 10}
+
+
+def mechanism_means(variant, gamma, game):
+    if gamma == 0.8 and variant == "line only":  # It closes 4 of 6 there.
+        return 8
+    if gamma == 0.9 and game not in stages.TUNED:  # There is no gap on the held-out games.
+        return 4
+    return MEANS[variant]
+
+
+def test_the_mechanism_is_decided_as_planned():
+    scores = plan_scores("mechanism", mechanism_means)
+    found = decisions.decide("mechanism", scores)
+    # Seeds are 0.1 above or below: t(0.975, 18), 2.1009, times sqrt(2 x 0.01 / 9) is 0.099.
+    # Of the means 10 and 5, ln(10 / 5) is 0.69.
+    row = "| 0.5 | held out | line only | 0.500 (0.401 to 0.599) | 0.500 (0.500 to 0.500) | 0.69 |"
+    assert f"{row} superior |" in found
+    # (10 - 5) / 6, (10 - 9) / 6, (10 - 3) / 6; 8 leaves 2 of 6.
+    assert "| 0.5 | tuned | 0.83 | 0.17 | 1.17 |" in found
+    assert "| 0.8 | held out | 0.33 | 0.17 | 1.17 |" in found
+    assert "| 0.9 | held out | nan | nan | nan |" in found
+    head = [
+        f"At {gamma}, {part} games: one head loses over half of the gap."
+        for gamma in (0.5, 0.8, 0.9)
+        for part in ("tuned", "held out")
+    ]
+    assert found.splitlines()[-9:] == [
+        *head[:2], "At 0.5 the logarithm does it.",
+        *head[2:4], "At 0.8 the logarithm is not shown to do it.",
+        head[4], "At 0.9 the logarithm is not shown to do it.",
+        "At 0.9 LogLinDQN is not called better: held-out games don't show it.",
+    ]  # fmt: skip
+
+
+def test_there_is_no_verdict_before_all_seeds_are_whole():
+    scores = plan_scores("mechanism", mechanism_means)
+    for rows, number in ((scores[scores["seed"] < 36], 5), (scores[1:], 9), (scores[:0], 0)):
+        line = f"{number} of 10 seeds: no verdict before all are there."
+        assert decisions.decide("mechanism", rows) == line
+
+
+@pytest.mark.parametrize(
+    ("loglin", "dqn", "decided"),
+    [
+        # The best mean is 10 or 100, so that the interval is 0.099 or 0.0099 either way.
+        (10.0, 8.0, "is better than DQN's."),
+        (99.5, 100.0, "is as good as DQN's."),
+        (96.0, 100.0, "is worse than DQN's."),
+        (10.0, 9.6, "is not shown to be as good as DQN's."),
+        (95.5, 95.4, "is as good as DQN's."),
+    ],
+)
+def test_the_best_is_decided_as_planned(loglin, dqn, decided):
+    means = {"loglin_dqn": loglin, "dqn": dqn}
+    scores = plan_scores("best_again", lambda variant, *_: means.get(variant, np.nan))
+    assert decisions.decide("best_again", scores).splitlines()[-1] == f"LogLinDQN's best {decided}"

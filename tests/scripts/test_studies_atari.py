@@ -1,0 +1,254 @@
+"""The studies' tables and figures of Atari, the published runs' order, and what runs end with."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import study
+import tensorflow as tf
+from studies import atari, data, early_order, inspection
+
+from log_dqn.results.runs import LearningCurve
+from log_dqn.run_folder import checkpoints
+from log_dqn.run_folder import data as arrays
+from log_dqn.vectorized.runs import Events
+from tests.results import synthetic
+
+CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
+HEADER = (
+    "game,agent,setting,seed,steps,mean_return,episodes,q_plus\n"
+    "Alien,dqn,min_replay_history=1000000,1,125000,200,2,\n"
+)
+RUN = {
+    "game": "Pong",
+    "agent": "log_dqn",
+    "setting": "",
+    "seed": 1,
+    "episodes": 1,
+    "q_plus": np.nan,
+}
+DQN = "DQN (TensorFlow: RMSProp, Huber)"
+POINTS = np.array([[1.0, 5.0], [3.0, 4.0]])
+
+
+def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    path = tmp_path / "atari_curves.csv"
+    path.write_text(HEADER)
+    runs = tmp_path / "atari"
+    folder = runs / "log_dqn" / "Pong" / "2"
+    synthetic.write_log(folder, [5, 2.12345], episodes=2, config=CONFIG)
+    events = Events(folder)
+    for steps, q_plus in {100_000: 0.9, 125_000: 0.8, 125_001: 0.7, 250_000: np.inf}.items():
+        events.write({"Values/QPlus": q_plus}, steps)
+    events.close()
+    random = runs / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
+    synthetic.write_log(random, [-20, -21], episodes=2, config=CONFIG)
+    for _ in range(2):
+        assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
+    assert path.read_text() == HEADER + (
+        "Pong,dqn,min_replay_history=1000000,1,125000,-20,2,\n"
+        "Pong,dqn,min_replay_history=1000000,1,250000,-21,2,\n"
+        # The last finite value by 125,000 and by 250,000 steps.
+        "Pong,log_dqn,,2,125000,5,2,0.8\nPong,log_dqn,,2,250000,2.12345,2,0.7\n"
+    )
+    synthetic.write_log(folder, [5, 2.12345, 3], episodes=2, config=CONFIG)
+    assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
+    assert "Pong,log_dqn,,2,375000,3,2,\n" in path.read_text()
+    published = synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5})
+    capsys.readouterr()
+    arguments = [f"--baselines={published}", f"--out={tmp_path / 'o'}"]
+    assert study.main(["report", "atari", *arguments]) == 0
+    first, second = capsys.readouterr().out.split("the second 250,000 agent steps:")
+    assert "| random | -20.5 |" in first and "| log_dqn | 3.56 |" in first
+    assert "| log_dqn | 3 (to 375,000) |" in second and "| Pong | log_dqn | 2 | 2.12 |" in second
+    assert {file.name for file in (tmp_path / "o").iterdir()} == {"atari.png", "atari_log_dqn.png"}
+
+
+def test_a_half_is_the_mean_of_its_episodes():
+    rows = [(100_000, 1.0, 30), (200_000, 4.0, 10), (250_000, 2.0, 10), (300_000, 7.0, 1)]
+    curves = [{**RUN, "steps": s, "mean_return": r, "episodes": n} for s, r, n in rows]
+    found = atari.halves(pd.DataFrame(curves))
+    # (30 + 40 + 20) / 50, and what ends behind 250,000.
+    assert found[["mean_return", "end"]].values.tolist() == [[1.8, 250_000], [7.0, 300_000]]
+
+
+def test_the_smallest_difference_is_half_a_t_interval():
+    points = np.array([9.0, 10.0, 11.0, 10.0, 10.0])
+    # Their deviation is sqrt(1/2), t(0.975, 4) 2.776445; a run beside five, and beside another.
+    for others, factor in ((5, np.sqrt(0.6)), (1, 1)):
+        found = atari.smallest_difference(points, others)
+        assert found == pytest.approx(2.776445 * factor, 1e-6)
+
+
+def test_the_table_has_a_row_for_each_agent():
+    run = {**RUN, "agent": "dqn"}
+    rows = [
+        {**run, "game": game, "setting": setting, "steps": steps, "mean_return": mean}
+        for game, setting, steps, mean in (
+            ("Alien", "", 250_000, 1234.4), ("Alien", "", 500_000, 7.0),
+            ("Pong", "gamma=0.5", 500_000, 8.0),
+            ("Pong", "min_replay_history=1000000", 250_000, -20.5),
+        )
+    ]  # fmt: skip
+    found = {
+        "Alien": {"DQN": np.array([[9, 11], [9, 13]]), "C51": np.array([[1, 10], [2, 1234.4]])},
+        "Pong": {"DQN": np.array([[1, 4], [1, 7]])},
+    }
+    # Deviations of sqrt(2) and sqrt(4.5), t(0.975, 1) 12.7062; one run beside two, and beside one.
+    assert atari.table(pd.DataFrame(rows), found, half=1).splitlines() == [
+        "| agent | Alien | Pong |",
+        "| --- | --- | --- |",
+        "| random | - | -20.5 |",
+        f"| published {DQN} | 12 (11 to 13) | 5.5 (4 to 7) |",
+        "| published C51 | 622 (10 to 1,234) | - |",
+        "| dqn | 7 | - |",
+        "| dqn/gamma=0.5 | - | 8 |",
+        f"| *least difference shown: a run beside {DQN}* | 22 | 33 |",
+        f"| *least difference shown: two runs that vary as {DQN}* | 25.4 | 38.1 |",
+    ]
+    assert "| dqn | 1,234 | - |" in atari.table(pd.DataFrame(rows), found, half=0)
+
+
+def test_a_column_each_100_000_steps():
+    rows = [{**RUN, "steps": n, "q_plus": n / 400_000} for n in (50_000, 100_000, 200_000)]
+    rows += [{**RUN, "seed": 2, "setting": "c=1", "steps": 100_000, "q_plus": 0.1234}]
+    rows += [{**RUN, "agent": "dqn", "steps": 100_000}]
+    assert atari.over_time(pd.DataFrame(rows), "q_plus", 100_000).splitlines() == [
+        "| game | agent | seed | 100,000 | 200,000 |",
+        "| --- | --- | --- | --- | --- |",
+        "| Pong | log_dqn | 1 | 0.25 | 0.5 |",
+        "| Pong | log_dqn/c=1 | 2 | 0.123 | - |",
+    ]
+
+
+def test_a_panel_has_means_of_the_same_steps_as_the_published_band():
+    rows = [
+        {**RUN, "seed": seed, "steps": steps, "mean_return": seed * number}
+        for seed in (1, 2)
+        for number, steps in enumerate((125_000, 250_000, 350_000), 1)
+    ]
+    figure = atari.draw(pd.DataFrame(rows), {"Pong": {"DQN": POINTS, "C51": POINTS}}, ["DQN"])
+    (axes,) = figure.axes
+    assert axes.get_title() == "Pong"
+    # The middle of 0 to 250,000, and of 250,000 to 350,000.
+    assert [line.get_xydata().tolist() for line in axes.lines] == [
+        [[125, 1.5], [300, 3]],
+        [[125, 3], [300, 6]],
+    ]
+    (band,) = axes.collections
+    corners = [(0, 1), (250, 1), (250, 4), (500, 4), (500, 5), (250, 5), (250, 3), (0, 3)]
+    assert {(x, y) for x, y in band.get_paths()[0].vertices.tolist()} == set(corners)
+    names = [text.get_text() for text in figure.legends[0].texts]
+    assert names == [f"published {DQN}, 2 seeds", "log_dqn"]
+
+
+def test_settings_are_told_apart_and_known_by_their_agents_colour():
+    names = ["dqn", "dqn/gamma=0.96", *[f"log_dqn/c={c}" for c in range(5)], "log_dqn"]
+    found = atari.setting_looks(names)
+    assert [look.name for look in found.values()] == names
+    assert len({(look.colour, look.marker, look.line) for look in found.values()}) == 8
+    assert [look.colour for look in found.values()] == ["#000000"] * 2 + ["#D55E00"] * 6
+
+
+def curve(agent, game, early, late, seed=0):
+    """A published run of 199 iterations: `early` in the first ten, `late` afterwards."""
+    return LearningCurve(agent, game, str(seed), np.repeat([early, late], [10, 189]))
+
+
+def test_leads_are_between_means_over_seeds_and_between_seeds():
+    runs = [curve("DQN", "Pong", 1.0, 7.0), curve("DQN", "Pong", 3.0, 7.0, seed=1)]
+    first, second = early_order.leads([*runs, curve("C51", "Pong", 5.0, 4.0)]).to_dict("records")
+    early = dict.fromkeys((500_000, 1_000_000, 2_000_000), 3.0)
+    late = dict.fromkeys((5_000_000, 12_500_000, 25_000_000, "end"), -3.0)
+    # C51's 5 is 2 above DQN's greatest seed, whose least is 4 below.
+    clear = dict.fromkeys(("500,000", "1,000,000", "2,000,000"), 2.0)
+    clear |= dict.fromkeys(("5,000,000", "12,500,000", "25,000,000"), -3.0)
+    assert first == {"game": "Pong", "agent": "C51", "other": "DQN"} | early | late | clear
+    assert (second["agent"], second["other"]) == ("DQN", "C51")
+    assert (second[500_000], second["500,000"], second["end"]) == (-3.0, -4.0, 3.0)
+
+
+def test_what_an_early_lead_says_of_the_end():
+    """The order stays on Pong, turns on Alien, and turns for two of three pairs on Amidar."""
+    ends = {"Pong": (2, 1, 0), "Alien": (2, 3, 4), "Amidar": (1, 2, 1.5)}
+    runs = [
+        curve(agent, game, early, end)
+        for game, of_agents in ends.items()
+        for agent, early, end in zip(("DQN", "C51", "IQN"), (3, 2, 1), of_agents, strict=True)
+    ]
+    pairs = early_order.leads(runs)
+    other_games, *lines = early_order.guesses(pairs).splitlines()[2:]
+    # (1 + 0 + 1/3) / 3 with a standard error of 0.294, t(0.975, 2) 4.303. By pair, DQN before C51
+    # or IQN is right in 1 of 3, C51 before IQN in 2 of 3. Later the early order is that of the end.
+    early = "44% (-82% to 171%) | 33% to 67% | 44% (-82% to 171%) |"
+    late = "100% (100% to 100%) | 100% to 100% | 100% (100% to 100%) |"
+    for line, steps in zip(lines, early_order.STEPS, strict=True):
+        expected = early if steps <= 2_000_000 else late
+        assert line == f"| who is ahead at {steps:,} agent steps | {expected}"
+    # By the other games all guesses are ties, or wrong: C51's and IQN's of DQN on Pong.
+    assert other_games == "| who ends ahead on most other games | 0% (0% to 0%) | - | - |"
+    assert early_order.beside_dqn(pairs).splitlines()[2:] == [
+        "| behind DQN | in 4 of 6 cases |", "| ahead of DQN | in 0 of 0 cases |",
+    ]  # fmt: skip
+
+
+def made_run(folder, config):
+    (folder / "logs").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path):
+    name = "log_dqn/gamma=0.9,epsilon=0.001/MinAtar-Breakout/1"
+    folder = made_run(tmp_path / name, {"rmsprop_tf.epsilon": 0.001})
+    with pytest.raises(ValueError, match="no runs with RMSProp"):
+        inspection.gradients(tmp_path, print)
+    weights = [np.ones((2, 1)), np.ones(2)]
+    mean = [np.array([[0.1], [0.0]]), np.array([0.2, 0.0])]
+    square = [np.array([[0.05], [1e-6]]), np.array([0.0406, 0.0095])]
+    checkpoints.write(
+        folder / "checkpoints", 0,
+        lambda place: arrays.save(place / "weights", [*weights, *weights, *mean, *square]), {},
+    )  # fmt: skip
+    (row,) = inspection.gradients(tmp_path, print).itertuples(index=False)
+    # Variances 0.04, 1e-6, 0.0006 and 0.0095; the mean of the squares is 0.02502525.
+    run = ("MinAtar/Breakout", "log_dqn", "gamma=0.9,epsilon=0.001")
+    assert tuple(row) == (*run, 0.001, pytest.approx(np.sqrt(0.02502525)), 0.5)
+
+
+def test_gradients_of_a_tensorflow_agent(tmp_path):
+    folder = made_run(tmp_path / "dqn/Pong/1", {"RMSPropOptimizer.epsilon": 0.5})
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        weights = tf.compat.v1.get_variable("Online/weights", initializer=[0.0, 0.0])
+        optimizer = tf.compat.v1.train.RMSPropOptimizer(1, decay=0.5, epsilon=0.5, centered=True)
+        step = optimizer.apply_gradients([(tf.constant([1.0, 3.0]), weights)])
+        session.run(tf.compat.v1.global_variables_initializer())
+        for _ in range(2):
+            session.run(step)
+        saver = tf.compat.v1.train.Saver()
+        checkpoints.write(
+            folder / "checkpoints", 0,
+            lambda place: saver.save(session, str(place / "weights"), write_meta_graph=False), {},
+        )  # fmt: skip
+    (row,) = inspection.gradients(tmp_path, print).itertuples(index=False)
+    # Squares start at 1, gradients at 0: variances 1 - (3/4)^2 and 1/4 + 27/4 - (9/4)^2.
+    assert tuple(row) == ("Pong", "dqn", "", 0.5, pytest.approx(2), 0.5)
+
+
+def test_values_beside_their_bound(tmp_path, capsys):
+    for name in ("dqn", "log_dqn/gamma=0.9,c=2"):  # DQN has no such values.
+        folder = tmp_path / name / "MinAtar-Breakout" / "1"
+        config = {"VectorizedLogDQNAgent.gamma": 0.9, "VectorizedRunner.training_steps": 5000}
+        synthetic.write_log(folder, [3.0, 4.0], config=config)
+    assert study.main(["values", f"--results_dir={tmp_path}"]) == 2
+    assert "no runs with Values/QPlus" in capsys.readouterr().err
+    events = Events(folder)
+    for number in range(20):
+        events.write({"Values/QPlus": [1.0, 7.0, 9.0][max(0, number - 17)]}, 500 * number)
+    events.close()
+    assert study.main(["values", f"--results_dir={tmp_path}"]) == 0
+    # The last tenth are the last two values, and the last of two iterations.
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row == ["MinAtar/Breakout", "log_dqn", "gamma=0.9,c=2", "4", "8", "10"]
