@@ -51,6 +51,15 @@ MINATAR_STICKY_PROBABILITY = 0.1
 SMALL_GAMES = (*MINATAR5, "bsuite/Catch")
 """The games with settings of their own, small enough for a laptop."""
 
+GYMNAX = (
+    "CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Asterix-MinAtar", "Breakout-MinAtar",
+    "Freeway-MinAtar", "Seaquest-MinAtar", "SpaceInvaders-MinAtar", "Catch-bsuite",
+    "DeepSea-bsuite", "MemoryChain-bsuite", "UmbrellaChain-bsuite", "DiscountingChain-bsuite",
+    "MNISTBandit-bsuite", "SimpleBandit-bsuite", "FourRooms-misc", "MetaMaze-misc",
+    "BernoulliBandit-misc", "GaussianBandit-misc", "Pong-misc", "FrozenLake-misc",
+)  # fmt: skip
+"""gymnax's environments with discrete actions, for `train-vectorized --env`."""
+
 SETS = {
     "paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5, "minatar5": MINATAR5
 }  # fmt: skip
@@ -120,8 +129,11 @@ def canonical(name: str) -> str | None:
 
 
 def folder_name(game: str) -> str:
-    """Returns the name of a game's folder: MinAtar-Breakout for MinAtar/Breakout."""
-    return game.replace("/", "-")
+    """Returns the name of a game's folder: MinAtar-Breakout for MinAtar/Breakout.
+
+    A colon goes too: in `corridor:make` rsync would read a host.
+    """
+    return re.sub("[/:]", "-", game)
 
 
 def listing(names: Sequence[str]) -> str:

@@ -42,8 +42,9 @@ def create_parser() -> shell.Parser:
         help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
     )
     where.add_argument(
-        "--env", type=_names, help="environments of gymnasium with commas; see log_dqn.train"
-    )
+        "--env", type=_names, help="environments with commas; see log_dqn.train, or "
+        "log_dqn.train_vectorized",
+    )  # fmt: skip
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     parser.add_scan_option("LogDQNAgent")
     parser.add_gin_options("each agent's own", "LogDQNAgent")
@@ -151,8 +152,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         chosen = games.select_to_train(args.games, catch=args.vectorized)
     else:
         checks.check("env", args.env, bool(args.env), "an environment or more")
-        allowed = "left out with --vectorized, which trains on games"
-        checks.check("env", args.env, not args.vectorized, allowed)
         chosen = args.env
     seeds = shell.seeds(args.seeds)
     for game in chosen:

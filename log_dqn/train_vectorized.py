@@ -27,17 +27,23 @@ def create_parser() -> shell.Parser:
         required=True,
         help="folder of all results; a run lies in {agent}[/{setting}]/{game}/{seed}",
     )
-    add(
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument(
         "--games",
-        required=True,
         help="games and sets of them, with commas: Pong,Asterix, paper55, paper6, all60, atari5 or "
         "MinAtar/Breakout, minatar5",
+    )
+    where.add_argument(
+        "--env",
+        help="a JAX environment with discrete actions: an id of gymnax, such as CartPole-v1, or "
+        "MODULE:FACTORY of a function of your own that returns (environment, parameters)",
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     agents = ", ".join(request.AGENTS)
     add("--agent", help=f"one of {agents} (default: {gin_files.DEFAULT_AGENT})")
     parser.add_gin_options(
-        "vectorized_{agent}.gin, or vectorized_{agent}_minatar.gin for MinAtar",
+        "vectorized_{agent}.gin, vectorized_{agent}_minatar.gin for MinAtar, or "
+        "vectorized_{agent}_env.gin for --env",
         "VectorizedLogDQNAgent",
     )
     parser.add_scan_option("VectorizedLogDQNAgent")
@@ -61,23 +67,23 @@ def create_parser() -> shell.Parser:
     return parser
 
 
-def _check_compression(named: str, small: bool, checkpoint_replay: bool) -> None:
+def _check_compression(named: str, is_jax: bool, checkpoint_replay: bool) -> None:
     """Checks that zstandard is installed where checkpoints hold replay memories."""
     if importlib.util.find_spec("zstandard") is None:
         without = "where the package zstandard isn't installed"
         check("checkpoint_replay", True, not checkpoint_replay, f"left out {without}")
         allowed = f"Atari's {without}: checkpoints of others hold their replay memories"
-        check("games", named, not small, allowed)
+        check("games", named, not is_jax, allowed)
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
-    chosen = games.select_to_train(args.games.split(","))
-    small = games.are_small(chosen)
-    _check_compression(args.games, small, args.checkpoint_replay)
-    written = request.check(args.gin_files, args.gin_bindings, args.agent, small, args.scan)
+    chosen = games.select_to_train(args.games.split(",")) if args.env is None else [args.env]
+    is_jax = args.env is not None or games.are_small(chosen)
+    _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
+    written = request.check(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
@@ -85,7 +91,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     num_threads = args.threads or threads.cores()
     # Several runs are computed side by side, and an operation of a small game is too small to be
     # divided: on one core a run of MinAtar is a third faster.
-    one_core_a_run = small or num_runs > 1
+    one_core_a_run = is_jax or num_runs > 1
     threads_of_run = 1 if one_core_a_run else num_threads
     threads.limit(threads_of_run)
     with compat.quiet():
@@ -104,8 +110,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
     job_runs, found = start.unfinished(planned, runner.num_iterations)
+    told = args.env if ":" in (args.env or "") else None
     trained = next_steps.Trained(
-        planned[0].folder, pathlib.Path(args.results_dir), runner.num_iterations
+        planned[0].folder, pathlib.Path(args.results_dir), runner.num_iterations, told
     )
     next_lines = next_steps.lines(
         trained, "train-vectorized", create_parser(), args, "VectorizedRunner"
@@ -113,7 +120,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     if not job_runs:
         print(*next_lines, sep="\n", flush=True)
         return None
-    workload = training.Workload(job_runs, runner, found, args.checkpoint_replay)
+    environment = settings[0].environment
+    workload = training.Workload(job_runs, runner, found, args.checkpoint_replay, environment)
     pool = start.create_pool(workload, num_threads, threads_of_run, stack)
 
     def train() -> int:

@@ -105,7 +105,7 @@ def test_every_parameter_of_a_run(name):
 @pytest.mark.parametrize("name", [name for name in SHIPPED if "vectorized" in name])
 def test_every_parameter_of_vectorized_runs(name):
     def configure(line):
-        written = vectorized_request.check([name], [line], None, small=False)
+        written = vectorized_request.check([name], [line], None, "Pong")
         vectorized_start.configure(written)
         vectorized_start.read_settings(written.lines, [])
 

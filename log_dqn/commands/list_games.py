@@ -23,6 +23,7 @@ def _listing() -> str:
         **games.SETS,
         "without baselines": games.WITHOUT_BASELINES,
         "small, vectorized only": tuple(set(games.SMALL_GAMES) - set(games.MINATAR5)),
+        "of gymnax, for train-vectorized --env": games.GYMNAX,
     }
     return "\n".join(
         textwrap.fill(

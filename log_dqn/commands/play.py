@@ -42,6 +42,10 @@ def create_parser() -> shell.Parser:
         "--compare", metavar="RUN", type=shell.folder,
         help="folder of another run of this game, filmed beside it on the same seed",
     )  # fmt: skip
+    parser.add_argument(
+        "--env",
+        help="MODULE:FACTORY of the run's own JAX environment, which a film else imports not",
+    )
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
     parser.add_argument(
         "--max_steps", type=shell.at_least(1), default=3000,
@@ -79,7 +83,7 @@ def _title(run: pathlib.Path, player: "Player") -> str:
     return f"{'/'.join(named)}   after {counted}"
 
 
-def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
+def _load(runs: Sequence[pathlib.Path], seed: int, env: str | None) -> "list[Player]":
     """Loads the agents of some runs on one game."""
     with compat.quiet():
         import absl.logging
@@ -94,7 +98,7 @@ def _load(runs: Sequence[pathlib.Path], seed: int) -> "list[Player]":
         from log_dqn.film import loading
     # On its own: where a run is refused, what TensorFlow wrote at its start is not shown.
     with compat.quiet():
-        players = [loading.load(run, seed) for run in runs]
+        players = [loading.load(run, seed, env) for run in runs]
     games = [player.game_name for player in players]
     allowed = f"a run on {games[0]}, as the first is, and not on {games[-1]}"
     check("compare", str(runs[-1]), games[0] == games[-1], allowed)
@@ -155,7 +159,7 @@ def _play(flags: argparse.Namespace) -> None:
     if flags.out.suffix == ".mp4":
         check_extra("play", ("imageio", "imageio_ffmpeg"))
     shell.print_start(f"a film of {' beside '.join(map(str, runs.values()))} in {flags.out}")
-    players = _load(list(runs.values()), flags.seed)
+    players = _load(list(runs.values()), flags.seed, flags.env)
     titles = [_title(*of) for of in zip(runs.values(), players, strict=True)]
     with lock.writing("out", str(flags.out), "file"):
         print(_write(players, flags, titles))

@@ -1,6 +1,7 @@
 """The games that are played, each with its screen."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 from log_dqn import minatar
 from log_dqn.checks import check, check_extra
 from log_dqn.single import seeding
-from log_dqn.vectorized import jax_games
+from log_dqn.vectorized.jax_environments import JaxGame
 
 _MINATAR_ACTIONS = ("no-op", "left", "up", "right", "down", "fire")
 _ACTIONS = {
@@ -46,14 +47,41 @@ _WITHOUT_SCREEN = {
 
 _EMPTY = np.array([22, 25, 30], np.uint8)
 
+# Pixels of a bar: its longest half, and its width.
+_BAR, _BAR_WIDTH = 40, 8
+
 _DRAWN_BY_PYGAME = {"classic_control", "box2d", "toy_text"}  # Of gym's and gymnasium's own games.
 
 
-def _names(game: str, num_actions: int) -> tuple[str, ...]:
+def _names(game: str, num_actions: int, own: Sequence[str] | None = None) -> tuple[str, ...]:
+    if own is not None and len(own) == num_actions:
+        return tuple(own)
     if game.startswith("MinAtar/"):
         return _MINATAR_ACTIONS
     name, _, _ = game.partition("-v")  # gymnasium's ids end in a version.
     return _ACTIONS.get(name, tuple(f"action {number}" for number in range(num_actions)))
+
+
+def picture(frame: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Draws any observation, uint8, shape [height, width, 3].
+
+    A picture is drawn as it is, a board with several channels by `board`, one without them by its
+    numbers, and all else as bars: what a network sees of it, shape [...], from -1 to 1.
+    """
+    if frame.ndim == 3 and frame.shape[-1] in (1, 3) and frame.dtype == np.uint8:
+        return np.broadcast_to(frame, (*frame.shape[:2], 3))
+    if frame.ndim == 3:
+        return board(frame != 0)
+    if frame.ndim == 2:
+        shown = matplotlib.colormaps["turbo"](np.abs(frame) / max(np.abs(frame).max(), 1))
+        return np.where(frame[..., None] == 0, _EMPTY, 255 * shown[..., :3]).astype(np.uint8)
+    heights = np.clip(np.ravel(seen), -1, 1)
+    rows = np.linspace(1, -1, 2 * _BAR + 1)[:, None]
+    is_bar = ((rows * heights >= 0) & (np.abs(rows) <= np.abs(heights))) | (rows == 0)
+    bars = np.where(is_bar[..., None], _colours(1), _EMPTY).astype(np.uint8)
+    apart = np.broadcast_to(_EMPTY, bars.shape).astype(np.uint8)
+    wide = np.stack([bars] * _BAR_WIDTH + [apart] * (_BAR_WIDTH // 2), axis=2)
+    return wide.reshape(len(rows), -1, 3)
 
 
 def board(frame: np.ndarray) -> np.ndarray:
@@ -72,9 +100,9 @@ def _colours(channels: int) -> np.ndarray:
     return (255 * colours).astype(np.uint8)
 
 
-def legend(game: str) -> dict[str, tuple[int, int, int]]:
+def legend(game: str, own: Sequence[str] = ()) -> dict[str, tuple[int, int, int]]:
     """Returns the colours of a board's channels by their names, none of a game without names."""
-    names = _CHANNELS.get(game, ())
+    names = own or _CHANNELS.get(game, ())
     return dict(zip(names, map(tuple, _colours(len(names)).tolist()), strict=True))
 
 
@@ -117,13 +145,22 @@ class DopamineGame:
 
 
 class BoardGame:
-    """A game that is a JAX program; with the methods of `DopamineGame`."""
+    """A game that is a JAX program; with the methods of `DopamineGame`.
 
-    def __init__(self, game: jax_games.JaxGame, seed: int) -> None:
+    An environment of one's own may have `action_names`, `channel_names` of its boards, and a
+    `render` that takes its state and parameters and returns a picture, uint8.
+    """
+
+    def __init__(self, game: JaxGame, seed: int) -> None:
         """Takes the game, and seeds it."""
+        own, self._params = game.environment
+        self._game, self._render = game, getattr(own, "render", None)
+        if type(own).__module__.startswith("gymnax."):
+            self._render = None  # Those return figures of matplotlib.
         self._key = jax.random.key(seed)
         self._reset, self._step = jax.jit(game.reset), jax.jit(game.step)
-        self.action_names = _names(game.name, game.num_actions)
+        self.action_names = _names(game.name, game.num_actions, getattr(own, "action_names", None))
+        self.channel_names = tuple(getattr(own, "channel_names", ()))
 
     def reset(self) -> np.ndarray:
         """Begins an episode; returns the first observation."""
@@ -140,4 +177,12 @@ class BoardGame:
 
     def screen(self) -> np.ndarray:
         """Returns the screen, uint8, shape [height, width, 3]."""
-        return board(self._frame)
+        if self._render is not None:
+            drawn = self._render(self._state.game, self._params)
+            if getattr(drawn, "dtype", None) == np.uint8 and np.ndim(drawn) == 3:
+                return np.asarray(drawn)
+            self._render = None
+        seen = self._frame
+        if self._game.prepare is not None:
+            seen = np.asarray(self._game.prepare(jnp.asarray(seen)[None, ..., None]))
+        return picture(self._frame, seen)

@@ -32,7 +32,8 @@ from log_dqn.run_folder import configuration, layout
 from log_dqn.single import agents, gymnasium_game, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
-from log_dqn.vectorized import environments, jax_games, networks, runs
+from log_dqn.vectorized import environments, jax_environments, jax_games, runs, start
+from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.schedule import RunnerSettings
 
 _REMEDY = "there is nothing to play"
@@ -68,15 +69,16 @@ class Player(NamedTuple):
     max_steps: int  # Agent steps after which training left an episode.
 
 
-def load(run_dir: pathlib.Path, seed: int) -> Player:
+def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> Player:
     """Rebuilds the agent and the game of a run, with the weights of its newest checkpoint.
 
-    The replay memory is not read; `seed` is the game's.
+    The replay memory is not read; `seed` is the game's. `env` names the run's JAX environment if
+    it is the user's own, which else isn't imported.
     """
     parameters = configuration.read(run_dir)
     try:
         if "VectorizedRunner.agent" in parameters:
-            return _load_vectorized(run_dir, parameters, seed)
+            return _load_vectorized(run_dir, parameters, seed, env)
         return _load_single(run_dir, parameters, seed)
     except (KeyError, TypeError) as error:
         config = run_dir / layout.CONFIG
@@ -180,9 +182,28 @@ def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
 # Runs of vectorized training.
 
 
-def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int) -> Player:
+def _jax_environment(parameters: Mapping[str, Any], env: str | None) -> JaxGame | None:
+    """Returns a run's JAX environment; None where it trained on games."""
+    settings = _of("create_jax_environment", parameters)
+    name = settings.get("environment_id")
+    if name is None:
+        return None
+    allowed = f"{name!r}, on which the run was trained: a film imports nothing that a run names"
+    check("env", env, env == name or (env is None and ":" not in name), allowed)
+    most = parameters["VectorizedRunner.max_steps_per_episode"]
+    return jax_environments.create_environment(most, **settings)
+
+
+def _load_vectorized(
+    run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int, env: str | None
+) -> Player:
     gin.clear_config()
-    runner = RunnerSettings(**_of("VectorizedRunner", parameters))
+    made = _jax_environment(parameters, env)
+    settings = _of("VectorizedRunner", parameters)
+    named = _REFERENCE.fullmatch(str(settings["network"]))
+    if named is not None and _is_known(named[1]):
+        settings["network"] = gin.get_configurable(named[1])
+    runner = RunnerSettings(**settings)
     agent_class: Any = vectorized_agents.AGENTS[runner.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))
     folder, manifest = _newest_checkpoint(run_dir)
@@ -190,13 +211,14 @@ def _load_vectorized(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed:
     game: DopamineGame | BoardGame
     if game_name in jax_games.GAMES:
         made = jax_games.create(game_name, max_steps)
+    if made is not None:
         game, frame_shape = BoardGame(made, seed), made.frame_shape
     else:
         # The frames are the same as vectorized training's.
         environment = atari.create_environment(game_name)
         game = DopamineGame(game_name, environment, seed)
         frame_shape = environments.FRAME_SHAPE
-    network = networks.NETWORKS[runner.network]
+    network = start.create_network(runner, made)
     state_shape = (*frame_shape, runner.stack_size)
     num_actions = len(game.action_names)
     params = runs.load_params(folder, agent, network, state_shape, num_actions)

@@ -116,7 +116,12 @@ class Painter:
     """Draws frames of an episode."""
 
     def __init__(
-        self, title: str, gamma: float, action_names: Sequence[str], game: str = ""
+        self,
+        title: str,
+        gamma: float,
+        action_names: Sequence[str],
+        game: str = "",
+        channel_names: Sequence[str] = (),
     ) -> None:
         """Initializes the painter; the title is written above the screen, a board's legend below.
 
@@ -125,8 +130,10 @@ class Painter:
             gamma: the agent's discount factor.
             action_names: the game's actions.
             game: its name.
+            channel_names: names of its board's channels, where it has its own.
         """
-        self._title, self._gamma, self._legend = title, gamma, legend(game)
+        self._title, self._gamma = title, gamma
+        self._legend = legend(game, channel_names)
         self._actions = action_names
         self._history: list[Step] = []
         self._series: list[_Series] = []
@@ -281,7 +288,13 @@ def film(
         A frame, and the last step of each episode so far.
     """
     painters = [
-        Painter(title, player.agent.gamma, player.game.action_names, player.game_name)
+        Painter(
+            title,
+            player.agent.gamma,
+            player.game.action_names,
+            player.game_name,
+            getattr(player.game, "channel_names", ()),
+        )
         for player, title in zip(players, titles, strict=True)
     ]
     episodes = [

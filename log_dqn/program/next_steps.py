@@ -21,11 +21,13 @@ class Trained(NamedTuple):
         filmed: folder of a run that can be filmed, if there is one.
         results_dir: the results that the runs are among, if they lie as `layout.run_dir` says.
         num_iterations: how long a run is.
+        env: the environment that a film must be told.
     """
 
     filmed: pathlib.Path | None
     results_dir: pathlib.Path | None
     num_iterations: int
+    env: str | None = None
 
 
 def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
@@ -55,7 +57,8 @@ def lines(
     """
     shown = []
     if trained.filmed is not None:
-        film = f"--run={trained.filmed}", f"--out={trained.filmed / 'film.gif'}"
+        film = [f"--run={trained.filmed}", f"--out={trained.filmed / 'film.gif'}"]
+        film += [f"--env={trained.env}"] * (trained.env is not None)
         shown.append(f"Film it: {_typed('play', *film, f'--max_steps={_FILM_STEPS}')}")
     if trained.results_dir is not None:
         runs = f"--results_dir={trained.results_dir}"

@@ -148,6 +148,7 @@ def _kind(values: Mapping[str, Any], game: str) -> str:
     for factory, kind in (
         ("create_gym_environment.", "_cartpole"),
         ("create_gymnasium_environment.", "_gym"),
+        ("create_jax_environment.", "_env"),
     ):
         if any(name.startswith(factory) for name in values):
             return kind

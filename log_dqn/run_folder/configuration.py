@@ -21,6 +21,9 @@ _MAY_CHANGE = re.compile(
     r"|checkpoint_duration|keep_every|allow_partial_reload)"
 )
 
+# Parameters that earlier versions didn't have, with what they did.
+_ADDED = {"VectorizedRunner.clip_rewards": True}
+
 _AGENT = "create_agent.agent_name"
 
 
@@ -127,6 +130,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         `NAME was X and is Y` and the like, for each that differs. Where the agent is another, with
         which nearly everything differs, that alone.
     """
+    then = {**{name: value for name, value in _ADDED.items() if name in now}, **then}
     names = sorted(then.keys() | now.keys())
     if then.get(_AGENT) != now.get(_AGENT):
         names = [_AGENT]

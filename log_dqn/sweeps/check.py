@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import gin
 
-from log_dqn import checks, compat, games, scan
+from log_dqn import checks, compat, scan
 from log_dqn.program import gin_files, threads
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
@@ -39,8 +39,7 @@ def check_requests(options: SweepOptions) -> None:
     """Checks what is asked of each agent's runs, as far as that needs no import of the agents."""
     for agent in options.agents:
         if options.vectorized:
-            small = games.are_small([options.game])
-            vectorized_request.check(options.gin_files, options.gin_bindings, agent, small)
+            vectorized_request.check(options.gin_files, options.gin_bindings, agent, options.game)
         else:
             _request(options, agent, options.gin_bindings)
     gin_files.parse_checked(options.gin_files, options.gin_bindings, options.scans)
@@ -89,8 +88,7 @@ def _settings(
     """Returns the settings of an agent's vectorized runs, which must read the lines of options."""
     from log_dqn.vectorized import start
 
-    small = games.are_small([options.game])
-    written = vectorized_request.check(options.gin_files, bindings, agent, small, scans)
+    written = vectorized_request.check(options.gin_files, bindings, agent, options.game, scans)
     gin.clear_config()
     start.configure(written)
     lines = [line for line in written.lines if line.option in to_read]
@@ -118,7 +116,7 @@ def _lengths(
         all_options = ["gin_files", "gin_bindings", "scan"]
         settings = _settings(options, agent, bindings, scans, all_options)
         runners = [setting.runner for setting in settings]
-        check_fits(runners[0], options.game)  # They are alike.
+        check_fits(runners[0], options.game, settings[0].environment)  # They are alike.
         return [(runner.num_iterations, runner.steps_per_iteration) for runner in runners]
     with compat.quiet():
         from log_dqn.single import runner, start

@@ -118,12 +118,15 @@ class Plan:
         Each trains some games, with all seeds and settings of an agent.
         """
         jobs = []
+        is_env = not set(self.games) <= set(KNOWN)
+        games_per_job = 1 if is_env else games_per_job
         for start in range(0, len(self.games), games_per_job):
             games = self.games[start : start + games_per_job]
             for agent in self.agents:
                 arguments = (
                     *("-m", "log_dqn.train_vectorized", f"--results_dir={self.results_dir}"),
-                    *(f"--agent={agent.agent}", f"--games={','.join(games)}"),
+                    f"--agent={agent.agent}",
+                    f"--env={games[0]}" if is_env else f"--games={','.join(games)}",
                     f"--seeds={self.seeds[0]}-{self.seeds[-1]}",
                     *self._gin(agent),
                     *(f"--scan={text}" for text in agent.scans),

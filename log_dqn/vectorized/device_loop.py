@@ -14,7 +14,7 @@ import numpy as np
 
 from log_dqn.program.progress import Progress
 from log_dqn.vectorized import learner, timeline
-from log_dqn.vectorized.jax_games import JaxGame, State
+from log_dqn.vectorized.jax_environments import JaxGame, State
 from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 from log_dqn.vectorized.training import Trainer, Workload
 
@@ -116,7 +116,9 @@ class DeviceLoop:
         each, num_runs = of_runs.programs.each, of_runs.num_runs
         self._new_games, self._choose = jax.jit(each(game.reset)), jax.jit(each(learner.choose))
         self._state, frame = self._new_games(jax.random.split(jax.random.key(0), num_runs))
-        self._outcome = Outcome(frame, jnp.zeros(num_runs), jnp.zeros(num_runs, bool))
+        none = jnp.zeros(num_runs, bool)
+        cut = jnp.zeros(num_runs, bool) if game.cuts else None
+        self._outcome = Outcome(frame, jnp.zeros(num_runs), none, cut)
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> None:
         """Begins new games in some runs, bool, with seeds, both of shape [num_runs]."""
@@ -156,7 +158,7 @@ class DeviceLoop:
 class DeviceTrainer(Trainer):
     """Some runs of one game that is a JAX program.
 
-    A step is a chunk of the runs' steps. Checkpoints hold the replay memory, which is small.
+    A step is a chunk of the runs' steps. Checkpoints hold the replay memory.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Environments that are JAX programs: MinAtar's five games, and tasks with rewards of both signs.
+"""MinAtar's five games as JAX programs, and a task with rewards of both signs.
 
 They are gymnax's (Lange, 2022). Where gymnax 1.0.1 has other rules than MinAtar 1.0.15, these are
 MinAtar's:
@@ -15,48 +15,18 @@ when a game is made, not before.
 """
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from log_dqn import games
-from log_dqn.vectorized.timeline import Outcome
+from log_dqn.vectorized.jax_environments import JaxGame, Rules, functions
 
 _NO_LIMIT = 2**31 - 1
 
 # Steps of an episode of Freeway in MinAtar, which ends it one step after its time limit of 2,500.
 _FREEWAY_STEPS = 2501
-
-
-class State(NamedTuple):
-    """State of a game: gymnax's, the random key, the last action and the steps of the episode."""
-
-    game: Any
-    key: jax.Array
-    last_action: jax.Array
-    steps: jax.Array
-
-
-class JaxGame(NamedTuple):
-    """A game as pure functions.
-
-    Attributes:
-        name: its name, as in `GAMES`.
-        frame_shape: shape of an observation.
-        num_actions: number of actions.
-        reset: takes a random key and returns the state at the start of an episode, and its first
-            observation.
-        step: takes a state and an action and returns the new state and the outcome. Where an
-            episode has ended, the state is the next one's first.
-    """
-
-    name: str
-    frame_shape: tuple[int, ...]
-    num_actions: int
-    reset: Callable[[jax.Array], tuple[State, jax.Array]]
-    step: Callable[[State, jax.Array], tuple[State, Outcome]]
 
 
 def _spawn_in_a_free_row(key: jax.Array, state: Any) -> Any:
@@ -125,34 +95,18 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
     def frame(observation: jax.Array) -> jax.Array:
         return observation.reshape(frame_shape).astype(bool)
 
-    def reset(key: jax.Array) -> tuple[State, jax.Array]:
-        key, reset_key = jax.random.split(key)
-        observation, game = made.reset_env(reset_key, params)
-        # gymnax starts with weakly typed numbers, and goes on with others.
-        game = jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), game)
-        zero = jnp.int32(0)
-        return State(game, key, zero, zero), frame(observation)
+    def step(key: jax.Array, state: Any, action: jax.Array) -> tuple[Any, ...]:
+        return *made.step_env(key, state, action, params)[:4], False
 
-    def step(state: State, action: jax.Array) -> tuple[State, Outcome]:
-        key, step_key, sticky_key, reset_key = jax.random.split(state.key, 4)
-        if sticky:
-            repeats = jax.random.uniform(sticky_key) < sticky
-            action = jnp.where(repeats, state.last_action, action)
-        observation, game, reward, ended, _ = made.step_env(step_key, state.game, action, params)
-        steps = state.steps + 1
-        ended = ended | (steps >= max_steps_per_episode)
-
-        def begin(_: Any) -> tuple[Any, jax.Array]:
-            observation, new = made.reset_env(reset_key, params)
-            new = jax.tree.map(lambda x, like: jnp.asarray(x, like.dtype), new, game)
-            return new, frame(observation)
-
-        game = jax.tree.map(jnp.asarray, game)
-        game, shown = jax.lax.cond(ended, begin, lambda _: (game, frame(observation)), None)
-        new = State(game, key, action.astype(jnp.int32), jnp.where(ended, 0, steps))
-        return new, Outcome(shown, reward.astype(jnp.float32), ended)
-
-    return JaxGame(name, frame_shape, made.num_actions, reset, step)
+    rules = Rules(
+        lambda key: made.reset_env(key, params), step, begins_anew=False, cuts=False, sticky=sticky,
+        max_steps=max_steps_per_episode,
+    )  # fmt: skip
+    reset_game, step_game = functions(rules, frame)
+    return JaxGame(
+        name=name, frame_shape=frame_shape, frame_dtype="bool", num_actions=made.num_actions,
+        reset=reset_game, step=step_game, environment=(made, params),
+    )  # fmt: skip
 
 
 GAMES = {

@@ -18,7 +18,10 @@ SUMMARY_PERIOD = 500
 
 
 class Problem(NamedTuple):
-    """What the runs of a job learn from, and with: observations, and `capacity` transitions."""
+    """What the runs of a job learn from, and with: observations, and `capacity` transitions.
+
+    `cuts` says whether episodes are cut off, and `clips` whether rewards are clipped to [-1, 1].
+    """
 
     network: networks.Network
     frame_shape: tuple[int, ...]
@@ -26,11 +29,17 @@ class Problem(NamedTuple):
     stack_size: int
     batch_size: int
     capacity: int
+    cuts: bool = False
+    clips: bool = True
 
     @property
     def state_shape(self) -> tuple[int, ...]:
         """Shape of a state."""
         return (*self.frame_shape, self.stack_size)
+
+    def learned(self, rewards: Any) -> Any:
+        """Returns what of rewards is learned from."""
+        return rewards.clip(-1, 1) if self.clips else rewards
 
 
 class Weights(NamedTuple):
@@ -160,6 +169,9 @@ class Programs:
         steps = memory
         if not self._on_host:
             steps = self.each(replay.read)(memory, self._draw(numbers, draws))
+        if self._problem.cuts:
+            whole = functools.partial(replay.without_cuts, stack_size=self._problem.stack_size)
+            steps = self.each(whole)(steps)
         weights, statistics = self.each(self._learn_one)(
             weights, numbers.constants, numbers.num_actions, steps, draws.learns
         )
@@ -228,8 +240,11 @@ class Programs:
         # No action is negative, but so the compiler knows that what is stored waits for the action,
         # and that for what is learned. Else it copies the memory to learn from it later.
         beyond = self._slots * (action < 0)
-        reward = jnp.clip(outcome.reward, -1, 1)
-        memory = replay.add_result(memory, choice.result_slot + beyond, reward, choice.terminal)
+        reward = self._problem.learned(outcome.reward)
+        terminal = choice.terminal
+        if outcome.cut is not None:
+            terminal = jnp.where(outcome.cut, replay.CUT, replay.ENDED) * terminal
+        memory = replay.add_result(memory, choice.result_slot + beyond, reward, terminal)
         return replay.add_step(memory, choice.slot + beyond, outcome.frame, choice.age, action)
 
     def _plan_draws(self, numbers: Numbers, answer: Any) -> Any:
@@ -289,7 +304,7 @@ class Learner:
         self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
-        self._on_host = on_host
+        self._problem, self._on_host = problem, on_host
         agent_class: Any = type(agent)
         self.programs = _programs(
             agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1,
@@ -312,7 +327,7 @@ class Learner:
         self.weights = self.programs.initial_weights(self.numbers.constants, _stack(params))
         self.memory = replay.create(
             (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype,
-            np if on_host else jnp,
+            max(num_actions), np if on_host else jnp,
         )  # fmt: skip
         self.stacks = jnp.zeros((self.num_runs, *problem.state_shape), problem.frame_dtype)
         self.summary = self._no_summary()
@@ -362,7 +377,8 @@ class Learner:
         )
         position, plan, actions = timeline.unpack(np.array(found), self._report)
         if self._on_host:
-            self._store(frames, timeline.unpack(answer, timeline.ANSWER)[1], actions, plan.choice)
+            rewards = self._problem.learned(timeline.unpack(answer, timeline.ANSWER)[1])
+            self._store(frames, rewards, actions, plan.choice)
         else:
             self.memory = memory
         if plan.syncs.any():
@@ -376,7 +392,7 @@ class Learner:
         memory = self.memory
         (runs,) = np.nonzero(choice.result_slot < self.slots)
         at = runs, choice.result_slot[runs]
-        memory.rewards[at], memory.terminals[at] = rewards[runs].clip(-1, 1), choice.terminal[runs]
+        memory.rewards[at], memory.terminals[at] = rewards[runs], choice.terminal[runs]
         (runs,) = np.nonzero(choice.slot < self.slots)
         at = runs, choice.slot[runs]
         memory.frames[at], memory.ages[at] = frames[runs], choice.age[runs]

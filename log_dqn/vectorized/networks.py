@@ -1,7 +1,7 @@
-"""Networks as pure functions of their parameters: of Mnih et al. (2015), and two for MinAtar.
+"""Networks as pure functions of their parameters: for pictures, for boards and for vectors.
 
 Parameters have the names and shapes of Dopamine's networks in flax, but for the large dense layer's
-kernel of the first, which is stored transposed: on a CPU its backward pass then needs no transposed
+kernel of `nature`, which is stored transposed: on a CPU its backward pass then needs no transposed
 copy of 16 MB.
 """
 
@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from log_dqn.checks import check
 from log_dqn.jax import devices
 
 # Features, size and stride of the convolutions, and units of the hidden layer.
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 _HIDDEN_UNITS = 512
+
+# A component of an observation whose bounds lie beyond has none: some write so large a number.
+UNBOUNDED = 1e6
 
 glorot_uniform = jax.nn.initializers.glorot_uniform()
 
@@ -97,8 +102,14 @@ def _convolve(
     )
 
 
+def _with_channels(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Returns the shape of states whose frames' channels, and the stack's frames, are channels."""
+    height, width, *channels = shape
+    return height, width, math.prod(channels)
+
+
 def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-    height, width, channels = state_shape
+    height, width, channels = _with_channels(state_shape)
     keys = jax.random.split(key, len(_CONVOLUTIONS) + 1)
     params: dict[str, Any] = {}
     for i, (features, size, stride) in enumerate(_CONVOLUTIONS):
@@ -112,7 +123,8 @@ def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str
 
 
 def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
-    x = states.astype(params["Conv_0"]["kernel"].dtype) / 255
+    x = states.reshape(len(states), *_with_channels(states.shape[1:]))
+    x = x.astype(params["Conv_0"]["kernel"].dtype) / (255 if states.dtype == jnp.uint8 else 1)
     for i, (_, _, stride) in enumerate(_CONVOLUTIONS):
         x = jax.nn.relu(convolution(params[f"Conv_{i}"], x, stride, in_blocks=batched))
     x, kernel = x.reshape(len(x), -1), params["Dense_0"]["kernel"]
@@ -122,7 +134,7 @@ def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = Fal
 
 
 nature = Network(_nature_init, _nature_apply)
-"""States are 84 x 84 x 4 grey levels, uint8."""
+"""The network of Mnih et al. (2015). Bytes are divided by 255; a stack's frames are channels."""
 
 _MINATAR_FEATURES, _MINATAR_HIDDEN_UNITS = 16, 128
 
@@ -155,7 +167,7 @@ def _minatar_network(padding: int, hidden_units: int) -> Network:
     """Returns a network of one convolution and, unless it has 0 units, one hidden layer."""
 
     def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
-        height, width, channels, _ = state_shape
+        height, width, channels = _with_channels(state_shape)
         conv_key, dense_key = jax.random.split(key)
         kernel = glorot_uniform(conv_key, (3, 3, channels, _MINATAR_FEATURES))
         params = {"Conv_0": {"kernel": kernel, "bias": jnp.zeros(_MINATAR_FEATURES)}}
@@ -166,7 +178,8 @@ def _minatar_network(padding: int, hidden_units: int) -> Network:
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
         del batched
-        x = states[..., 0].astype(params["Conv_0"]["kernel"].dtype)
+        x = states.reshape(len(states), *_with_channels(states.shape[1:]))
+        x = x.astype(params["Conv_0"]["kernel"].dtype)
         x = jax.nn.relu(_small_convolution(params["Conv_0"], x, padding)).reshape(len(x), -1)
         return jax.nn.relu(dense(params["Dense_0"], x)) if hidden_units else x
 
@@ -175,27 +188,114 @@ def _minatar_network(padding: int, hidden_units: int) -> Network:
 
 revisiting_rainbow = _minatar_network(padding=1, hidden_units=0)
 """Dopamine's `MinatarDQNNetwork` as Obando-Ceron and Castro (2021) mean it, with a convolution over
-rows and columns. States are 10 x 10 x channels x 1."""
+rows and columns."""
 
 minatar = _minatar_network(padding=0, hidden_units=_MINATAR_HIDDEN_UNITS)
 """The network of Young and Tian (2019)."""
 
-NETWORKS = {"nature": nature, "revisiting_rainbow": revisiting_rainbow, "minatar": minatar}
-"""Networks by their names in gin."""
+
+def _dense_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+    keys, units = jax.random.split(key), (math.prod(state_shape), _HIDDEN_UNITS, _HIDDEN_UNITS)
+    return {f"Dense_{i}": dense_params(keys[i], *units[i : i + 2]) for i in range(2)}, units[-1]
+
+
+def _dense_apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+    del batched
+    x = states.reshape(len(states), -1).astype(params["Dense_0"]["kernel"].dtype)
+    return jax.nn.relu(dense(params["Dense_1"], jax.nn.relu(dense(params["Dense_0"], x))))
+
+
+NETWORKS = {
+    "nature": nature, "revisiting_rainbow": revisiting_rainbow, "minatar": minatar,
+    "dense": Network(_dense_init, _dense_apply),
+}  # fmt: skip
+"""Networks by their names in gin; `dense` has two layers of 512 units, as `train --env` has."""
+
+BY_SHAPE = "by_shape"
+"""The name in gin of that of `NETWORKS` which `by_shape` chooses."""
+
+# The least side of a picture that `nature` is for.
+_LEAST_SIDE = 36
+
+
+def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
+    """Returns the network that gin names: for BY_SHAPE one that fits observations of a shape.
+
+    Raises:
+        ValueError: if it is a convolution, and they are no boards or pictures.
+    """
+    has_sides = len(frame_shape) in (2, 3)
+    if network == BY_SHAPE:
+        is_large = has_sides and min(frame_shape[:2]) >= _LEAST_SIDE
+        return ("nature" if is_large else "revisiting_rainbow") if has_sides else "dense"
+    fits = has_sides or not isinstance(network, str) or network == "dense"
+    check("network", network, fits, f"'dense' for observations of shape {frame_shape}")
+    return network
+
+
+def preparation(
+    space: Any, frame_shape: tuple[int, ...], frame_dtype: Any
+) -> Callable[[jax.Array], jax.Array]:
+    """Returns what makes float32 of states of a space's observations, their stack the last axis.
+
+    The number of a state becomes one-hot. Of vectors, bounded components are scaled to [-1, 1];
+    boards and pictures whose bound is above 1 are divided by it, so that empty fields stay zeros.
+    """
+    count = getattr(space, "n", None)
+    if frame_shape == () and count is not None:
+        return lambda states: jax.nn.one_hot(states, count)
+    low, high = (
+        np.broadcast_to(np.asarray(getattr(space, name, bound), float), frame_shape)
+        for name, bound in (("low", -np.inf), ("high", np.inf))
+    )
+    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (low < high)
+    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
+    center, half = (low + high) / 2, (high - low) / 2
+    if len(frame_shape) in (2, 3):
+        center, half = np.zeros(()), np.maximum(np.abs([low, high]).max(initial=1), 1)
+    center, half = (np.asarray(x, np.float32)[..., None] for x in (center, half))
+    return lambda states: (states.astype(jnp.float32) - center) / half
+
+
+def _in_flax(module: Any) -> Network:
+    """Returns a network of a class of flax modules, or of one, which maps a batch to features."""
+    module = module() if isinstance(module, type) else module
+
+    def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+        states = jnp.zeros((1, *state_shape))
+        features, variables = module.init_with_output(key, states)
+        return dict(variables["params"]), features.shape[-1]
+
+    def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+        del batched
+        states = states.astype(jax.tree.leaves(params)[0].dtype)
+        return module.apply({"params": params}, states)
+
+    return Network(init, apply)
 
 
 @functools.cache
-def create(name: str, precision: str) -> Network:
-    """Returns one of `NETWORKS` that computes in one of `log_space.PRECISIONS`.
+def create(
+    name: Any, precision: str, prepare: Callable[[jax.Array], jax.Array] | None = None
+) -> Network:
+    """Returns one of `NETWORKS`, or of flax, that computes in one of `log_space.PRECISIONS`.
 
-    Its inputs and outputs stay as they are.
+    Its inputs, which `prepare` is given first, and its outputs stay as they are.
     """
-    network = NETWORKS[name]
+    network = NETWORKS[name] if isinstance(name, str) else _in_flax(name)
+
+    def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+        if prepare is not None:
+            states = jax.ShapeDtypeStruct((1, *state_shape), jnp.int32)
+            state_shape = jax.eval_shape(prepare, states).shape[1:]
+        return network.init(key, state_shape)
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+        if prepare is not None:
+            states = prepare(states)
         if precision == "bfloat16":
             params = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
         with devices.in_precision(precision):
             return network.apply(params, states, batched).astype(jnp.float32)
 
-    return network._replace(apply=apply)
+    return Network(init, apply)

@@ -58,16 +58,21 @@ def _read(path: str) -> str:
 
 
 class Placement(NamedTuple):
-    """Whether replay memories lie on the host though there is a device; the size of all of them."""
+    """Where replay memories lie.
+
+    It says whether on the host though there is a device, how many runs have theirs at a time, and
+    the size of all those.
+    """
 
     on_host: bool
+    num_runs: int
     replay_bytes: int
 
 
-def _replay_bytes(agent: agents.Agent, problem: Problem, num_runs: int) -> int:
+def _replay_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
     """Returns the size of the replay memories of some runs."""
     slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
-    shapes = (num_runs, slots), problem.frame_shape, problem.frame_dtype
+    shapes = (num_runs, slots), problem.frame_shape, problem.frame_dtype, num_actions
     return _bytes(jax.eval_shape(lambda: replay.create(*shapes)))
 
 
@@ -85,23 +90,32 @@ def _other_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_ru
 
 
 def place(
-    agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int, room: Room
+    agent: agents.Agent,
+    problem: Problem,
+    num_actions: int,
+    num_runs: int,
+    room: Room,
+    in_turns: bool = False,
 ) -> Placement:
     """Works out where a job's replay memories fit: on the device if possible, or else on the host.
 
-    The agent is any of the job's, and `num_actions` the largest number of actions of its games.
+    The agent is any of the job's, and `num_actions` the largest number of actions of its games. If
+    runs can be trained `in_turns`, those at a time are so many that fit on the device.
 
     Raises:
         ValueError: if they fit nowhere.
     """
     device, host = room
-    needed = _replay_bytes(agent, problem, num_runs)
+    if in_turns and device is not None:
+        num_runs = most_runs(agent, problem, num_actions, room, num_runs) or 1
+    needed = _replay_bytes(agent, problem, num_actions, num_runs)
     others = _other_bytes(agent, problem, num_actions, num_runs)
     on_device = (host if device is None else device) - others
     if needed <= on_device:
-        return Placement(False, needed)
-    if device is not None and on_device >= 0 and needed <= host - _RESERVE:
-        return Placement(True, needed)
+        return Placement(False, num_runs, needed)
+    to_host = device is not None and not in_turns
+    if to_host and on_device >= 0 and needed <= host - _RESERVE:
+        return Placement(True, num_runs, needed)
     free_there = "" if device is None else f"{device / 1e9:.2f} GB of the device and "
     raise ValueError(
         f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
@@ -114,7 +128,7 @@ def place(
 def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
     """Returns what `place` takes some runs to want of a device that has their memories too."""
     others = _other_bytes(agent, problem, num_actions, num_runs)
-    return _replay_bytes(agent, problem, num_runs) + others
+    return _replay_bytes(agent, problem, num_actions, num_runs) + others
 
 
 def most_runs(

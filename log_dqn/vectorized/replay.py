@@ -1,8 +1,8 @@
 """A run's replay memory: a ring of single frames, from which states are put together.
 
 Pure functions on arrays. Steps are numbered from 0 in the order in which they were stored; step j
-lies in slot j modulo the number of slots. An n-step transition of its own begins at every step:
-episodes end as lost games do, so each has its end in the memory.
+lies in slot j modulo the number of slots. An n-step transition of its own begins at every step. Of
+those that a time limit cuts off the next state is unknown; `without_cuts` leaves them out.
 """
 
 from typing import Any, NamedTuple
@@ -19,9 +19,9 @@ class Memory(NamedTuple):
     Attributes:
         frames: observation of each step, shape [num_slots, ...].
         ages: how many steps of its episode came before, at most stack_size - 1, uint8.
-        actions: action taken, int8.
-        rewards: clipped reward that followed, float32.
-        terminals: whether that ended the episode, bool.
+        actions: action taken, int8, or int16 where an action doesn't fit.
+        rewards: reward that followed, float32.
+        terminals: whether that ended the episode, and how: 0, ENDED or CUT, uint8.
     """
 
     frames: Any
@@ -31,13 +31,21 @@ class Memory(NamedTuple):
     terminals: Any
 
 
+ENDED, CUT = 1, 2
+"""How an episode is over: it has ended, or was cut off where it would have gone on."""
+
+
 def num_slots(capacity: int, stack_size: int, update_horizon: int) -> int:
     """Returns the slots in which `capacity` transitions find all their frames."""
     return capacity + stack_size - 1 + update_horizon
 
 
 def create(
-    shape: tuple[int, ...], frame_shape: tuple[int, ...], frame_dtype: Any, xp: Any = jnp
+    shape: tuple[int, ...],
+    frame_shape: tuple[int, ...],
+    frame_dtype: Any,
+    num_actions: int,
+    xp: Any = jnp,
 ) -> Memory:
     """Returns an empty memory, arrays of `jax.numpy` or `numpy`.
 
@@ -46,9 +54,9 @@ def create(
     return Memory(
         frames=xp.zeros((*shape, *frame_shape), frame_dtype),
         ages=xp.zeros(shape, xp.uint8),
-        actions=xp.zeros(shape, xp.int8),
+        actions=xp.zeros(shape, xp.int8 if num_actions <= 128 else xp.int16),
         rewards=xp.zeros(shape, xp.float32),
-        terminals=xp.zeros(shape, bool),
+        terminals=xp.zeros(shape, xp.uint8),
     )
 
 
@@ -57,12 +65,13 @@ def add_step(memory: Memory, slot: Any, frame: Any, age: Any, action: Any) -> Me
     return memory._replace(
         frames=memory.frames.at[slot].set(frame, mode="drop"),
         ages=memory.ages.at[slot].set(age.astype(jnp.uint8), mode="drop"),
-        actions=memory.actions.at[slot].set(action.astype(jnp.int8), mode="drop"),
+        actions=memory.actions.at[slot].set(action.astype(memory.actions.dtype), mode="drop"),
     )
 
 
 def add_result(memory: Memory, slot: Any, reward: Any, terminal: Any) -> Memory:
     """Stores what followed a step; a slot beyond the last stores nothing."""
+    terminal = jnp.asarray(terminal, jnp.uint8)
     return memory._replace(
         rewards=memory.rewards.at[slot].set(reward, mode="drop"),
         terminals=memory.terminals.at[slot].set(terminal, mode="drop"),
@@ -103,6 +112,31 @@ def read(memory: Memory, slots: Any) -> Memory:
     return Memory(*(values[slots] for values in memory))
 
 
+def _ends(steps: Memory, stack_size: int) -> tuple[jax.Array, jax.Array]:
+    """Returns of each step of transitions how many ends came up to it, and whether any before."""
+    over = steps.terminals[:, stack_size - 1 : -1] > 0
+    ends = jnp.cumsum(over, axis=1)
+    return ends, ends - over > 0
+
+
+def without_cuts(steps: Memory, stack_size: int) -> Memory:
+    """Leaves out transitions that a time limit cuts off before their n steps.
+
+    Others of the batch stand in their places, in turn, so that those are drawn uniformly. Where
+    there are none, as where each episode has at most n steps, a time limit counts as an end.
+
+    Args:
+        steps: as in `transitions`.
+        stack_size: frames of a state.
+    """
+    _, after_end = _ends(steps, stack_size)
+    is_cut = (steps.terminals[:, stack_size - 1 : -1] == CUT) & ~after_end
+    is_whole = ~is_cut.any(axis=1)
+    whole_first = jnp.argsort(~is_whole, stable=True)
+    turns = jnp.arange(len(is_whole)) % jnp.maximum(is_whole.sum(), 1)
+    return read(steps, whole_first[turns])
+
+
 def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
     """Puts n-step transitions together.
 
@@ -126,8 +160,7 @@ def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
         frames = jnp.where(inside.reshape(inside.shape + (1,) * (frames.ndim - 2)), frames, 0)
         return jnp.moveaxis(frames, 1, -1)
 
-    ends = jnp.cumsum(steps.terminals[:, at : at + n], axis=1)
-    after_end = ends - steps.terminals[:, at : at + n] > 0
+    ends, after_end = _ends(steps, stack_size)
     discounted = gamma ** jnp.arange(n) * steps.rewards[:, at : at + n]
     return Batch(
         states=stack(at),

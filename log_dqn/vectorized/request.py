@@ -1,8 +1,9 @@
 """What is asked of a job, and the checks of it that don't need JAX."""
 
+import importlib.util
 from collections.abc import Sequence
 
-from log_dqn.checks import check_one_of
+from log_dqn import checks, games
 from log_dqn.program import gin_files as files
 
 AGENTS = ("log_dqn", "loglin_dqn", "dqn")
@@ -13,25 +14,44 @@ def check(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
     agent: str | None,
-    small: bool,
+    game: str,
     scans: Sequence[str] = (),
 ) -> files.Written:
     """Checks names, files, bindings and scans; returns what they say.
 
-    Unless gin files name an agent, they build on that agent's own: that for MinAtar where the games
-    are `small`, else that for Atari. No agent leaves the configuration's.
+    Unless gin files name an agent, they build on that agent's own for one of the games, of
+    `games.KNOWN`, or else for an environment. No agent leaves the configuration's.
     """
     if agent is not None:
-        check_one_of("agent", agent, AGENTS)
+        checks.check_one_of("agent", agent, AGENTS)
+    if game not in games.KNOWN:
+        check_environment(game)
+        gin_bindings = [*gin_bindings, f"create_jax_environment.environment_id = {game!r}"]
     to_read = files.complete(
         gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
-        lambda name: default_file(name, small),
+        lambda name: default_file(name, game),
     )  # fmt: skip
     return files.parse_checked(to_read, gin_bindings, scans)
 
 
-def default_file(agent: str | None, small: bool) -> str:
-    """Returns the name of an agent's gin file, for MinAtar or else for Atari."""
+def check_environment(environment_id: str | None) -> None:
+    """Checks the id of a JAX environment, as far as that needs no import."""
+    game = games.canonical(str(environment_id))
+    allowed = f"left out: this is a game, --games={game}"
+    checks.check("env", environment_id, game is None, allowed)
+    module, _, factory = str(environment_id).rpartition(":")
+    if module:
+        try:
+            is_there = importlib.util.find_spec(module) is not None
+        except (ImportError, ValueError):
+            is_there = False
+        allowed = "an id of gymnax, or MODULE:FACTORY of a module that exists"
+        checks.check("env", environment_id, is_there and factory.isidentifier(), allowed)
+
+
+def default_file(agent: str | None, game: str) -> str:
+    """Returns the name of an agent's gin file: for Atari, MinAtar or an environment."""
     agent = agent or files.DEFAULT_AGENT
-    check_one_of("agent", agent, AGENTS)
-    return f"vectorized_{agent}{'_minatar' * small}.gin"
+    checks.check_one_of("agent", agent, AGENTS)
+    kind = "_minatar" if game in games.SMALL_GAMES else "_env" * (game not in games.KNOWN)
+    return f"vectorized_{agent}{kind}.gin"

@@ -1,11 +1,12 @@
 """What a run consists of."""
 
 import dataclasses
+from typing import Any
 
 import gin
 
 from log_dqn import log_space
-from log_dqn.checks import check_count, check_one_of
+from log_dqn.checks import check, check_count, check_one_of
 from log_dqn.vectorized import agents, networks
 
 
@@ -19,12 +20,15 @@ class RunnerSettings:
         num_iterations: iterations of a run.
         training_steps: steps of an iteration's training phase, at least.
         evaluation_steps: steps of its evaluation phase, at least; 0 for none.
-        max_steps_per_episode: steps after which an episode ends, as a lost game does.
+        max_steps_per_episode: steps after which an episode ends, as a lost game does; one of a JAX
+            environment of one's own is cut off, see `jax_environments.create_environment`.
         replay_capacity: transitions that a run remembers.
         batch_size: transitions of an update.
         stack_size: observations in a state.
-        network: name of the network, as in `networks.NETWORKS`.
+        network: name of the network, as in `networks.NETWORKS`, or 'by_shape'; or a class of flax
+            modules, which make features of a batch of states.
         precision: of the network's torso, one of `log_space.PRECISIONS`.
+        clip_rewards: whether rewards are clipped to [-1, 1] for learning.
     """
 
     agent: str = "log_dqn"
@@ -35,16 +39,20 @@ class RunnerSettings:
     replay_capacity: int = 1000000
     batch_size: int = 32
     stack_size: int = 4
-    network: str = "nature"
+    network: Any = "nature"
     precision: str = "float32"
+    clip_rewards: bool = True
 
     def __post_init__(self) -> None:
         for name, known in (
             ("agent", agents.AGENTS),
-            ("network", networks.NETWORKS),
+            ("network", (*networks.NETWORKS, networks.BY_SHAPE)),
             ("precision", log_space.PRECISIONS),
         ):
-            check_one_of(name, getattr(self, name), known)
+            if name != "network" or not hasattr(self.network, "init_with_output"):
+                check_one_of(name, getattr(self, name), known)
+        clips = self.clip_rewards
+        check("clip_rewards", clips, isinstance(clips, bool), "True or False")
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):
                 least = 0 if field.name == "evaluation_steps" else 1

@@ -23,6 +23,7 @@ from log_dqn.vectorized import (
     agents,
     device_loop,
     environments,
+    jax_environments,
     jax_games,
     learner,
     networks,
@@ -31,16 +32,21 @@ from log_dqn.vectorized import (
     runs,
     training,
 )
+from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.schedule import RunnerSettings
 
 
 class ReadSetting(NamedTuple):
-    """A setting of the scan, what gin makes of it, and the configuration in force."""
+    """A setting of the scan, what gin makes of it, and the configuration in force.
+
+    The environment is that of `create_jax_environment`, where gin names one.
+    """
 
     setting: scan.Setting
     runner: RunnerSettings
     agent: agents.Agent
     config: configuration.Configuration
+    environment: JaxGame | None
 
 
 def configure(written: files.Written, capacity: int | None = None) -> None:
@@ -74,22 +80,27 @@ def read_settings(
             f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
         )  # fmt: skip
         chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
-        settings.append(ReadSetting(setting, runner, chosen, configuration.operative()))
+        environment = None
+        if files.bound("create_jax_environment.environment_id") is not None:
+            environment = jax_environments.create_environment(runner.max_steps_per_episode)
+        config = configuration.operative()
+        settings.append(ReadSetting(setting, runner, chosen, config, environment))
         files.check_is_read(lines, settings[-1].config)
     first = settings[0]
     for other in settings[1:]:
         check(
             "scan", other.setting.name,
             other.runner == first.runner and other.agent.shared == first.agent.shared
-            and _optimizer_settings(other.config) == _optimizer_settings(first.config),
+            and _shared_settings(other.config) == _shared_settings(first.config),
             f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
-            "of VectorizedRunner or of the optimizer",
+            "of VectorizedRunner, of the optimizer or of the environment",
         )  # fmt: skip
     return settings
 
 
-def _optimizer_settings(config: configuration.Configuration) -> dict[str, Any]:
-    return {n: v for n, v in config.parameters.items() if n.split(".")[0] in OPTIMIZERS}
+def _shared_settings(config: configuration.Configuration) -> dict[str, Any]:
+    shared = (*OPTIMIZERS, "create_jax_environment")
+    return {n: v for n, v in config.parameters.items() if n.split(".")[0] in shared}
 
 
 def plan_runs(
@@ -100,7 +111,8 @@ def plan_runs(
 ) -> list[runs.Run]:
     """Returns the runs of a study: one for each setting, game and seed."""
     planned = []
-    for (setting, runner, agent, config), game, seed in itertools.product(settings, games, seeds):
+    of_runs = itertools.product(settings, games, seeds)
+    for (setting, runner, agent, config, _), game, seed in of_runs:
         folder = layout.run_dir(results_dir, runner.agent, setting.name, game, seed)
         planned.append(runs.Run(runner.agent, setting, game, seed, agent, config, folder))
     return planned
@@ -124,13 +136,16 @@ def unfinished(
     return list(itertools.compress(planned, left)), list(itertools.compress(found, left))
 
 
-def check_fits(runner: RunnerSettings, game: str) -> None:
-    """Checks that the network, and the states it is given, fit a game."""
+def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = None) -> None:
+    """Checks that the network, and the states it is given, fit a game or else an environment."""
+    if environment is not None:
+        networks.by_shape(runner.network, environment.frame_shape)
+        return
     if game not in jax_games.GAMES:
         check("network", runner.network, runner.network == "nature", "'nature' for Atari")
         return
     check(
-        "network", runner.network, runner.network != "nature",
+        "network", runner.network, runner.network in ("revisiting_rainbow", "minatar"),
         "'revisiting_rainbow' or 'minatar' for MinAtar",
     )  # fmt: skip
     check("stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
@@ -155,7 +170,7 @@ def create_pool(
         stack: holds the runs' folders.
     """
     job_runs, runner = workload.runs, workload.runner
-    check_fits(runner, job_runs[0].game)
+    check_fits(runner, job_runs[0].game, workload.environment)
     on_cpu = jax.default_backend() == "cpu"
     workers = min(num_threads, len(job_runs)) if on_cpu else 1
     shown = progress.Progress(
@@ -167,14 +182,15 @@ def create_pool(
     by_program = collections.defaultdict(list)
     for index, run in enumerate(job_runs):
         # All Atari games have one.
-        by_program[run.game if run.game in jax_games.GAMES else "Atari"].append(index)
+        is_atari = workload.environment is None and run.game not in jax_games.GAMES
+        by_program["Atari" if is_atari else run.game].append(index)
     places, parts = [], []
     for indices in by_program.values():
         at_a_time = workers if on_cpu else len(indices)
         place, create = _plan_trainers(workload, job_runs[indices[0]], at_a_time, shown)
         places.append(place)
-        learning_together = [[index] for index in indices] if on_cpu else [indices]
-        parts += [(part, create) for part in learning_together]
+        size = 1 if on_cpu else place.num_runs
+        parts += [(indices[i : i + size], create) for i in range(0, len(indices), size)]
     parts.sort(key=lambda part: part[0])
     trainers = [functools.partial(create, part) for part, create in parts]
     # Each run holds a lock and its events open.
@@ -200,17 +216,20 @@ def _plan_trainers(
     Returns where the memories of those that learn side by side, so many at a time, lie, and a
     function that creates the trainer of some of them, given their indices.
     """
-    runner, game = workload.runner, None
+    runner, game = workload.runner, workload.environment
     if run.game in jax_games.GAMES:
         game = jax_games.create(run.game, runner.max_steps_per_episode)
-        frames, num_actions = (game.frame_shape, "bool"), game.num_actions
+    if game is not None:
+        frames, num_actions = (game.frame_shape, game.frame_dtype), game.num_actions
     else:
         frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
-        networks.create(runner.network, runner.precision), *frames,
-        runner.stack_size, runner.batch_size, runner.replay_capacity,
+        create_network(runner, game), *frames, runner.stack_size, runner.batch_size,
+        runner.replay_capacity, game is not None and game.cuts, runner.clip_rewards,
     )  # fmt: skip
-    place = placement.place(run.agent, problem, num_actions, at_a_time, placement.free())
+    place = placement.place(
+        run.agent, problem, num_actions, at_a_time, placement.free(), in_turns=game is not None
+    )
 
     def create(indices: Sequence[int]) -> training.Trainer:
         part = workload._replace(
@@ -223,6 +242,14 @@ def _plan_trainers(
         return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
 
     return place, create
+
+
+def create_network(runner: RunnerSettings, game: JaxGame | None) -> networks.Network:
+    """Returns the network of some runs on a game that is a JAX program, or else on Atari."""
+    if game is None:
+        return networks.create(runner.network, runner.precision)
+    name = networks.by_shape(runner.network, game.frame_shape)
+    return networks.create(name, runner.precision, game.prepare)
 
 
 def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
@@ -242,15 +269,25 @@ def _announce(
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     on_cpu = jax.default_backend() == "cpu"
     several = len(workload.runs) > 1
-    at_a_time = f", {workers} at a time" if on_cpu and several else ""
+    together = workers if on_cpu else place.num_runs
+    in_turns = on_cpu or together < len(workload.runs)
+    at_a_time = f", {together} at a time" if several and in_turns else ""
     on_threads = (
         f" with {words.counted(threads_of_run, 'thread')}{' each' * several}" if on_cpu else ""
     )
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
+    of_environment, in_checkpoints = "", ""
+    if workload.environment is not None:
+        chosen = networks.by_shape(workload.runner.network, workload.environment.frame_shape)
+        network = getattr(chosen, "__name__", chosen)
+        of_environment = f"network {network} for observations {workload.environment.shown}; "
+        each = place.replay_bytes / place.num_runs / 1e9
+        in_checkpoints = f", and each run's at most {each:.2f} GB of its checkpoint"
+    size = f"{place.replay_bytes / 1e9:.2f} GB"
     print(
         f"Training {words.counted(len(workload.runs), 'run')} of {workload.runner.agent} on "
-        f"{jax.devices()[0].device_kind}{at_a_time}{on_threads}: {listed}; replay memories of "
-        f"{workload.runner.replay_capacity} transitions take {place.replay_bytes / 1e9:.2f} GB of "
-        f"{where}{_resumed(workload.found)}",
+        f"{jax.devices()[0].device_kind}{at_a_time}{on_threads}: {listed}; {of_environment}replay "
+        f"memories of {workload.runner.replay_capacity} transitions take {size} of {where}"
+        f"{in_checkpoints}{_resumed(workload.found)}",
         flush=True,
     )

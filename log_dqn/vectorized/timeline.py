@@ -77,11 +77,13 @@ class Outcome(NamedTuple):
         frame: the observation, of the next episode where one has ended, shape [num_runs, ...].
         reward: reward as the game gives it, float32.
         ended: whether the episode has ended, bool.
+        cut: whether it was cut off where it would have gone on, bool; None where none ever is.
     """
 
     frame: Any
     reward: Any
     ended: Any
+    cut: Any = None
 
 
 class Episode(NamedTuple):

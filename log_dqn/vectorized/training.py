@@ -14,6 +14,7 @@ from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized import timeline
 from log_dqn.vectorized.environments import AtariGames
+from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.learner import SUMMARY_PERIOD, Learner, Problem
 from log_dqn.vectorized.runs import COUNTERS, Ended, Events, LatestCheckpoint, Log, Run
 from log_dqn.vectorized.schedule import RunnerSettings
@@ -28,12 +29,14 @@ class Workload(NamedTuple):
         runner: what each consists of.
         found: each run's checkpoint to resume from, or None to start.
         checkpoint_replay: whether checkpoints hold the replay memory.
+        environment: the JAX environment that all play, unless they play games.
     """
 
     runs: Sequence[Run]
     runner: RunnerSettings
     found: Sequence[LatestCheckpoint | None]
     checkpoint_replay: bool = False
+    environment: JaxGame | None = None
 
 
 class Trainer:

@@ -16,6 +16,7 @@ from log_dqn.program import gin_files, threads
 from log_dqn.vectorized import (
     agents,
     device_loop,
+    jax_environments,
     jax_games,
     learner,
     networks,
@@ -92,7 +93,9 @@ def _environment(game: str) -> Callable[[], None]:
     """Returns what plays a game at random for `STEPS` steps."""
     jax_game = jax_games.create(game)
 
-    def step(state: jax_games.State, key: jax.Array) -> tuple[jax_games.State, jax.Array]:
+    def step(
+        state: jax_environments.State, key: jax.Array
+    ) -> tuple[jax_environments.State, jax.Array]:
         action = jax.random.randint(key, (), 0, jax_game.num_actions)
         state, outcome = jax_game.step(state, action)
         return state, outcome.reward

@@ -35,7 +35,7 @@ def test_a_run_is_the_training_program():
 def test_environments_of_gymnasium_are_no_games():
     planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], ["my:Own/X-v0"], range(3, 4), [])
     (job,) = planned.single_jobs()
-    base_dir = "--base_dir=/r/dqn/my:Own-X-v0/3"
+    base_dir = "--base_dir=/r/dqn/my-Own-X-v0/3"
     assert job.arguments[2:6] == (base_dir, "--agent=dqn", "--env=my:Own/X-v0", "--seed=3")
 
 
@@ -81,3 +81,14 @@ def test_a_vectorized_job_of_minatar_writes_beside_its_runs():
     assert str(job.output) == "/results/dqn/output_MinAtar-Asterix.log"
     assert str(job.runs[0].folder) == "/results/dqn/MinAtar-Asterix/1"
     assert "--games=MinAtar/Asterix" in job.arguments
+
+
+def test_a_vectorized_job_has_one_environment():
+    names = ["CartPole-v1", "corridor:make"]
+    planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], names, range(1, 3), [])
+    jobs = planned.vectorized_jobs(games_per_job=2)
+    assert [job.arguments[4] for job in jobs] == ["--env=CartPole-v1", "--env=corridor:make"]
+    assert [str(job.output) for job in jobs] == [
+        "/r/dqn/output_CartPole-v1.log", "/r/dqn/output_corridor-make.log",
+    ]  # fmt: skip
+    assert [run.name for run in jobs[1].runs] == ["dqn/corridor-make/1", "dqn/corridor-make/2"]

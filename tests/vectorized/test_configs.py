@@ -14,7 +14,9 @@ RUNNER = {
     "max_steps_per_episode": 27_000, "replay_capacity": 1_000_000, "batch_size": 32,
 }  # fmt: skip
 # What the Atari files leave at its default.
-ATARI = {"stack_size": 4, "network": "nature", "precision": "float32"}
+ATARI = {
+    "stack_size": 4, "network": "nature", "precision": "float32", "clip_rewards": True
+}  # fmt: skip
 SCHEDULE = {
     "loss_type": "huber", "update_horizon": 1, "min_replay_history": 20_000, "update_period": 4,
     "target_update_period": 8_000, "epsilon_train": 0.01, "epsilon_eval": 0.001,
@@ -31,7 +33,12 @@ MINATAR_RUNNER = {
     "max_steps_per_episode": 1_000_000_000, "replay_capacity": 100_000,
     "network": "revisiting_rainbow",
 }  # fmt: skip
+ENV_RUNNER = {
+    **MINATAR_RUNNER, "training_steps": 10_000, "max_steps_per_episode": 10_000,
+    "replay_capacity": 50_000, "network": "by_shape",
+}  # fmt: skip
 MINATAR = {"optimizer": "adam", "min_replay_history": 1000, "target_update_period": 1000}
+ENV = {**MINATAR, "target_update_period": 500, "epsilon_decay_period": 20_000}
 LOGLIN = {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0}
 OPTIMIZERS = {
     "adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125},
@@ -65,6 +72,13 @@ EXPECTED = {
         "loglin_dqn", LOG_DQN | MINATAR | LOGLIN | {"beta_log": 0.0005}, **MINATAR_RUNNER
     ),
     "vectorized_dqn_minatar.gin": config("dqn", DQN | MINATAR, **MINATAR_RUNNER),
+    "vectorized_log_dqn_env.gin": config(
+        "log_dqn", LOG_DQN | ENV | {"beta_reg": 0.3, "c": 1.0}, **ENV_RUNNER
+    ),
+    "vectorized_loglin_dqn_env.gin": config(
+        "loglin_dqn", LOG_DQN | ENV | LOGLIN | {"beta_log": 0.0005}, **ENV_RUNNER
+    ),
+    "vectorized_dqn_env.gin": config("dqn", DQN | ENV, **ENV_RUNNER),
 }  # fmt: skip
 
 
@@ -102,7 +116,9 @@ def test_the_files_are_the_defaults():
 
 
 def test_another_optimizer_may_be_chosen_beside_a_file():
-    written = request.check([], ["VectorizedLogDQNAgent.optimizer='rmsprop_tf'"], "log_dqn", True)
+    written = request.check(
+        [], ["VectorizedLogDQNAgent.optimizer='rmsprop_tf'"], "log_dqn", "MinAtar/Breakout"
+    )
     start.configure(written)
     (setting,) = start.read_settings(written.lines, [])
     assert setting.agent.optimizer == "rmsprop_tf"

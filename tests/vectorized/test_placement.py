@@ -55,7 +55,7 @@ def test_as_many_runs_as_fit_on_the_device():
 
 def test_the_scan_of_the_readme_fits_on_one_device():
     # 150 runs of 100,007 slots of 7,063 bytes; 95% of a device of 139 GiB.
-    assert place(150, 0.95 * 139 * 2**30, 500 * GB, 10**5) == (False, 150 * 100_004 * 7063)
+    assert place(150, 0.95 * 139 * 2**30, 500 * GB, 10**5) == (False, 150, 150 * 100_004 * 7063)
 
 
 def test_what_a_run_takes_beside_its_memory():
@@ -73,10 +73,10 @@ def test_to_the_byte():
     ))  # fmt: skip
     others = GB + 4 * 4 * parameters + 80 * 10**6
     room = others + 1004 * 7063
-    assert place(1, room, 0, 1000) == (False, 1004 * 7063)
+    assert place(1, room, 0, 1000) == (False, 1, 1004 * 7063)
     with pytest.raises(ValueError, match="capacity is 1000; it must be smaller"):
         place(1, room - 1, 0, 1000)
-    assert place(1, room - 1, 0, 999) == (False, 1003 * 7063)
+    assert place(1, room - 1, 0, 999) == (False, 1, 1003 * 7063)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_draws_are_uniform():
 
 
 def test_a_slot_beyond_the_last_stores_nothing():
-    memory = replay.create((5,), (2,), "uint8")
+    memory = replay.create((5,), (2,), "uint8", 4)
     stored = replay.add_step(memory, 5, jnp.ones(2, jnp.uint8), jnp.int32(3), jnp.int32(1))
     stored = replay.add_result(stored, 5, 1.0, True)
     assert all(not field.any() for field in stored)

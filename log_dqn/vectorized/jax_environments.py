@@ -1,0 +1,291 @@
+"""Environments that are JAX programs: gymnax's (Lange, 2022), and those with its interface.
+
+`environment.reset(key, params)` returns an observation and a state, and
+`environment.step(key, state, action, params)` observation, state, reward, terminated, truncated and
+info, or, as in gymnax before 1.0, done in the place of the two. Where an episode has ended,
+observation and state are the next one's first.
+"""
+
+import contextlib
+import dataclasses
+import importlib
+import os
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from log_dqn.checks import check, check_extra, nearest
+from log_dqn.program.shell import explain
+from log_dqn.vectorized import networks, request
+from log_dqn.vectorized.timeline import Outcome
+
+MOST_ACTIONS = 2**15 - 1
+"""What fits the replay memory's 16 bits."""
+
+_INTERFACE = ("reset", "step", "observation_space", "action_space")
+
+
+class State(NamedTuple):
+    """State of a game: the environment's, the random key, the last action, the episode's steps."""
+
+    game: Any
+    key: jax.Array
+    last_action: jax.Array
+    steps: jax.Array
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class JaxGame:
+    """A game as pure functions.
+
+    Attributes:
+        name: its name, as in `jax_games.GAMES`, or an environment's id.
+        frame_shape: shape of an observation.
+        frame_dtype: its dtype.
+        num_actions: number of actions.
+        reset: takes a random key and returns the state at the start of an episode, and its first
+            observation.
+        step: takes a state and an action and returns the new state and the outcome. Where an
+            episode has ended, the state is the next one's first.
+        cuts: whether the outcome says which episodes were cut off.
+        prepare: what a network sees of states; None for the states.
+        environment: what plays, and its parameters.
+    """
+
+    name: str
+    frame_shape: tuple[int, ...]
+    frame_dtype: Any
+    num_actions: int
+    reset: Callable[[jax.Array], tuple[State, jax.Array]]
+    step: Callable[[State, jax.Array], tuple[State, Outcome]]
+    cuts: bool = False
+    prepare: Callable[[jax.Array], jax.Array] | None = None
+    environment: tuple[Any, Any] = (None, None)
+
+    @property
+    def shown(self) -> str:
+        """An observation's shape and dtype: float32[4]."""
+        return f"{self.frame_dtype}{list(self.frame_shape)}"
+
+
+class Rules(NamedTuple):
+    """What an environment is played by.
+
+    Attributes:
+        reset: takes a random key and returns an observation and a state.
+        step: takes a random key, a state and an action and returns an observation, a state, a
+            reward, and whether the episode has ended, or was cut off.
+        begins_anew: whether the step begins the next episode.
+        cuts: whether an episode that is cut off isn't one that has ended.
+        sticky: probability that the last action is repeated.
+        max_steps: agent steps after which an episode is cut off.
+    """
+
+    reset: Callable[[jax.Array], tuple[jax.Array, Any]]
+    step: Callable[[jax.Array, Any, jax.Array], tuple[jax.Array, Any, Any, Any, Any]]
+    begins_anew: bool
+    cuts: bool
+    sticky: float
+    max_steps: int
+
+
+def functions(
+    rules: Rules, frame: Callable[[jax.Array], jax.Array], like: Any = None
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Returns `JaxGame`'s `reset` and `step`.
+
+    `frame` makes what is remembered of an observation. An environment's state may begin with other
+    dtypes than it goes on with: those of `like`, or else of the state.
+    """
+
+    def reset(key: jax.Array) -> tuple[State, jax.Array]:
+        key, reset_key = jax.random.split(key)
+        observation, game = rules.reset(reset_key)
+        # gymnax starts with weakly typed numbers, and goes on with others.
+        game = jax.tree.map(_typed, game, game if like is None else like)
+        zero = jnp.int32(0)
+        return State(game, key, zero, zero), frame(observation)
+
+    def step(state: State, action: jax.Array) -> tuple[State, Outcome]:
+        key, step_key, sticky_key, reset_key = jax.random.split(state.key, 4)
+        if rules.sticky:
+            repeats = jax.random.uniform(sticky_key) < rules.sticky
+            action = jnp.where(repeats, state.last_action, action)
+        observation, game, reward, terminated, truncated = rules.step(step_key, state.game, action)
+        steps = state.steps + 1
+        over = terminated | truncated
+        ended = over | (steps >= rules.max_steps)
+
+        def begin(_: Any) -> tuple[Any, jax.Array]:
+            observation, new = rules.reset(reset_key)
+            return jax.tree.map(_typed, new, game), frame(observation)
+
+        game = jax.tree.map(jnp.asarray, game)
+        game, shown = jax.lax.cond(
+            ended & ~over if rules.begins_anew else ended,
+            begin, lambda _: (game, frame(observation)), None,
+        )  # fmt: skip
+        new = State(game, key, action.astype(jnp.int32), jnp.where(ended, 0, steps))
+        cut = ended & ~terminated if rules.cuts else None
+        return new, Outcome(shown, jnp.asarray(reward, jnp.float32), ended, cut)
+
+    return reset, step
+
+
+def _typed(x: Any, like: Any) -> jax.Array:
+    """Returns an array with the dtype of another, and not weakly typed."""
+    dtype = like.dtype if hasattr(like, "dtype") else jnp.asarray(like).dtype
+    return x if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key) else jnp.asarray(x, dtype)
+
+
+# A name of its own in gin, beside `create_environment` and `create_gymnasium_environment`.
+@gin.configurable("create_jax_environment")
+def create_environment(
+    max_steps_per_episode: int,
+    environment_id: str | None = None,
+    bootstrap_at_time_limit: bool = True,
+    settings: Mapping[str, Any] | None = None,
+) -> JaxGame:
+    """Creates an environment that is a JAX program.
+
+    Args:
+        max_steps_per_episode: agent steps after which an episode is cut off.
+        environment_id: id of gymnax, such as 'CartPole-v1', or 'module:factory' of a function that
+            returns an environment with its interface, and the parameters.
+        bootstrap_at_time_limit: whether an episode that a time limit cuts off is learned from as
+            one that would go on, or as one that ended. What follows its last steps is unknown:
+            they are left out then.
+        settings: arguments of the factory; for gymnax's, fields of the environment's parameters,
+            such as {'max_steps_in_episode': 200}, and arguments of its class.
+
+    Raises:
+        ValueError: if there is no such environment, or it isn't one that can be trained on.
+    """
+    name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
+    check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
+    request.check_environment(environment_id)
+    made = _made(str(environment_id), dict(settings or {}))
+    with _explained(environment_id, "one that has spaces"):
+        environment, params = made
+        space, actions = environment.observation_space(params), environment.action_space(params)
+    num_actions = _check_actions(environment_id, actions)
+
+    def step(key: jax.Array, state: Any, action: jax.Array) -> tuple[Any, ...]:
+        observation, state, reward, *ends, _ = environment.step(key, state, action, params)
+        terminated, truncated = ends if len(ends) == 2 else (*ends, False)
+        return observation, state, reward, jnp.asarray(terminated, bool), truncated
+
+    def begin(key: jax.Array) -> tuple[Any, Any]:
+        return environment.reset(key, params)
+
+    shape, dtype, like = _check_functions(environment_id, begin, step)
+    rules = Rules(begin, step, True, bootstraps, 0.0, max_steps_per_episode)
+    reset_game, step_game = functions(rules, lambda x: jnp.asarray(x).astype(dtype), like)
+    return JaxGame(
+        name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
+        reset=reset_game, step=step_game, cuts=bootstraps,
+        prepare=networks.preparation(space, shape, dtype), environment=(environment, params),
+    )  # fmt: skip
+
+
+def _made(environment_id: str, settings: dict[str, Any]) -> tuple[Any, Any]:
+    """Returns an environment and its parameters."""
+    module, _, factory = environment_id.rpartition(":")
+    if not module:
+        check_extra(None, ("gymnax",))
+        import gymnax
+
+        known = gymnax.registered_envs
+        allowed = f"an id of gymnax{nearest(environment_id, known)} or MODULE:FACTORY"
+        check("env", environment_id, environment_id in known, allowed)
+    with _explained(environment_id, "one that can be made"):
+        if module:
+            made = getattr(importlib.import_module(module), factory)(**settings)
+        else:
+            _, params = gymnax.make(environment_id)
+            of_params = {n: settings.pop(n) for n in list(settings) if hasattr(params, n)}
+            environment, params = gymnax.make(environment_id, **settings)
+            made = environment, params.replace(**of_params)
+    is_pair = isinstance(made, tuple) and len(made) == 2
+    check("env", environment_id, is_pair, "a function that returns (environment, parameters)")
+    lacking = [name for name in _INTERFACE if not callable(getattr(made[0], name, None))]
+    allowed = f"one with gymnax's interface, which has {', '.join(lacking)}"
+    check("env", environment_id, not lacking, allowed)
+    return made
+
+
+def _check_actions(environment_id: str | None, space: Any) -> int:
+    """Returns the number of actions, which must be one of a few at a time."""
+    count: Any = getattr(space, "n", None)
+    is_one = isinstance(count, int | np.integer) and getattr(space, "shape", ()) in ((), None)
+    is_one &= getattr(space, "start", 0) == 0
+    shown = explain(ValueError(repr(space)))
+    allowed = f"one with one discrete action a step, numbered from 0, and not {shown}"
+    check("env", environment_id, is_one, allowed)
+    allowed = f"one with 1 to {MOST_ACTIONS} actions, and not {count}"
+    check("env", environment_id, 1 <= count <= MOST_ACTIONS, allowed)
+    return int(count)
+
+
+def _check_functions(
+    environment_id: str | None, reset: Callable[..., Any], step: Callable[..., Any]
+) -> tuple[tuple[int, ...], Any, Any]:
+    """Checks that JAX can compile `reset` and `step`, and what they return, without running them.
+
+    Returns:
+        An observation's shape, the dtype in which it is remembered, and the state's shapes.
+    """
+    key, action = jax.eval_shape(lambda: jax.random.key(0)), jax.ShapeDtypeStruct((), jnp.int32)
+    with _explained(environment_id, "one whose reset JAX can compile"):
+        first, start = jax.eval_shape(reset, key)
+    with _explained(environment_id, "one whose step JAX can compile"):
+        _, like, *_ = jax.eval_shape(step, key, start, action)
+        later, state, reward, *ends = jax.eval_shape(step, key, like, action)
+    for observation in (first, later):
+        allowed = f"one whose observation is one array, and not {_shown(observation)}"
+        check("env", environment_id, hasattr(observation, "dtype"), allowed)
+    for what, before, after in (
+        ("observation", first, later), ("state", jax.tree.map(_strong, like), state),
+        ("state", jax.tree.map(jnp.shape, start), jax.tree.map(jnp.shape, state)),
+    ):  # fmt: skip
+        allowed = f"one whose {what} keeps shape and dtype: {_shown(before)}, then {_shown(after)}"
+        check("env", environment_id, _shown(before) == _shown(after), allowed)
+    for what, value in (("reward", reward), ("end", ends[0])):
+        allowed = f"one whose {what} is one number, and not {_shown(value)}"
+        check("env", environment_id, jnp.shape(value) == (), allowed)
+    dtype = first.dtype
+    kind = "float32" if jnp.issubdtype(dtype, jnp.floating) else str(dtype)
+    is_number = kind in ("float32", "bool") or jnp.issubdtype(dtype, jnp.integer)
+    allowed = f"one whose observations are numbers, and not {_shown(first)}"
+    check("env", environment_id, is_number, allowed)
+    return first.shape, kind, like
+
+
+def _strong(x: Any) -> Any:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def _shown(tree: Any) -> str:
+    """Returns shapes and dtypes in one line: float32[4]."""
+    shown = jax.tree.map(lambda x: f"{x.dtype}{list(x.shape)}" if hasattr(x, "dtype") else x, tree)
+    return explain(ValueError(str(shown).replace("'", "")))
+
+
+@contextlib.contextmanager
+def _explained(environment_id: str | None, allowed: str) -> Iterator[None]:
+    """Turns whatever an environment raises into an error of one line, which says where."""
+    try:
+        yield
+    except Exception as error:
+        last = [f for f in traceback.extract_tb(error.__traceback__) if "/jax/" not in f.filename]
+        place = f"{type(error).__name__} in {os.path.relpath(last[-1].filename)}"
+        reason = explain(error)
+        raise ValueError(
+            f"env is {environment_id!r}; it must be {allowed}: {reason} ({place}, line "
+            f"{last[-1].lineno})"
+        ) from error

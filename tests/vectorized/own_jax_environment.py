@@ -1,0 +1,174 @@
+"""Environments with gymnax's interface, for tests; and many that are wrong."""
+
+from typing import NamedTuple
+
+import gin
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import linen as nn
+from gymnax.environments import spaces
+
+
+class State(NamedTuple):
+    episode: jax.Array
+    time: jax.Array
+
+
+class Params(NamedTuple):
+    """How many values `step` returns, as gymnax before 1.0 or since, and how episodes end."""
+
+    values: int = 6
+    ends: int = 3
+
+
+def length_of(episode):
+    return 1 + 5 * episode % 7
+
+
+def reward_of(episode, time):
+    return (7 * episode + 3 * time) % 5 - 2
+
+
+def is_truncated(episode, ends):
+    return episode % ends > 0
+
+
+class Clock:
+    """Tells the number of the episode and of the step; actions do nothing.
+
+    Episodes have 1 to 7 steps. Of each `ends`, one is terminated and the others truncated.
+    """
+
+    def reset(self, key, params):
+        state = State(jnp.int32(0), jnp.int32(0))
+        return self._observe(state), state
+
+    def _observe(self, state):
+        return jnp.array([state.episode, state.time], jnp.int32)
+
+    def step(self, key, state, action, params):
+        reward = reward_of(state.episode, state.time).astype(jnp.float32)
+        time = state.time + 1
+        over = time == length_of(state.episode)
+        truncated = over & is_truncated(state.episode, params.ends)
+        terminated = over & ~truncated
+        state = State(state.episode + over, jnp.where(over, 0, time))
+        ends = (terminated, truncated) if params.values == 6 else (over,)
+        return self._observe(state), state, reward, *ends, {}
+
+    def observation_space(self, params):
+        return spaces.Box(0, 1e9, (2,), jnp.int32)
+
+    def action_space(self, params):
+        return spaces.Discrete(2)
+
+
+def clock(**settings):
+    return Clock(), Params(**settings)
+
+
+class Still(Clock):
+    """An observation of any kind, on which nothing happens; an episode has three steps."""
+
+    action_names = ("nothing", "more of it")
+
+    def __init__(self, observation, space=None):
+        self._observation, self._space = observation, space
+
+    def _observe(self, state):
+        return self._observation
+
+    def observation_space(self, params):
+        return self._space or spaces.Box(-jnp.inf, jnp.inf, self._observation.shape)
+
+    def render(self, state, params):
+        return np.full((4, 6, 3), 100 + int(state.time), np.uint8)
+
+
+def board(channels=2):
+    return Still(jnp.eye(6, dtype=bool)[..., None].repeat(channels, -1)), Params()
+
+
+@gin.configurable
+class Torso(nn.Module):
+    """A network of one's own."""
+
+    @nn.compact
+    def __call__(self, states):
+        return nn.relu(nn.Dense(5)(states.reshape(len(states), -1)))
+
+
+class Wrong(Clock):
+    def __init__(self, **methods):
+        for name, method in methods.items():
+            setattr(self, name, method)
+
+
+def no_pair():
+    return Clock()
+
+
+def no_step():
+    return Wrong(step=None, action_space=None), Params()
+
+
+def fails():
+    raise RuntimeError("no licence\nfor it")
+
+
+def continuous():
+    return Wrong(action_space=lambda params: spaces.Box(-1.0, 1.0, (1,))), Params()
+
+
+def several():
+    space = spaces.Tuple([spaces.Discrete(2)] * 2)
+    return Wrong(action_space=lambda params: space), Params()
+
+
+def many(count=40_000):
+    return Wrong(action_space=lambda params: spaces.Discrete(count)), Params()
+
+
+def two_arrays():
+    return Wrong(_observe=lambda state: {"a": state.time, "b": state.time}), Params()
+
+
+class Grows(Clock):
+    def step(self, *args):
+        observation, *rest = super().step(*args)
+        return jnp.append(observation, 0), *rest
+
+
+def grows():
+    return Grows(), Params()
+
+
+class Floats(Clock):
+    def step(self, *args):
+        observation, state, *rest = super().step(*args)
+        return observation, state._replace(time=jnp.zeros((*jnp.shape(state.time), 1))), *rest
+
+
+def state_grows():
+    return Floats(), Params()
+
+
+class Branches(Clock):
+    def step(self, key, state, action, params):
+        if action > 0:
+            return super().step(key, state, action, params)
+        return super().step(key, state, action, params)
+
+
+def branches():
+    return Branches(), Params()
+
+
+class Draws(Clock):
+    def reset(self, key, params):
+        return self._observe(State(int(jax.random.randint(key, (), 0, 3)), 0)), None
+
+
+def draws():
+    return Draws(), Params()
