@@ -237,7 +237,10 @@ def check_writable(option: str, folder: str) -> None:
     Nothing is made, not even for a moment: another program may be making its own folder beside it.
     Neither the folder that the option names nor its parents need exist.
     """
-    check(option, folder, bool(folder.strip()), "the name of a folder")
+    # TensorFlow takes no other names, and "gs://" for Google's.
+    is_local = "://" not in folder and folder == folder.encode("utf-8", "replace").decode()
+    is_allowed = bool(folder.strip()) and is_local
+    check(option, folder, is_allowed, "the name of a folder on this machine, in UTF-8")
     path = pathlib.Path(folder)
     with lock.writing(option, folder):
         existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())

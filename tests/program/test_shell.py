@@ -24,8 +24,11 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path, monkeypatch):
     for path in (tmp_path / "file/a", tmp_path / "file", pathlib.Path("/proc/a")):
         with pytest.raises(ValueError, match=r"results_dir is .* can be written"):
             shell.check_writable("results_dir", str(path))
-    with pytest.raises(ValueError, match="results_dir is ''; it must be the name of a folder"):
-        shell.check_writable("results_dir", "")
+    for name in ("", "gs://bucket/runs", "a\udcff"):
+        with pytest.raises(ValueError) as raised:
+            shell.check_writable("results_dir", name)
+        allowed = "the name of a folder on this machine, in UTF-8"
+        assert str(raised.value) == f"results_dir is {name!r}; it must be {allowed}"
     assert os.listdir(tmp_path) == ["file"]
 
 
