@@ -1,6 +1,7 @@
 """All checks of gymnasium's environments: their ids, their spaces, and what they return."""
 
 import importlib.util
+import math
 import pathlib
 import reprlib
 import traceback
@@ -17,6 +18,7 @@ from log_dqn.program import shell
 
 _LEAST_SIDE = 36  # Of a picture that DQN's network can take.
 _LARGEST = np.finfo(np.float32).max
+_FLAGS = (bool, np.bool_, int, np.integer)
 _MOST = 100_000  # Actions, and numbers in an observation: more is a slip.
 
 _PICTURE = (
@@ -122,26 +124,28 @@ def check_spaces(environment_id: str | None, environment: gymnasium.Env) -> None
 
 def _not_finite(array: np.ndarray) -> str:
     """Returns, in words, where numbers aren't finite in float32; '' if all are."""
-    # Of the types that have such numbers; comparing with NaN is false.
-    if array.dtype.kind != "f" or np.abs(array).max(initial=0) <= _LARGEST:
+    # Bytes are; and the sum of squares, fast and NaN or larger if one isn't, mostly says it.
+    if array.dtype.kind != "f" or np.vdot(array, array) <= _LARGEST:
         return ""
-    at = tuple(np.argwhere(~(np.abs(array) <= _LARGEST))[0].tolist())
-    return f"it has {array[at]} at {list(at)}, and must be finite in float32"
+    wrong = np.argwhere(~(np.abs(array) <= _LARGEST)).tolist()
+    said = (f"it has {array[tuple(at)]} at {at}, and must be finite in float32" for at in wrong)
+    return next(said, "")
 
 
 def _misfit(space: Any, observation: Any) -> str:
     """Returns, in words, how an observation isn't what is declared, or finite; '' if it is."""
+    if isinstance(space, spaces.Box):
+        array, dtype = np.asarray(observation), np.dtype(space.dtype)
+        can_cast = array.dtype == dtype or np.can_cast(array.dtype, dtype, "same_kind")
+        if array.shape == space.shape and can_cast:
+            return _not_finite(array)
+        return f"it is {array.dtype} of shape {array.shape}, not {dtype} of shape {space.shape}"
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts: Any = space.spaces
         keys: Any = parts if isinstance(space, spaces.Dict) else range(len(parts))
         misfits = ((key, _misfit(parts[key], observation[key])) for key in keys)
         return next((f"at {key!r} {misfit}" for key, misfit in misfits if misfit), "")
-    if not isinstance(space, spaces.Box):
-        return "" if space.contains(observation) else f"it is {_short(observation)}, not of {space}"
-    array, dtype = np.asarray(observation), np.dtype(space.dtype)
-    if array.shape == space.shape and np.can_cast(array.dtype, dtype, "same_kind"):
-        return _not_finite(array)
-    return f"it is {array.dtype} of shape {array.shape}, not {dtype} of shape {space.shape}"
+    return "" if space.contains(observation) else f"it is {_short(observation)}, not of {space}"
 
 
 def _short(value: Any) -> str:
@@ -156,39 +160,43 @@ class Checked(gymnasium.Wrapper):
         super().__init__(environment)
         self._id, self._space = environment_id, environment.observation_space
 
+    def _fault(self, method: str, what: str) -> Fault:
+        return Fault(f"env is {self._id!r}; its {method} {what}")
+
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         declared, count = _METHODS[method]
-        begins = f"env is {self._id!r}; its {method}"
         try:
             result = getattr(self.env, method)(*args, **kwargs)
         except (Exception, SystemExit) as error:
             where = _place(error) or f"; it must be {declared}"
-            raise Fault(f"{begins} failed: {_explain(error)}{where}") from error
+            raise self._fault(method, f"failed: {_explain(error)}{where}") from error
         if not isinstance(result, tuple) or len(result) != count:
             what = f"{len(result)} values" if isinstance(result, tuple) else f"{type(result)}"
-            raise Fault(f"{begins} returned {what}; it must be {declared}")
-        for flag in result[2:4]:
-            if not isinstance(flag, bool | np.bool_ | int | np.integer):
-                allowed = "terminated and truncated must be True or False"
-                raise Fault(f"{begins} returned {_short(flag)}; {allowed}")
-        if not isinstance(self.unwrapped.np_random, np.random.Generator):
-            made = "super().reset(seed=seed) makes numpy's Generator of it"
-            raise Fault(f"{begins} left {self.unwrapped.np_random} as np_random; {made}")
+            raise self._fault(method, f"returned {what}; it must be {declared}")
         try:
             misfit = _misfit(self._space, result[0])
         except Exception as error:  # Of what has no such parts, or makes no array.
             misfit = f"it is {_short(result[0])}, not of {self._space} ({_explain(error)})"
         if misfit:
-            raise Fault(f"{begins} must return what observation_space declares: {misfit}")
+            raise self._fault(method, f"must return what observation_space declares: {misfit}")
         return result
 
     def reset(self, **settings: Any) -> tuple[Any, dict[str, Any]]:
         """Begins an episode; see gymnasium's Env."""
-        return self._call("reset", **settings)
+        result = self._call("reset", **settings)
+        if not isinstance(self.unwrapped.np_random, np.random.Generator):
+            made = "super().reset(seed=seed) makes numpy's Generator of it"
+            raise self._fault("reset", f"left {self.unwrapped.np_random} as np_random; {made}")
+        return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step; see gymnasium's Env."""
-        return self._call("step", action)
+        result = self._call("step", action)
+        for flag in result[2:4]:
+            if not isinstance(flag, _FLAGS):
+                allowed = "terminated and truncated must be True or False"
+                raise self._fault("step", f"returned {_short(flag)}; {allowed}")
+        return result
 
 
 def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.Env:
@@ -218,6 +226,8 @@ def check_observation(environment: str, observation: Any) -> None:
 
 def as_number(environment: str, reward: Any) -> float:
     """Returns an environment's reward; raises Fault unless it is one finite number."""
+    if isinstance(reward, float) and math.isfinite(reward):
+        return float(reward)
     try:
         array = np.asarray(reward)
     except ValueError:  # Lists of several lengths.
