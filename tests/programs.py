@@ -31,6 +31,21 @@ TINY = [
 ]
 
 
+# As small, of a smaller network.
+CARTPOLE = [
+    "--gin_files=log_dqn_cartpole.gin",
+    "--gin_bindings=Runner.training_steps=100",
+    "--gin_bindings=Runner.evaluation_steps=50",
+    "--gin_bindings=LogDQNAgent.min_replay_history=50",
+    "--gin_bindings=WrappedReplayBuffer.replay_capacity=220",
+    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
+]
+
+
+def iterations(number):
+    return f"--gin_bindings=Runner.num_iterations={number}"
+
+
 def tiny(agent_class="LogDQNAgent"):
     memory = f"Wrapped{'Prioritized' * (agent_class == 'RainbowAgent')}ReplayBuffer"
     sizes = {f"{memory}.replay_capacity": 200, f"{memory}.batch_size": 8}

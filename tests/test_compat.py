@@ -30,6 +30,7 @@ def test_importing_the_package_imports_no_framework():
     assert (out, err) == ("[]", "")
 
 
+@pytest.mark.slow
 def test_the_host_imports_without_baselines_and_without_noise():
     out, err = run(
         """
@@ -74,6 +75,7 @@ def test_gym_is_silent():
     assert err == ""
 
 
+@pytest.mark.slow
 def test_keras_takes_dopamines_layers():
     out, _ = run(
         """
@@ -104,6 +106,7 @@ def test_a_user_s_choice_of_keras_and_log_level_is_kept():
 TFP = "import tensorflow_probability.substrates.jax as tfp"
 
 
+@pytest.mark.slow
 def test_tensorflow_probability_imports_with_jax_with_the_table_that_it_reads():
     out, _ = run(
         f"""
@@ -118,6 +121,7 @@ def test_tensorflow_probability_imports_with_jax_with_the_table_that_it_reads():
     assert out.split() == ["False", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     tuple(map(int, jax.__version__.split(".")[:2])) < (0, 7), reason="JAX still has the name"
 )
@@ -128,6 +132,7 @@ def test_without_the_mend_it_does_not():
     )
 
 
+@pytest.mark.slow
 def test_gin_knows_the_optimizers():
     out, _ = run(
         """
@@ -144,6 +149,7 @@ def test_gin_knows_the_optimizers():
     assert out.split() == ["0.5", "0.25"]
 
 
+@pytest.mark.slow
 def test_agents_start_silently_on_a_device_that_is_not_there():
     _, err = run(
         """

@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import importlib.util
-import itertools
 import os
 import pathlib
 import re
@@ -230,8 +229,8 @@ def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "send"), itertools.product((signal.SIGTERM, signal.SIGINT), (os.kill, os.killpg))
+@pytest.mark.parametrize(  # As a scheduler does, and as a terminal.
+    ("number", "send"), [(signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)]
 )
 def test_a_stopped_sweep_stops_its_processes_and_says_how_to_resume(tmp_path, number, send):
     results = tmp_path / "results"

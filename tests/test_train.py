@@ -11,8 +11,10 @@ from log_dqn import games, train
 from log_dqn.program import progress, threads, words
 from log_dqn.single import request, start
 from tests.programs import (
+    CARTPOLE,
     NEEDS_MINATAR,
     assert_refused,
+    iterations,
     python,
     read_log,
     run,
@@ -21,8 +23,10 @@ from tests.programs import (
     weights,
 )
 
+SLOW = pytest.mark.slow
 
-@pytest.mark.slow
+
+@SLOW
 def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     arguments = [*tiny(), "--seed=3", "--threads=1", f"--base_dir={tmp_path}"]
     first = python("-m", "log_dqn.train", *arguments)
@@ -73,7 +77,7 @@ def test_a_run_computes_in_the_threads_it_names_whatever_the_shell_set(
     variables = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
     for variable in variables:
         monkeypatch.setenv(variable, "99")
-    assert run(tmp_path, *tiny(), "--gin_bindings=Runner.num_iterations=1") == 0
+    assert run(tmp_path, *CARTPOLE, iterations(1)) == 0
     named = words.counted(threads.cores(), "thread")
     line = capsys.readouterr().out.splitlines()[1]
     assert f" on the CPU with {named};" in line or "GPU" in line
@@ -97,7 +101,10 @@ def test_the_seed_decides_returns_and_weights(tmp_path, trained):
         assert runs["first"][1][statistic] == runs["again"][1][statistic]
 
 
-@pytest.mark.parametrize("agent", ["dqn", "c51", "rainbow", "implicit_quantile"])
+@pytest.mark.parametrize(
+    "agent",
+    ["dqn", *(pytest.param(a, marks=SLOW) for a in ("c51", "rainbow", "implicit_quantile"))],
+)
 def test_dopamines_agents_train(tmp_path, agent):
     agent_class = "DQNAgent" if agent == "dqn" else "RainbowAgent"
     arguments = [f"--base_dir={tmp_path}", f"--agent={agent}", "--seed=1", *tiny(agent_class)]
@@ -118,8 +125,8 @@ def test_dopamines_agents_train(tmp_path, agent):
     [
         # Of 10, 6, 7 and 4 channels.
         ("log_dqn", "MinAtar/Seaquest"),
-        ("dqn", "MinAtar/SpaceInvaders"),
-        ("jax_log_dqn", "MinAtar/Freeway"),
+        pytest.param("dqn", "MinAtar/SpaceInvaders", marks=SLOW),
+        pytest.param("jax_log_dqn", "MinAtar/Freeway", marks=SLOW),
         ("jax_dqn", "MinAtar/Asterix"),
     ],
 )
@@ -317,11 +324,11 @@ def test_training_phases_only(tmp_path, numbers):
 
 
 def test_a_drawn_seed_is_recorded_and_kept(tmp_path):
-    assert train.main([f"--base_dir={tmp_path}", *tiny()]) == 0
+    assert train.main([f"--base_dir={tmp_path}", *CARTPOLE, iterations(1)]) == 0
     drawn = re.search(
         r"seed_everything.seed = (\d+)", (tmp_path / "operative_config.gin").read_text()
     )
-    assert run(tmp_path, *tiny(), binding("Runner.num_iterations=3")) == 0
+    assert run(tmp_path, *CARTPOLE, iterations(2)) == 0
     assert drawn[0] in (tmp_path / "operative_config.gin").read_text()
 
 

@@ -8,7 +8,15 @@ import tensorflow as tf
 
 from log_dqn import atari, train
 from log_dqn.run_folder import arrays, data
-from tests.programs import NEEDS_MINATAR, assert_refused, python, read_log, run, tiny_minatar
+from tests.programs import (
+    NEEDS_MINATAR,
+    assert_refused,
+    iterations,
+    python,
+    read_log,
+    run,
+    tiny_minatar,
+)
 from tests.programs import tiny as tiny_tf
 
 CARTPOLE = [
@@ -26,25 +34,8 @@ def tiny(agent_class, is_prioritized=False):
     return [*tiny_tf(agent_class), *[binding] * is_prioritized]
 
 
-def iterations(number):
-    return f"--gin_bindings=Runner.num_iterations={number}"
-
-
 def checkpoint(base_dir, iteration):
     return data.load(pathlib.Path(base_dir) / "checkpoints" / str(iteration) / "agent")
-
-
-def assert_same(first, second):
-    assert type(first) is type(second)
-    if isinstance(first, dict):
-        assert first.keys() == second.keys()
-        for key in first:
-            assert_same(first[key], second[key])
-    elif isinstance(first, (list, tuple)):
-        for one, other in zip(first, second, strict=True):
-            assert_same(one, other)
-    else:
-        np.testing.assert_array_equal(first, second)
 
 
 def assert_same_run(first, second, last):
@@ -59,7 +50,7 @@ def assert_same_run(first, second, last):
     ]
     assert logs[0] == logs[1]
     assert len({value for values in logs[0].values() for value in values}) > 1
-    assert_same(checkpoint(first, last), checkpoint(second, last))
+    np.testing.assert_equal(checkpoint(first, last), checkpoint(second, last))
     # The replay memory, file by file.
     for path in (first / "checkpoints" / str(last)).glob("replay_*"):
         twin = second / "checkpoints" / str(last) / path.name

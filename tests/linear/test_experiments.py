@@ -37,6 +37,7 @@ def kappa_full():
     return experiments.kappa_full(OPTIONS)
 
 
+@pytest.mark.slow
 def test_final_performance_drops_sharply_below_a_threshold(chain_regular):
     # "There is a sharp drop in final performance for discount factors below some threshold."
     for width, threshold in zip(WIDTHS, thresholds(chain_regular, GAMMAS), strict=True):
@@ -46,6 +47,7 @@ def test_final_performance_drops_sharply_below_a_threshold(chain_regular):
         assert np.all(final[place + 2 :] > 0.9)
 
 
+@pytest.mark.slow
 def test_threshold_rises_with_the_width(chain_regular):
     # "Larger ones resulting in worse (i.e., higher) threshold values."
     values = thresholds(chain_regular, GAMMAS)
@@ -57,15 +59,16 @@ def test_threshold_rises_with_the_width(chain_regular):
     assert means == sorted(set(means), reverse=True)
 
 
+@pytest.mark.slow
 def test_tabular_performs_well_for_all_discount_factors(chain_regular):
     assert np.all(column(chain_regular, "final", width=1) == 1)
     assert np.all(column(chain_regular, "early", width=1) > 0.6)
 
 
-@pytest.mark.parametrize("gammas", [(0.1, 0.99), pytest.param(GAMMAS, marks=pytest.mark.slow)])
-def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
-    table = experiments.chain_log(Options(jobs=2, gammas=gammas))
-    assert len(table.rows) == len(gammas) * len(WIDTHS)
+@pytest.mark.slow
+def test_logarithmic_performs_well_for_all_discount_factors_and_widths():
+    table = experiments.chain_log(OPTIONS)
+    assert len(table.rows) == len(GAMMAS) * len(WIDTHS)
     np.testing.assert_array_equal(column(table, "final"), 1)
     # "Early performance" as well, but for the widest tiles at the largest discount factor, where
     # it varies much from run to run.
@@ -74,6 +77,7 @@ def test_logarithmic_performs_well_for_all_discount_factors_and_widths(gammas):
     assert np.all(column(table, "early", width=5)[:-1] > 0.3)
 
 
+@pytest.mark.slow
 def test_neither_hypothesis_changes_the_curves():
     gammas = (0.8, 0.94, 0.96)
     table = experiments.hypotheses(Options(jobs=2, gammas=gammas))
@@ -197,6 +201,7 @@ def convergence():
     return experiments.convergence(OPTIONS)
 
 
+@pytest.mark.slow
 def test_converges_if_all_conditions_hold(convergence):
     rms = column(convergence, "rms", schedule="all conditions")
     # Falls tenfold, and goes on falling.
@@ -207,6 +212,7 @@ def test_converges_if_all_conditions_hold(convergence):
     assert biased[-1000:].std() < 0.002
 
 
+@pytest.mark.slow
 def test_error_term_stays_within_its_bound(convergence):
     for schedule in experiments.CONVERGENCE_EXPONENTS:
         ratio = column(convergence, "largest_error_ratio", schedule=schedule)

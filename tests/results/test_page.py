@@ -8,6 +8,7 @@ import pytest
 from log_dqn.results import comparison, report
 from tests.results import synthetic
 
+pytestmark = pytest.mark.slow
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )

@@ -19,21 +19,18 @@ from dopamine.discrete_domains import run_experiment
 from log_dqn import train
 from log_dqn.run_folder import data, lock
 from log_dqn.single import agents, request, runner, saved_run, start
-from tests.programs import NEEDS_MINATAR, read_log, run, tiny, tiny_minatar, weights
+from tests.programs import (
+    CARTPOLE,
+    NEEDS_MINATAR,
+    iterations,
+    read_log,
+    run,
+    tiny,
+    tiny_minatar,
+    weights,
+)
 
 SEED = "--seed=4"
-CARTPOLE = [
-    "--gin_files=log_dqn_cartpole.gin",
-    "--gin_bindings=Runner.training_steps=100",
-    "--gin_bindings=Runner.evaluation_steps=50",
-    "--gin_bindings=LogDQNAgent.min_replay_history=50",
-    "--gin_bindings=WrappedReplayBuffer.replay_capacity=220",
-    "--gin_bindings=WrappedReplayBuffer.batch_size=8",
-]
-
-
-def iterations(number):
-    return f"--gin_bindings=Runner.num_iterations={number}"
 
 
 def results(base_dir, last):

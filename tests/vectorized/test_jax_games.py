@@ -193,9 +193,9 @@ ONE_QUICK = [
 ]
 
 
-@pytest.mark.parametrize("number", [400, pytest.param(5000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ONE_QUICK)
-def test_a_step_leads_where_the_original_s_does(name, number):
+def test_a_step_leads_where_the_original_s_does(name):
+    number = 400 if name == "MinAtar/Breakout" else 1500
     assert compare_steps(name, good_states(name, number)) > 0.9
 
 
@@ -271,7 +271,7 @@ PLAYS = [(name, UNIFORM) for name in games.MINATAR5] + [("MinAtar/Freeway", UP)]
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "probabilities"), PLAYS)
 def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities):
-    compare_episodes(name, probabilities, 900 if name == "MinAtar/Freeway" else 6000)
+    compare_episodes(name, probabilities, 200 if name == "MinAtar/Freeway" else 2000)
 
 
 @pytest.mark.parametrize("name", ONE_QUICK)

@@ -14,8 +14,8 @@ import pytest
 from log_dqn.run_folder import layout
 
 ROOT = pathlib.Path(__file__).parents[2]
-KILLS = 20
-ITERATIONS = 20
+KILLS = 8
+ITERATIONS = 10
 STUDY = [
     "--games=MinAtar/Breakout,MinAtar/Freeway",
     "--scan=VectorizedLogDQNAgent.gamma=0.8,0.99",

@@ -17,15 +17,17 @@ from . import toys
 
 NUM_ACTIONS, BATCH_SIZE, SLOTS = 6, 8, 60
 PROBLEM = learner.Problem(networks.nature, (84, 84), "uint8", 4, BATCH_SIZE, SLOTS - 4)
+# Where it's not the arithmetic that counts.
+SMALL = PROBLEM._replace(network=toys.small_network)
 RUNNER = schedule.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
 ONE = np.ones(1, np.int32)
 
 
-def filled(run_agents, **settings):
+def filled(run_agents, problem=PROBLEM, **settings):
     """A learner whose memory holds random steps."""
     rng = np.random.default_rng(0)
     of_runs = learner.Learner(
-        run_agents, PROBLEM, RUNNER, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
+        run_agents, problem, RUNNER, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
         **settings,
     )  # fmt: skip
     for run in range(len(run_agents)):
@@ -160,7 +162,9 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
 
 
 def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
-    device, host = (filled([AGENTS[0][0]()] * 2, on_host=on_host) for on_host in (False, True))
+    device, host = (
+        filled([AGENTS[0][0]()] * 2, SMALL, on_host=on_host) for on_host in (False, True)
+    )
     rng = np.random.default_rng(1)
     for number in range(3):
         for of_runs in (device, host):
@@ -240,13 +244,13 @@ def test_exploration_has_the_rate_asked_for():
 
 
 def test_runs_and_purposes_have_random_numbers_of_their_own():
-    of_runs = filled([agents.VectorizedLogDQNAgent()] * 3)
+    of_runs = filled([agents.VectorizedLogDQNAgent()] * 3, SMALL)
     keys = jnp.concatenate([of_runs.numbers.act_key, of_runs.numbers.draw_key])
     assert len(np.unique(jax.random.key_data(keys), axis=0)) == 6
 
 
 def test_syncs_only_the_target_networks_that_are_due():
-    of_runs = filled([AGENTS[0][0]()] * 2)
+    of_runs = filled([AGENTS[0][0]()] * 2, SMALL)
     of_runs.learn(draws(2))
     start = jax.tree.map(np.asarray, of_runs.weights)
     frames, position = sync_position(of_runs, [False, True])
@@ -261,7 +265,7 @@ def test_syncs_only_the_target_networks_that_are_due():
 
 
 def test_a_run_without_an_update_keeps_its_weights():
-    of_runs = filled([AGENTS[0][0]()] * 2)
+    of_runs = filled([AGENTS[0][0]()] * 2, SMALL)
     before = [of_runs.run_weights(run) for run in range(2)]
     of_runs.learn(draws(2)._replace(learns=np.array([True, False])))
     changed = [
@@ -274,7 +278,7 @@ def test_a_run_without_an_update_keeps_its_weights():
 def test_a_runs_weights_do_not_depend_on_the_others_games():
     def of_games(*num_actions):
         return learner.Learner(
-            [agents.VectorizedLogDQNAgent()] * len(num_actions), PROBLEM, RUNNER, num_actions,
+            [agents.VectorizedLogDQNAgent()] * len(num_actions), SMALL, RUNNER, num_actions,
             range(1, 1 + len(num_actions)),
         )  # fmt: skip
 
@@ -283,8 +287,8 @@ def test_a_runs_weights_do_not_depend_on_the_others_games():
 
     beside, alone, beside_more = of_games(4, 6), of_games(4), of_games(4, 18)
     # A head has 4 outputs, whatever the others have.
-    assert (512, 8) in [leaf.shape for leaf in beside.run_weights(0)]
-    assert (512, 12) in [leaf.shape for leaf in beside.run_weights(1)]
+    assert (64, 8) in [leaf.shape for leaf in beside.run_weights(0)]
+    assert (64, 12) in [leaf.shape for leaf in beside.run_weights(1)]
     np.testing.assert_equal(saved(beside), saved(alone))
     rng = np.random.default_rng(0)
     other = [rng.normal(size=leaf.shape).astype(leaf.dtype) for leaf in saved(alone)]
@@ -299,7 +303,7 @@ def test_a_runs_weights_do_not_depend_on_the_others_games():
             np.testing.assert_array_equal(ours, theirs)
         params = of_runs.weights.params
         outputs = of_runs._agent.outputs(
-            PROBLEM.network,
+            SMALL.network,
             params if num_runs == 1 else jax.tree.map(lambda leaf: leaf[0], params),
             jnp.asarray(np.stack([frames] * 4, axis=-1)[None]),
             4,
@@ -357,7 +361,7 @@ def test_a_memory_of_a_million_frames():
     # 7.06 GB: beyond what 32 bits count.
     if placement.free()[1] < 10 * 10**9:
         pytest.skip("needs 10 GB of free memory")
-    problem = PROBLEM._replace(network=toys.small_network, capacity=10**6)
+    problem = SMALL._replace(capacity=10**6)
     of_runs = learner.Learner([toys.log_dqn()], problem, RUNNER, [NUM_ACTIONS], [1])
     assert of_runs.memory.frames.nbytes == (10**6 + 4) * 84 * 84
     # Frames that tell their slot, on both sides of the end of the ring.
@@ -387,10 +391,10 @@ def test_a_memory_of_a_million_frames():
 
 def test_without_the_minus_head_only_positive_rewards_are_learned():
     agent = agents.VectorizedLogDQNAgent(minus_head=False, head_init="symmetric")
-    of_runs = filled([agent])
+    of_runs = filled([agent], SMALL)
     start = jax.tree.map(np.asarray, of_runs.weights.params)
     rewards = of_runs.memory.rewards[0]
-    unseen = filled([agent])
+    unseen = filled([agent], SMALL)
     unseen.write_memory(0, "rewards", 0, np.maximum(rewards, 0))
     assert (rewards < 0).any()
     for number in (4, 8):
@@ -405,5 +409,5 @@ def test_without_the_minus_head_only_positive_rewards_are_learned():
     assert np.abs(before - after)[:, :NUM_ACTIONS].max() > 1e-5
     # q_init_minus is 0, of which the mapping makes its floor.
     assert statistics["Values/QMinus"][0] == pytest.approx(0.96**100, rel=1e-5)
-    outputs = agent.outputs(networks.nature, of_runs.weights.params, np.full((1, 84, 84, 4), 99), 6)
+    outputs = agent.outputs(SMALL.network, of_runs.weights.params, np.full((1, 84, 84, 4), 99), 6)
     assert agent.action_keys(agent.constants, outputs).argmax() == outputs[0].argmax()

@@ -16,7 +16,7 @@ import pytest
 
 from log_dqn.program import shell
 from log_dqn.run_folder import checkpoints, configuration
-from log_dqn.vectorized import agents, learner, runs, start, timeline, training
+from log_dqn.vectorized import learner, runs, start, timeline, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -433,20 +433,3 @@ def test_reference_to_learner_state_is_checked(tmp_path):
     leaves = of_runs.run_weights(0)
     with pytest.raises(ValueError, match="another network"):
         of_runs.set_run_weights(0, [leaf[..., :1] for leaf in leaves])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("gamma", 1.0), ("beta_log", 0), ("epsilon_train", 1.5), ("update_period", 0),
-        ("beta_reg", 2),
-    ],
-)  # fmt: skip
-def test_agents_check_their_settings(name, value):
-    with pytest.raises(ValueError, match=f"^{name} is {value}; it must be "):
-        agents.VectorizedLogDQNAgent(**{name: value})
-
-
-def test_dqn_checks_its_learning_rate():
-    with pytest.raises(ValueError, match="learning_rate is nan"):
-        agents.VectorizedDQNAgent(learning_rate=float("nan"))
