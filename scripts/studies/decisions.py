@@ -59,7 +59,9 @@ def mechanism(scores: pd.DataFrame) -> str:
             left.append([f"{gamma:g}", part, *cells])
             for name in (START, HEAD):
                 if gap_left(group, name) > 0.5:
-                    said.append(f"At {gamma:g}, {part} games: {name} loses over half of the gap.")
+                    said.append(
+                        f"At {gamma:g}, {part} games: {name} loses over half, so that part does it."
+                    )
         does_it = logarithm_does_it(tuned) and logarithm_does_it(held_out)
         does = "does it" if does_it else "is not shown to do it"
         said.append(f"At {gamma:g} the logarithm {does}.")

@@ -32,7 +32,7 @@ MARGIN = 0.05
 """What an agent may lose in mean normalised score and still be as good as another."""
 
 LEAST_SEEDS = 5
-"""With fewer seeds a table has the least and the greatest instead of an interval."""
+"""If no setting has so many seeds, a table has the least and the greatest, not an interval."""
 
 
 class Contrast(NamedTuple):
@@ -102,16 +102,16 @@ def markdown(rows: pd.DataFrame, across: str = "") -> str:
 
 def by_setting(scores: pd.DataFrame) -> str:
     """Returns the mean score of each setting's seeds, in points per episode, as Markdown."""
-    named = without_gamma_in(scores)
+    cells = without_gamma_in(scores).groupby(["game", "agent", "setting", "gamma"])["score"]
+    few = cells.size().max() < LEAST_SEEDS
     rows = []
-    for key, of_setting in named.groupby(["game", "agent", "setting", "gamma"])["score"]:
+    for key, of_setting in cells:
         seeds = of_setting.to_numpy()
         found = t_interval(seeds)
-        if 1 < len(seeds) < LEAST_SEEDS:
+        if few and len(seeds) > 1:
             found = Interval(found.value, seeds.min(), seeds.max())
         rows.append((*key, len(seeds), text_of(found)))
     table = pd.DataFrame(rows, columns=["game", "agent", "setting", "gamma", "seeds", "cell"])
-    few = table["seeds"].max() < LEAST_SEEDS
     what = "least to greatest seed" if few else "95% t interval over seeds"
     return f"Mean score ({what}):\n\n{markdown(table, 'gamma')}"
 

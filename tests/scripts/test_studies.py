@@ -338,7 +338,7 @@ def test_the_mechanism_is_decided_as_planned():
     assert "| 0.8 | held out | 0.33 | 0.17 | 1.17 |" in found
     assert "| 0.9 | held out | nan | nan | nan |" in found
     head = [
-        f"At {gamma}, {part} games: one head loses over half of the gap."
+        f"At {gamma}, {part} games: one head loses over half, so that part does it."
         for gamma in (0.5, 0.8, 0.9)
         for part in ("tuned", "held out")
     ]
