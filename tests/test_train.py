@@ -86,9 +86,9 @@ def test_a_run_computes_in_the_threads_it_names_whatever_the_shell_set(
 
 def test_the_seed_decides_returns_and_weights(tmp_path, trained):
     runs = {}
-    trained(tmp_path / "first", "--seed=1", *tiny())
+    trained(tmp_path / "first", "--seed=1", *CARTPOLE, iterations(2))
     for name, seed in (("again", 1), ("other", 6)):
-        assert run(tmp_path / name, f"--seed={seed}", *tiny()) == 0
+        assert run(tmp_path / name, f"--seed={seed}", *CARTPOLE, iterations(2)) == 0
     for name in ("first", "again", "other"):
         base_dir = tmp_path / name
         runs[name] = weights(base_dir, 1), read_log(base_dir, 1)["iteration_1"]
@@ -148,7 +148,7 @@ def test_minatar_trains_with_settings_of_its_own(tmp_path, capsys, agent, game):
 
 
 def test_the_recorded_configuration_makes_the_same_run(tmp_path, trained):
-    trained(tmp_path / "a", "--seed=1", *tiny())
+    trained(tmp_path / "a", "--seed=1", *CARTPOLE, iterations(2))
     recorded = tmp_path / "a" / "operative_config.gin"
     assert run(tmp_path / "b", f"--gin_files={recorded}") == 0
     assert (tmp_path / "b" / "operative_config.gin").read_text() == recorded.read_text()

@@ -105,7 +105,8 @@ VECTORIZED = {
     "vectorized dqn catch": ("dqn", "bsuite/Catch"),
 }
 SLOW = (
-    *SLOW_AGENTS, "log_dqn minatar", "vectorized log_dqn minatar", "jax_dqn number", "dqn picture"
+    *SLOW_AGENTS, "dqn", "log_dqn minatar", "jax_dqn number", "dqn picture",
+    "vectorized dqn catch", "vectorized log_dqn minatar",
 )  # fmt: skip
 KINDS = [
     pytest.param(
@@ -259,7 +260,8 @@ def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
 
 
 @pytest.mark.parametrize(
-    "kind", ["log_dqn", "dqn", pytest.param("rainbow", marks=pytest.mark.slow)]
+    "kind",
+    ["log_dqn", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dqn", "rainbow"))],
 )
 def test_a_tensorflow_agent_plays_as_it_does_itself(a_run, kind):
     player = loading.load(a_run(kind), seed=1)
@@ -303,7 +305,10 @@ def test_a_jax_agent_plays_as_it_does_itself(a_run, kind):
 
 
 @NEEDS_MINATAR
-@pytest.mark.parametrize("kind", ["vectorized log_dqn", "vectorized dqn catch"])
+@pytest.mark.parametrize(
+    "kind",
+    ["vectorized log_dqn", pytest.param("vectorized dqn catch", marks=pytest.mark.slow)],
+)
 def test_a_vectorized_agent_plays_as_in_training(a_run, kind):
     player = loading.load(a_run(kind), seed=3)
     of_player, shape = player.agent, player.agent._state_shape
@@ -516,6 +521,7 @@ def test_two_agents_side_by_side():
     assert screens == [(0, 0), (10, 10), (20, 10)]  # The picture of the shorter one's end stays.
 
 
+@pytest.mark.slow
 def test_a_film_of_two_runs(a_run, tmp_path, capsys):
     out = tmp_path / "film.mp4"
     run_dir, other = a_run("log_dqn"), a_run("vectorized log_dqn")

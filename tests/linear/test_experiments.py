@@ -186,6 +186,7 @@ def test_a_bias_does_not_help_at_low_discount_factors(kappa_full):
     np.testing.assert_allclose(bias[:40], reg[:40], rtol=0.01)
 
 
+@pytest.mark.slow
 def test_beta_reg_of_one_never_comes_close_to_zero_error():
     table = experiments.rms_error(OPTIONS)
     rms = {beta: column(table, "rms", beta_reg=beta) for beta in experiments.BETAS_REG}
@@ -220,6 +221,7 @@ def test_error_term_stays_within_its_bound(convergence):
         assert np.all(ratio <= 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chain_regular", "chain_log", "hypotheses"])
 def test_the_seed_alone_decides(name):
     def rows(**settings):

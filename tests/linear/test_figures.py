@@ -36,6 +36,7 @@ def test_intervals_of_performance_stay_between_0_and_1():
     assert table.rows[0] == pytest.approx((1, 0.5, 0.3, 1.0, 0.0, min(0.3 + half, 1), 1.0, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
 def test_every_figure_is_written(name, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "RMS_SWEEPS", 500)

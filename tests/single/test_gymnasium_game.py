@@ -294,6 +294,7 @@ def test_agents_train_on_pictures(tmp_path, agent):
     assert "ClassicControl" not in recorded
 
 
+@pytest.mark.slow
 def test_the_same_command_and_the_recorded_configuration_go_on(tmp_path):
     command = ["--env=CartPole-v1", *tiny("log_dqn")]
     more = "--gin_bindings=Runner.num_iterations=3"

@@ -27,6 +27,7 @@ def test_the_numbers_of_an_iteration():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_json_alone_on_standard_output(tmp_path, capsys):
     assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
     out, err = capsys.readouterr()

@@ -88,11 +88,12 @@ def interrupt_at(monkeypatch, step, action):
     monkeypatch.setattr(runner.ResumableRunner, "_run_one_step", step_or_act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status", "name"),
     [
         (signal.SIGTERM, 143, "SIGTERM"),
-        pytest.param(signal.SIGINT, 130, "SIGINT", marks=pytest.mark.slow),
+        (signal.SIGINT, 130, "SIGINT"),
     ],
 )
 def test_a_signal_ends_the_run_and_the_next_start_goes_on(
@@ -113,6 +114,7 @@ def test_a_signal_ends_the_run_and_the_next_start_goes_on(
     assert_same_run(tmp_path / "whole", tmp_path / "pieces", 2)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
     tmp_path, trained, capsys
 ):

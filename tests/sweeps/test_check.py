@@ -13,6 +13,7 @@ def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorize
 GAMMAS = "0.84,0.92,0.96,0.98,0.99"
 
 
+@pytest.mark.slow
 def test_the_paper_s_scan():
     scans = [f"LogDQNAgent.gamma={GAMMAS}", "LogDQNAgent.c=0.1,0.5,1,2,5"]
     (log_dqn,) = check.plans(request(["log_dqn"], scans, ["paper_scan.gin"]))
@@ -23,6 +24,7 @@ def test_the_paper_s_scan():
     assert [iterations for iterations, _ in dqn.lengths] == [200] * 5
 
 
+@pytest.mark.slow
 def test_a_scan_concerns_the_agents_that_use_its_parameter():
     scans = [
         "RainbowAgent.gamma=0.9,0.95", "ImplicitQuantileAgent.kappa=1.0,2.0",
@@ -37,6 +39,7 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_binding_is_given_to_the_agents_that_read_it():
     lines = ["g = 0.9", "LogDQNAgent.gamma = %g", "DQNAgent.gamma = 0.8", "Runner.log_every_n = 2"]
     log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], [], gin_bindings=lines))
@@ -46,6 +49,7 @@ def test_a_binding_is_given_to_the_agents_that_read_it():
         check.plans(request(["log_dqn", "dqn"], [], gin_bindings=["RainbowAgent.gamma = 0.7"]))
 
 
+@pytest.mark.slow
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
     tf, jax = check.plans(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
@@ -114,6 +118,7 @@ def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
         check.check_machines(None, 4)
 
 
+@pytest.mark.slow
 def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
