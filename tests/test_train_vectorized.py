@@ -55,6 +55,7 @@ def log(folder, number=1):
     return pickle.loads((folder / "logs" / f"log_{number}").read_bytes())
 
 
+@pytest.mark.slow
 def test_a_scan_on_two_games(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(progress, "_LOG_FILE_PERIOD", np.inf)  # However slow the machine is.
     scans = ["--scan=VectorizedLogDQNAgent.gamma=0.9,0.96"]
@@ -129,6 +130,7 @@ def test_a_run_is_the_same_alone_and_side_by_side(tmp_path):
         np.testing.assert_array_equal(alone[name], beside[name])
 
 
+@pytest.mark.slow
 def test_dqn(tmp_path, numbers):
     bindings = {name: value for name, value in TINY.items() if "Runner" in name}
     args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]

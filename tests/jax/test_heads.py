@@ -25,7 +25,7 @@ NETWORKS = pytest.mark.parametrize(
     ("network", "shape", "output"),
     [
         (networks.NatureDQNNetwork, (84, 84, 4), "Dense_1"),
-        (networks.ImpalaDQNNetwork, (84, 84, 4), "Dense_1"),
+        pytest.param(networks.ImpalaDQNNetwork, (84, 84, 4), "Dense_1", marks=pytest.mark.slow),
         (networks.ClassicControlDQNNetwork, (4, 1), "final_layer"),
     ],
 )

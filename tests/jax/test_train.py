@@ -172,6 +172,7 @@ def train_on_pong(base_dir, agent, agent_class, gin_file):
     return bundle
 
 
+@pytest.mark.slow
 def test_dopamines_dqn_trains_with_the_optimizer_of_tensorflow(tmp_path):
     bundle = train_on_pong(tmp_path, "jax_dqn", "JaxDQNAgent", "jax_dqn_rmsprop.gin")
     # The state is the mean of each weight, then the mean square of each.
