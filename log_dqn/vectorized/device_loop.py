@@ -27,7 +27,8 @@ class _Loop(NamedTuple):
 
     `summary` is the last update whose statistics are wanted, `stacks` the last states, `outcome`
     what the last actions led to, `episodes` those that ended at each step of the chunk, shape
-    [CHUNK_STEPS, num_runs], and `step` the number of the step in the chunk.
+    [CHUNK_STEPS, num_runs], `step` the number of the step in the chunk, and `faults` the steps of
+    the runs at which a number was not finite, or -1.
     """
 
     weights: learner.Weights
@@ -39,6 +40,7 @@ class _Loop(NamedTuple):
     outcome: Outcome
     episodes: Episode
     step: Any
+    faults: Any
 
 
 def _advance(
@@ -72,8 +74,10 @@ def _advance(
     episodes = jax.tree.map(
         lambda all_, one: all_.at[loop.step].set(one), loop.episodes, plan.episode
     )
+    wrong = timeline.faults(loop.position, loop.outcome, starting, jnp) & (loop.faults < 0)
+    faults = jnp.where(wrong, loop.position.chosen, loop.faults)
     return _Loop(
-        weights, summary, memory, stacks, position, state, outcome, episodes, loop.step + 1
+        weights, summary, memory, stacks, position, state, outcome, episodes, loop.step + 1, faults
     )
 
 
@@ -105,7 +109,11 @@ def give_back_memory() -> None:
 
 
 class DeviceLoop:
-    """The games of some runs, and the loop that plays them and learns."""
+    """The games of some runs, and the loop that plays them and learns.
+
+    Attributes:
+        faults: the runs' steps, in the last chunk, at which a number was not finite, or -1.
+    """
 
     def __init__(self, of_runs: learner.Learner, game: JaxGame) -> None:
         """Takes what acts and learns, and the game of all runs."""
@@ -143,6 +151,7 @@ class DeviceLoop:
         loop = _Loop(
             of_runs.weights, of_runs.summary, of_runs.memory, of_runs.stacks, position,
             self._state, self._outcome, episodes, np.int32(0),
+            np.full(of_runs.num_runs, -1, np.int32),
         )  # fmt: skip
         loop = self._run(of_runs.numbers, np.int32(self._step), ready, loop)
         if not self._step:  # It may have compiled, which leaves 0.4 GB in JAX 0.10.
@@ -150,7 +159,9 @@ class DeviceLoop:
         of_runs.weights, of_runs.summary = loop.weights, loop.summary
         of_runs.memory, of_runs.stacks = loop.memory, loop.stacks
         self._state, self._outcome = loop.state, loop.outcome
-        new_position, episodes, steps = jax.device_get((loop.position, loop.episodes, loop.step))
+        new_position, episodes, steps, self.faults = jax.device_get(
+            (loop.position, loop.episodes, loop.step, loop.faults)
+        )
         self._step += int(steps)
         return Position(*map(np.array, new_position)), episodes
 
@@ -183,7 +194,9 @@ class DeviceTrainer(Trainer):
         if waits.any():
             self._loop.reset(waits, self._begin_iterations(waits))
             self._ready = np.where(waits, position.iteration, self._ready)
-        return self._loop.advance(position, self._ready)
+        played = self._loop.advance(position, self._ready)
+        self._faults = self._loop.faults
+        return played
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
         """Prints a finished run's line, and each iteration's of a run that is alone."""

@@ -134,11 +134,16 @@ class Programs:
         self.compiled_sync = jax.jit(self.sync, donate_argnums=0)
         self.compiled_plan = jax.jit(self._plan_draws)
         self.compiled_act = jax.jit(self._act_on, donate_argnums=(0, 1))
+        self.compiled_is_finite = jax.jit(self.each(self._is_finite))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
         # Buffers of their own: training goes on in the old weights' memory.
         target_params = jax.tree.map(jnp.copy, params)
         return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
+
+    def _is_finite(self, weights: Weights) -> jax.Array:
+        finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(weights.params)]
+        return jnp.stack(finite).all()
 
     def _unpacked(self, draws: Any) -> Draws:
         return Draws(*draws)._replace(learns=draws[-1].astype(bool))

@@ -257,6 +257,14 @@ def plays(position: Position) -> Any:
     return (position.phase == Phase.TRAINING) | (position.phase == Phase.EVALUATION)
 
 
+def faults(position: Position, outcome: Outcome, starting: Any, xp: Any) -> Any:
+    """Returns which runs play on with a reward or an observation that isn't finite, bool."""
+    finite = xp.isfinite(outcome.reward)
+    if xp.issubdtype(outcome.frame.dtype, np.floating):
+        finite &= xp.isfinite(outcome.frame).all(axis=tuple(range(1, outcome.frame.ndim)))
+    return (plays(position) | starting) & ~finite
+
+
 def _slot(rules: Rules, position: Position) -> jax.Array:
     """Returns the slot of a run's next step, or one beyond the last if that isn't stored."""
     training = position.phase == Phase.TRAINING

@@ -82,6 +82,7 @@ class Trainer:
         self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
         self._watches = [divergence.Watch() for _ in workload.runs]
         self._stop_signal: int | None = None
+        self._faults = np.full(len(seeds), -1)
         self.failures: dict[int, str] = {}
         for index, checkpoint in enumerate(workload.found):
             if checkpoint is not None:
@@ -138,6 +139,10 @@ class Trainer:
             self._episodes[run].append(tuple(part[step, run] for part in episodes[1:]))
         trained = (old.phase != Phase.EVALUATION) & (position.phase != Phase.TRAINING)
         self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
+        for run in np.flatnonzero(self._faults >= 0).tolist():
+            if run not in self.failures:
+                where = f"stopped at step {self._faults[run]}, counted from the run's start"
+                self._fail(run, f"{where}: the game's reward or observation is not finite")
         self._summarize(old.training_steps, position.training_steps)
         for run in np.flatnonzero(position.iteration > old.iteration).tolist():
             if run not in self.failures:
@@ -192,11 +197,15 @@ class Trainer:
         """Writes the events of the updates from a training step on, and before another."""
         if ((end - 1) // SUMMARY_PERIOD > (first - 1) // SUMMARY_PERIOD).any():
             number, statistics = jax.device_get(self.learner.summary)
+            finite = self.learner.programs.compiled_is_finite(self.learner.weights)
             for run in np.flatnonzero((number >= first) & (number < end)).tolist():
                 values = {tag: float(of_runs[run]) for tag, of_runs in statistics.items()}
-                self._write_summary(run, int(number[run]), values)
+                if run not in self.failures:
+                    self._write_summary(run, int(number[run]), values, bool(finite[run]))
 
-    def _write_summary(self, index: int, number: int, values: dict[str, float]) -> None:
+    def _write_summary(
+        self, index: int, number: int, values: dict[str, float], is_finite: bool
+    ) -> None:
         """Writes the statistics of a run's update as events; stops the run if it has diverged."""
         self._events[index].write(values, number)
         self._watches[index].see(values)
@@ -204,7 +213,9 @@ class Trainer:
         for tag, value in values.items():
             if tag.startswith("Losses/") and not np.isfinite(value):
                 self._fail(index, f"stopped at training step {number}: {tag} is {value}")
-                break
+                return
+        if not is_finite:
+            self._fail(index, f"stopped at training step {number}: the weights are not finite")
 
     def _fail(self, index: int, message: str) -> None:
         self.position.phase[index] = Phase.FINISHED
@@ -251,6 +262,8 @@ class HostTrainer(Trainer):
         if starting.any():
             first = self._environments.reset(starting, self._begin_iterations(starting))
             frames = np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
+        wrong = timeline.faults(old, outcome._replace(frame=frames), starting, np)
+        self._faults = np.where(wrong, old.chosen, -1)
         answer = timeline.pack((old, outcome.reward, outcome.ended, starting))
         if may_learn.any() and not expected:
             draws = learner.draws(answer)

@@ -9,6 +9,7 @@ import threading
 from unittest import mock
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -306,3 +307,23 @@ def test_an_iterations_last_summary_counts_in_it(tmp_path, monkeypatch):
     monkeypatch.setattr(watch, "end_iteration", lambda: seen.append(len(watch._shares)))
     trainer.train()
     assert seen == [1, 3]
+
+
+@pytest.mark.parametrize("num_runs", [1, 2])
+def test_a_reward_that_is_no_number_stops_a_run(tmp_path, num_runs):
+    game = jax_games.create("bsuite/Catch")
+
+    def step(state, action):
+        new, outcome = game.step(state, action)
+        bad = jnp.where(state.steps == 4, jnp.nan, outcome.reward)
+        return new, outcome._replace(reward=bad)
+
+    trainer = device_trainer_of(
+        tmp_path, [agent()] * num_runs, list(range(num_runs)), dataclasses.replace(game, step=step)
+    )
+    trainer.step()
+    said = (
+        "stopped at step 5, counted from the run's start: the game's reward or observation is not"
+    )
+    assert [said in failure for failure in trainer.failures.values()] == [True] * num_runs
+    assert trainer.finished

@@ -266,6 +266,60 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert trainer.position.training_steps[1] >= 700
 
 
+class Lost(toys.Noise):
+    """Gives no number as its 20th reward."""
+
+    steps = 0
+
+    def step(self, action):
+        frame, reward, ended = super().step(action)
+        self.steps += 1
+        return frame, np.nan if self.steps == 20 else reward, ended
+
+
+def test_a_reward_that_is_no_number_stops_its_run_at_once(tmp_path):
+    trainer = toys.make_trainer(tmp_path, RUNS[:2], Lost, runner=NINE)
+    trainer.train()
+    assert trainer.position.chosen.tolist() == [21, 21]
+    said = (
+        "stopped at step 20, counted from the run's start: the game's reward or observation is not "
+        "finite"
+    )
+    assert trainer.failures == {run: f"log_dqn Catch {run + 1}: {said}" for run in range(2)}
+
+
+def test_which_numbers_are_finite():
+    position = timeline.begin(4)._replace(phase=np.array([1, 1, 2, 0]))
+    rewards = np.array([np.nan, 1, np.inf, np.nan], np.float32)
+    frames = np.zeros((4, 2, 3), np.float32)
+    outcome = timeline.Outcome(frames, rewards, np.zeros(4, bool))
+    starting = np.zeros(4, bool)
+    for xp in (np, jax.numpy):
+        faults = functools.partial(timeline.faults, position, xp=xp)
+        assert faults(outcome, starting).tolist() == [True, False, True, False]
+        assert faults(outcome, ~starting).tolist() == [True, False, True, True]
+        bad = outcome._replace(frame=frames.copy())
+        bad.frame[1, 1, 2] = -np.inf
+        assert faults(bad, starting).tolist() == [True, True, True, False]
+        assert not faults(bad._replace(frame=frames > 0), starting)[1]
+
+
+@pytest.mark.parametrize("num_runs", [1, 2])
+def test_weights_that_are_not_finite_stop_their_run_with_its_events(tmp_path, num_runs):
+    trainer = toys.make_trainer(tmp_path, RUNS[:num_runs], toys.Noise, runner=NINE)
+    programs, weights = trainer.learner.programs, trainer.learner.weights
+    assert programs.compiled_is_finite(weights).tolist() == [True] * num_runs
+    first = 0 if num_runs > 1 else ...
+    poisoned = jax.tree.map(lambda leaf: leaf.at[first].multiply(np.nan), weights.params)
+    found = programs.compiled_is_finite(weights._replace(params=poisoned))
+    assert found.tolist() == [False, True][:num_runs]
+    with mock.patch.object(programs, "compiled_is_finite", lambda _: found):
+        while not trainer.failures:
+            trainer.step()
+    assert trainer.failures[0].endswith("stopped at training step 500: the weights are not finite")
+    assert len(trainer.failures) == 1
+
+
 def test_a_value_that_is_too_large_for_float32_stops_nothing(tmp_path, capsys):
     # exp(output / c) overflows; all that learning computes are logarithms.
     runner = dataclasses.replace(toys.RUNNER, training_steps=700)
