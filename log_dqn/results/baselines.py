@@ -14,7 +14,7 @@ import itertools
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pooch
@@ -23,16 +23,10 @@ import requests
 from log_dqn.games import GAMES, listing
 from log_dqn.results.request import AGENTS, DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
+from log_dqn.results.scores import Reference
 
 LAST_ITERATION = 198
 TIMEOUT = 30.0
-
-
-class Reference(NamedTuple):
-    """Scores of a random policy and of a human player, in points per episode."""
-
-    random: float
-    human: float
 
 
 def read_table(name: str) -> list[dict[str, str]]:

@@ -1,68 +1,138 @@
-"""Returns against the discount factor, also over games without human scores.
+"""Scores against the discount factor: of the paper's scan (Appendix C), and of scans on own games.
 
-There, scores are normalised by the best mean that any agent has on the game.
+On games without human scores, scores are normalised by the best mean that any agent has on the
+game.
 """
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
-from log_dqn.results import statistics
+from log_dqn import games
+from log_dqn.results import labels, scores, statistics
+from log_dqn.results.protocol import PUBLISHED_GAMMA
+from log_dqn.results.request import DQN
 
 OVER_GAMES = "over games"
 
-
-def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent", "gamma")) -> pd.Series:
-    """Returns each game's best mean score of any agent at any discount factor.
-
-    The table has columns `game,score` and those that say what one mean is `of`.
-    """
-    return table.groupby(["game", *of])["score"].mean().groupby("game").max()
+Point = tuple[float, float, float, int]
+"""Discount factor, best mean, best median, number of agents."""
 
 
 def normalise(table: pd.DataFrame) -> pd.DataFrame:
-    """Divides scores by the best mean on their game."""
-    return table.assign(score=table["score"] / table["game"].map(best_means(table)))
+    """Divides scores by the best mean of any agent at any discount factor on their game."""
+    best = scores.best_means(table, ["agent", "gamma"])
+    return table.assign(score=table["score"] / table["game"].map(best))
 
 
-def array_of(
-    table: pd.DataFrame, agent: str, gammas: Sequence[float], games: Sequence[str]
-) -> np.ndarray:
-    """Arranges an agent's scores, shape [num_seeds, num_games, num_gammas]."""
-    of_agent = table[table["agent"] == agent]
-    cells = of_agent.set_index(["seed", "game", "gamma"])["score"]
-    seeds = sorted(of_agent["seed"].unique())
-    index = pd.MultiIndex.from_product([seeds, games, gammas])
-    return cells.reindex(index).to_numpy().reshape(len(seeds), len(games), len(gammas))
+def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns the mean of each agent at each discount factor, with its 95% t interval over seeds.
 
-
-def by_gamma(table: pd.DataFrame, repetitions: int = 2000) -> pd.DataFrame:
-    """Returns the statistics of each agent at each discount factor, with 95% intervals.
-
-    Takes columns `agent,gamma,game,seed,score`, and returns
-    `agent,gamma,game,statistic,value,low,high`: the mean on each game in points per episode, and
-    mean and IQM of normalised scores over games.
+    Takes columns `agent,gamma,game,score`, a row a run, and returns
+    `agent,gamma,game,value,low,high`: on each game in points per episode, and over games of
+    normalised scores; NaN where a game is missing.
     """
-    games, gammas = sorted(table["game"].unique()), sorted(table["gamma"].unique())
-    table = table.assign(seed=table.groupby(["agent", "gamma", "game"]).cumcount())
-    normalised = normalise(table)
+    games, rows = sorted(table["game"].unique()), []
+    parts = [(game, [game], table[table["game"] == game]) for game in games]
+    for name, of_games, part in [*parts, (OVER_GAMES, games, normalise(table))]:
+        for key, cells in part.groupby(["agent", "gamma"], sort=False):
+            matrix = statistics.score_matrix(cells, of_games, "score")
+            rows.append((*key, name, *map(float, statistics.mean_interval(matrix))))
+    return pd.DataFrame(rows, columns=["agent", "gamma", "game", "value", "low", "high"])
+
+
+def without_gamma(agent: str) -> str:
+    """An agent's name without its discount factor: log_dqn/c=2 for log_dqn/gamma=0.9,c=2."""
+    name, _, setting = agent.partition("/")
+    others = (value for value in setting.split(",") if not value.startswith("gamma="))
+    return "/".join(filter(None, [name, ",".join(others)]))
+
+
+def scanned(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns what `by_gamma` takes: the runs whose discount factor is known.
+
+    Agents are named by `without_gamma`.
+    """
+    known = runs[runs["gamma"].notna()]
+    table = known.assign(agent=known["agent"].map(without_gamma))
+    # A run may lie in `log_dqn` and in `log_dqn/gamma=0.96`, which are one agent.
+    return table[["agent", "gamma", "game", "seed", "score"]].drop_duplicates()
+
+
+def participants(
+    runs: pd.DataFrame,
+) -> tuple[dict[str, tuple[str, float]], list[str], list[str]]:
+    """Finds the agents that take part in the paper's scan.
+
+    A run's discount factor and its agent's class come from its configuration.
+
+    Returns:
+        Class and gamma of each agent with one discount factor that has scores on all the games;
+        the games: those of the paper's six on which any agent has scores; and a line for each
+        agent that is left out, if it is one of a scan.
+    """
+    lines, settings = [], {}
+    for agent, rows in labels.by_agent(runs[runs["gamma"].notna()]).items():
+        gammas = sorted(set(rows["gamma"]))
+        if len(gammas) == 1:
+            settings[agent] = str(rows["agent_class"].astype(str).max()), gammas[0]
+            continue
+        lines.append(
+            f"{agent}: its runs have different discount factors "
+            f"({', '.join(f'{gamma:g}' for gamma in gammas)}) and are averaged as one agent's; it "
+            "is not in the gamma figure"
+        )
+    scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
+    if DQN in set(runs["agent"]):
+        settings[DQN] = (DQN, PUBLISHED_GAMMA)
+    six = sorted({*runs["game"]} & {*games.PAPER6})
+    for agent in list(settings):
+        missing = sorted({*six} - {*runs.loc[runs["agent"] == agent, "game"]})
+        if missing:
+            del settings[agent]
+            if scan:
+                lines.append(
+                    f"{agent}: not in the gamma figure; no scores on {games.listing(missing)}"
+                )
+    return settings, six, lines
+
+
+def points(runs: pd.DataFrame) -> tuple[dict[str, list[Point]], int]:
+    """Mean and median over the paper's six games against the discount factor.
+
+    Agents of one class and gamma (folders with other values of c, say) are represented by the
+    best mean and the best median among them, as in the paper.
+
+    Returns:
+        The points of each class by gamma, and the number of games. Nothing if no class has two
+        discount factors.
+    """
+    settings, six, _ = participants(runs)
+    if not six or len(set(settings.values())) == len({name for name, _ in settings.values()}):
+        return {}, 0
+    agents = labels.by_agent(runs)
     rows = []
-    # Each has its own seeds, which are numbered, and is taken by itself.
-    for agent, gamma in itertools.product(dict.fromkeys(table["agent"]), gammas):
-        parts = [
-            (game, statistics.mean_over_seeds, array_of(table, agent, [gamma], [game]))
-            for game in games
-        ]
-        normal = array_of(normalised, agent, [gamma], games)
-        for game, statistic, part in [*parts, (OVER_GAMES, statistics.mean_median_iqm, normal)]:
-            found = statistics.interval_of_enough_seeds(statistic, part, repetitions=repetitions)
-            numbers = np.concatenate(found, axis=1)
-            # Rows of `mean_median_iqm`; a game alone has the first only.
-            names = {"mean": 0, "iqm": 2} if game == OVER_GAMES else {"mean": 0}
-            rows += [
-                (agent, gamma, game, name, *map(float, numbers[i])) for name, i in names.items()
-            ]
-    columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+    for agent, setting in settings.items():
+        mean, median, *_ = statistics.aggregates(statistics.score_matrix(agents[agent], six))
+        rows.append((*setting, mean, median))
+    table = pd.DataFrame(rows, columns=["class", "gamma", "mean", "median"])
+    best = table.groupby(["class", "gamma"], sort=False).agg(
+        mean=("mean", "max"), median=("median", "max"), agents=("mean", "size")
+    )
+    return {
+        name: [*of_class.droplevel("class").sort_index().itertuples(name=None)]
+        for name, of_class in best.groupby("class", sort=False)
+    }, len(six)
+
+
+def caption(points: Mapping[str, Sequence[Point]]) -> str:
+    """Says which points stand for several agents."""
+    several = [
+        f"{n} agents of {name} at {gamma:g}"
+        for name, rows in points.items()
+        for gamma, _, _, n in rows
+        if n > 1
+    ]
+    if not several:
+        return "each point is one agent"
+    return f"best mean and best median, each over the {', '.join(several)}; else one agent"

@@ -5,14 +5,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from log_dqn.results import gamma_scan, statistics, tables
+from log_dqn.results import discount, labels, scores, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results
 from log_dqn.results.provenance import Provenance
 from log_dqn.results.statistics import Interval
 
 _GAMMA_POINT = ("gamma", "mean", "median", "agents")
+_RUN = ["game", "agent", "seed", "iteration", "score", "hns", "frames"]
+_CURVE = ["protocol", "frames_per_iteration", "returns"]
 
 
 def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[str, Any]:
@@ -20,109 +23,86 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
 
     `runs` has a row for each score, and the run's learning curve.
     """
-    request = comparison.request
-    none = (math.nan, math.nan)
-    relative = {
-        game: dict(zip(Interval._fields, (value, *results.relative.get(game, none)), strict=True))
-        for game, value in comparison.relative().items()
+    request, runs = comparison.request, comparison.runs
+    points, num_games = discount.points(runs)
+    until = runs.dropna(subset="until").drop_duplicates("game").sort_values("game")
+    together = until.loc[~until["apart"], "until"].astype(int).unique()
+    apart = until[until["apart"]]
+    renamed = {"normalised": "hns", "length": "frames_per_iteration"}
+    table = tables.with_protocol(runs).rename(columns=renamed)
+    unbound = {
+        agent: {setting.parameter: setting.value for setting in found}
+        for agent, found in made.unbound.items()
     }
-    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
-    classes = {
-        name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
-        for name, rows in points.items()
-    }
-    means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
     data = {
-        "made_with": _provenance(made),
+        "made_with": {**made._asdict(), "unbound": unbound},
         "metric": request.metric,
         "scores": tables.scored(comparison),
-        "frames": comparison.frames,
-        "frames_elsewhere": comparison.frames_elsewhere,
+        "frames": together[0] if len(together) else None,
+        "frames_elsewhere": dict(zip(apart["game"], apart["until"].astype(int), strict=True)),
         "repetitions": request.repetitions,
         "reference": request.reference,
-        "protocol_of": comparison.standards,
+        "protocol_of": dict(zip(runs["game"], runs["standard"], strict=True)),
         "common_games": comparison.common_games,
-        "agents": {agent: _agent(comparison, agent) for agent in comparison.agents},
+        "agents": {agent: _agent(rows) for agent, rows in labels.by_agent(runs).items()},
         "aggregates": {
             agent: _named(statistics.AGGREGATES, interval)
             for agent, interval in results.aggregates.items()
         },
-        "improvement": {
-            "of": comparison.main,
-            "over": {a: i._asdict() for a, i in results.improvement.items()},
+        "improvement": {"of": comparison.main, "over": results.improvement},
+        "relative": {
+            game: dict(zip(Interval._fields, values, strict=True))
+            for game, values in results.relative.items()
         },
-        "relative": relative,
-        "games": {
-            game: {
-                agent: {"score": scores[game], "hns": comparison.normalise(game, scores[game])}
-                for agent, scores in means.items()
-                if game in scores
-            }
-            for game in comparison.games
-        },
-        "profiles": {
-            "thresholds": results.thresholds,
-            "agents": {a: i._asdict() for a, i in results.profiles.items()},
-        },
+        "games": _games(comparison),
+        "profiles": {"thresholds": results.thresholds, "agents": results.profiles},
         "curves": {
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
             for agent, (frames, interval) in results.curves.items()
         },
-        "gamma": {"games": num_games, "classes": classes},
-        "runs": _runs(comparison),
+        "gamma": {
+            "games": num_games,
+            "classes": {
+                name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
+                for name, rows in points.items()
+            },
+        },
+        "runs": table[[*_RUN, *_CURVE]].to_dict("records"),
         "notes": comparison.notices,
     }
     plain: dict[str, Any] = _plain(data)
     return plain
 
 
-def _provenance(made: Provenance) -> dict[str, Any]:
-    settings = {
-        agent: None if found is None else [setting._asdict() for setting in found]
-        for agent, found in made.settings.items()
-    }
-    unbound = {
-        agent: {setting.parameter: setting.value for setting in found}
-        for agent, found in made.unbound.items()
-    }
-    return {**made._asdict(), "settings": settings, "unbound": unbound}
-
-
-def _agent(comparison: Comparison, agent: str) -> dict[str, Any]:
-    means, scores = comparison.mean_scores(agent), comparison.scores_of(agent)
+def _agent(rows: pd.DataFrame) -> dict[str, Any]:
     return {
-        "own": agent in comparison.own_agents,
-        "seeds": dict(zip(means, comparison.seeds(agent, means), strict=True)),
-        "differs": comparison.deviations(agent),
-        "iteration": {score.game: score.iteration for score in scores},
-        "frames": {score.game: score.frames for score in scores},
+        "own": rows["own"].all(),
+        "seeds": rows.groupby("game").size().to_dict(),
+        "differs": labels.deviations(rows),
+        "iteration": dict(zip(rows["game"], rows["iteration"], strict=True)),
+        "frames": dict(zip(rows["game"], rows["frames"], strict=True)),
     }
 
 
-def _runs(comparison: Comparison) -> list[dict[str, Any]]:
-    curves = {run[:3]: run for run in comparison.runs}
-    return [
-        {
-            **score._asdict(),
-            "protocol": comparison.protocol_of_run(score),
-            "frames_per_iteration": run.frames_per_iteration,
-            "returns": run.returns,
-        }
-        for score in comparison.scores
-        for run in [curves[score.agent, score.game, score.seed]]
-    ]
+def _games(comparison: Comparison) -> dict[str, dict[str, Any]]:
+    """Each agent's mean score on each of its games, and the same normalised."""
+    found = comparison.runs.groupby(["game", "agent"], sort=False)["score"].mean().reset_index()
+    found = scores.normalise(found, comparison.references)
+    games: dict[str, dict[str, Any]] = {game: {} for game in comparison.games}
+    for row in found.itertuples():
+        games[row.game][row.agent] = {"score": row.score, "hns": row.normalised}
+    return games
 
 
-def _named(names: Iterable[str], interval: Interval) -> dict[str, dict[str, Any]]:
-    """The rows of an interval by name, each with its bounds."""
-    rows = zip(*interval, strict=True)
-    return {
-        n: dict(zip(Interval._fields, r, strict=True)) for n, r in zip(names, rows, strict=True)
-    }
+def _named(names: Iterable[str], interval: Interval) -> dict[str, Interval]:
+    """The rows of an interval by name."""
+    return dict(zip(names, map(Interval, *interval), strict=True))
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as lists, numbers as Python's, and NaN as None."""
+    """Arrays as lists, named tuples as dictionaries, numbers as Python's, and NaN as None."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -46,24 +46,20 @@ def _tidy(axes: Axes) -> Axes:
 
 
 def relative_bars(
-    relative: Mapping[str, float],
-    agent: Look,
-    reference: Look,
-    bounds: Mapping[str, tuple[float, float]],
+    relative: Mapping[str, tuple[float, float, float]], agent: Look, reference: Look
 ) -> Figure:
     """Relative performance on each game, in percent (paper, section 6).
 
-    `relative` is `scores.relative_to` by game, as a fraction, and `bounds` the ends of the 95%
-    intervals of the games that have one.
+    `relative` is `scores.relative_to` by game, as a fraction, and the ends of its 95% interval, NaN
+    where there is none.
     """
     order = sorted(relative, key=lambda game: relative[game])
-    percent = np.array([100 * relative[game] for game in order])
-    ends = 100 * np.array([bounds.get(game, (relative[game], relative[game])) for game in order]).T
-    # A percentile interval need not hold the value itself.
-    errors = np.maximum([percent - ends[0], ends[1] - percent], 0)
+    percent, *bounds = 100 * np.array([relative[game] for game in order]).T
+    ends = np.where(np.isnan(bounds), percent, bounds)
+    errors = np.abs(ends - percent)
     figure = _figure(max(_WIDE, 1.2 + 0.21 * len(order)), 4.8)
     axes = _tidy(figure.subplots())
-    colours = [bar_colour(relative[game]) for game in order]
+    colours = [bar_colour(relative[game][0]) for game in order]
     look = {"ecolor": "0.35", "elinewidth": 0.9, "capsize": 0}
     bars = axes.bar(
         range(len(order)),
@@ -327,30 +323,26 @@ def gamma_scan(
 
 
 def gamma_panels(
-    rows: pd.DataFrame,
-    looks: Mapping[str, Look],
-    returns: str = "training",
-    over_games: str = "iqm",
+    rows: pd.DataFrame, looks: Mapping[str, Look], returns: str = "training"
 ) -> Figure:
     """Draws returns against the discount factor, a panel for each game and one over games.
 
     `rows` are what `discount.by_gamma` returns, and `returns` says whether of training or
-    evaluation; over games is shown their `iqm` or `mean`. The legend is in the order of `looks`.
+    evaluation; the legend is in the order of `looks`.
     """
-    wanted = rows[(rows["game"] != OVER_GAMES) | (rows["statistic"] == over_games)]
-    games = sorted(set(wanted["game"]) - {OVER_GAMES})
+    games = sorted(set(rows["game"]) - {OVER_GAMES})
     panels = [*games, *[OVER_GAMES] * (len(games) > 1)]
-    gammas = sorted(wanted["gamma"].unique())
+    gammas = sorted(rows["gamma"].unique())
     lines = math.ceil(len(panels) / 3)
     columns = math.ceil(len(panels) / lines)
     figure = _figure(9.6, 4.0 if lines == 1 else 3.0 * lines)
     axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, game in zip(axes, panels, strict=False):
+        of_game = rows[rows["game"] == game].sort_values("gamma")
         for agent, look in looks.items():
-            of_agent = wanted[(wanted["agent"] == agent) & (wanted["game"] == game)]
+            of_agent = of_game[of_game["agent"] == agent]
             if of_agent.empty:
                 continue
-            of_agent = of_agent.sort_values("gamma")
             at = [gammas.index(gamma) for gamma in of_agent["gamma"]]
             panel.plot(
                 at, of_agent["value"], look.marker, linestyle=look.line, color=look.colour,
@@ -359,13 +351,11 @@ def gamma_panels(
             panel.fill_between(
                 at, of_agent["low"], of_agent["high"], color=look.colour, alpha=0.2, linewidth=0
             )
-        title = game.rpartition("/")[2]
-        if game == OVER_GAMES:
-            title = f"{AGGREGATES[over_games]} over games"
+        over_games = game == OVER_GAMES
+        panel.set_title("Mean over games" if over_games else game.rpartition("/")[2], fontsize=10)
+        if over_games:
             panel.set_ylabel("return / best mean of the game", fontsize=8)
-        panel.set_title(title, fontsize=10)
         panel.set_xticks(range(len(gammas)), [f"{gamma:g}" for gamma in gammas])
-        of_game = wanted[wanted["game"] == game]
         if not (of_game["value"] < 0).any():  # From 0, with room for the markers.
             panel.set_ylim(0, 1.08 * of_game[["value", "high"]].max(axis=None) or 1)
         _tidy(panel)

@@ -1,24 +1,25 @@
 """The report as one self-contained HTML page: the data of `templates/report.html`."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import jinja2
 import numpy as np
+import pandas as pd
 
 from log_dqn.games import listing
 from log_dqn.program import words
-from log_dqn.results import protocol, statistics, tables
+from log_dqn.results import align, labels, protocol, statistics, tables
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.pictures import Shown
+from log_dqn.results.pictures import Results, Shown
 from log_dqn.results.provenance import Provenance
-from log_dqn.results.statistics import AGGREGATES, Interval
+from log_dqn.results.statistics import AGGREGATES
 
 
 def render(
     comparison: Comparison,
-    aggregates: Mapping[str, Interval],
+    results: Results,
     shown: Sequence[tuple[str, Shown, bytes]],
     not_made: Sequence[str],
     made: Provenance,
@@ -35,26 +36,33 @@ def render(
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
-    heads, *rows = tables.game_table(comparison)
+    runs, standard = comparison.runs, labels.standard(comparison.runs)
+    agents = labels.by_agent(runs)
+    common = labels.by_agent(runs, comparison.common_games)
+    heads, *rows = tables.game_table(comparison, results)
     return environment.get_template("report.html").render(
-        title=listing([named(agent) for agent in comparison.own_agents or comparison.agents]),
-        differing=_differing(comparison),
-        standard=comparison.standard,
+        title=listing([*map(named, runs.loc[runs["own"], "agent"].unique())] or [*agents]),
+        differing=[
+            (labels.label(rows), one.field, one.own, one.standard or one.whose, where.strip())
+            for rows in agents.values()
+            for one, where in labels.differences(rows)
+        ],
+        standard=standard,
         marks={
             mark: meaning
-            for mark, meaning in protocol.meanings(comparison.standard).items()
-            if any(mark in comparison.label(agent) for agent in comparison.agents)
+            for mark, meaning in protocol.meanings(standard).items()
+            if any(mark in labels.label(rows) for rows in agents.values())
         },
         facts=_facts(comparison),
         made=made,
         aggregates={
-            comparison.name(agent, comparison.common_games): [
+            labels.name(common[agent]): [
                 [tables.rounded(x) for x in column] for column in zip(*interval, strict=True)
             ]
-            for agent, interval in aggregates.items()
+            for agent, interval in results.aggregates.items()
         },
         aggregate_heads=["Agent", *AGGREGATES.values()],
-        experience="Agent steps" if comparison.frame_skip() == 1 else "Frames",
+        experience="Agent steps" if align.frame_skip(runs) == 1 else "Frames",
         scale=comparison.scale,
         no_aggregates=comparison.no_aggregates,
         over_games=shown[:-1],
@@ -62,31 +70,24 @@ def render(
         game_heads=[head.text for head in heads],
         game_rows=rows,
         learning_curves=shown[-1],
-        agent_rows=[_agent_row(comparison, agent) for agent in comparison.agents],
+        agent_rows=[_agent_row(rows) for rows in agents.values()],
         notes=[*comparison.notices, *(f"Figure not made: {line}" for line in not_made)],
     )
 
 
-def _differing(comparison: Comparison) -> list[tuple[str, ...]]:
-    """What differs from the standard: an agent's label, field, own value, standard, and where."""
-    return [
-        (comparison.label(agent), one.field, one.own, one.standard or one.whose, where.strip())
-        for agent in comparison.agents
-        for one, where in comparison.differences(agent)
-    ]
-
-
 def _facts(comparison: Comparison) -> dict[str, object]:
     request = comparison.request
-    kind = "with a mean above 0 " if comparison.by_best else "with human scores "
+    agents = labels.by_agent(comparison.runs).values()
     facts: dict[str, object] = {
-        "Agents": ", ".join(map(comparison.label, comparison.agents)),
+        "Agents": ", ".join(map(labels.label, agents)),
         "Relative to": named(request.reference),
         "Games": f"{len(comparison.games)}; aggregates over the {len(comparison.common_games)} "
-        f"{kind}that all agents have",
+        f"with {comparison.needs} that all agents have",
         "Scores": tables.scored(comparison),
-        "Intervals": f"95%, stratified bootstrap, {request.repetitions:,} repetitions; "
-        f"none for agents with fewer than {statistics.LEAST_SEEDS} seeds on a game",
+        "Intervals": "95%; over games: rliable's stratified percentile bootstrap, "
+        f"{request.repetitions:,} repetitions; on one game, and of means against the discount "
+        "factor: t over seeds (Student, Welch); none for agents with fewer than "
+        f"{statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",
     }
     if comparison.by_best:
@@ -99,22 +100,17 @@ def _facts(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def _agent_row(comparison: Comparison, agent: str) -> tuple[object, ...]:
-    """What was compared of an agent: its name, source, games, seeds, last iteration and frames."""
-    scores = comparison.scores_of(agent)
-    source = "own runs"
-    if agent not in comparison.own_agents:
-        known = [run.returns for run in comparison.runs if run.agent == agent]
-        partial = any(np.isnan(returns).any() for returns in known)
+def _agent_row(rows: pd.DataFrame) -> tuple[object, ...]:
+    """What was compared of an agent, in the order of the page's headings."""
+    source, gammas = "own runs", sorted(rows["gamma"].dropna().unique())
+    if not rows["own"].all():
+        partial = any(np.isnan(returns).any() for returns in rows["returns"])
         source = "published" + (", final scores only on some or all games" if partial else "")
-    games = len(comparison.mean_scores(agent))
-    runs = [run for run in comparison.runs if run.agent == agent]
-    gammas = {run.gamma for run in runs if run.gamma is not None}
-    if agent not in comparison.own_agents:
-        gammas = {protocol.PUBLISHED_GAMMA}
-    discounts = ", ".join(f"{gamma:g}" for gamma in sorted(gammas)) or protocol.NOT_RECORDED
-    ends, frames = [s.iteration for s in scores], [s.frames for s in scores]
+        gammas = [protocol.PUBLISHED_GAMMA]
+    ends = (words.span(rows[name].tolist()) for name in ("iteration", "frames"))
     return (
-        comparison.label(agent), source, discounts, games, words.span(comparison.seeds(agent)),
-        words.span(ends), words.span(frames), comparison.protocol_of(agent),
+        labels.label(rows), source,
+        ", ".join(f"{gamma:g}" for gamma in gammas) or protocol.NOT_RECORDED,
+        rows["game"].nunique(), words.span(rows.groupby("game").size().tolist()),
+        *ends, labels.protocol_of(rows),
     )  # fmt: skip

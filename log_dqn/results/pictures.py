@@ -1,19 +1,20 @@
 """The figures of the report: name, heading, caption, and when each is made, one function each."""
 
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import discount, figures, gamma_scan, statistics
+from log_dqn.results import align, discount, figures, labels, statistics
 from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import Series
-from log_dqn.results.looks import looks as looks_of
+from log_dqn.results.looks import Look, looks
 from log_dqn.results.statistics import Interval
 
 
@@ -26,8 +27,8 @@ class Results(NamedTuple):
             [3, num_points].
         profiles: performance profile at `thresholds`.
         improvement: for each other agent, the probability that the main agent improves on it.
-        relative: by game, the ends of the 95% interval of the main agent's relative performance,
-            where both agents have enough seeds.
+        relative: by game, the main agent's relative performance and the ends of its 95% interval,
+            NaN where an agent has too few seeds.
         thresholds: human-normalised scores, shape [num_thresholds].
     """
 
@@ -35,7 +36,7 @@ class Results(NamedTuple):
     curves: dict[str, Series]
     profiles: dict[str, Interval]
     improvement: dict[str, Interval]
-    relative: Mapping[str, tuple[float, float]] = types.MappingProxyType({})
+    relative: Mapping[str, tuple[float, float, float]] = types.MappingProxyType({})
     thresholds: np.ndarray = np.zeros(0)
 
 
@@ -71,16 +72,22 @@ def _picture(name: str, heading: str) -> Callable:
     return add
 
 
-_BANDS = f"95% intervals, of agents with {statistics.LEAST_SEEDS} seeds or more"
+_OF_SEEDS = f"of agents with {statistics.LEAST_SEEDS} seeds or more"
+_BANDS = f"95% intervals (stratified percentile bootstrap), {_OF_SEEDS}"
+
+
+def _shown(comparison: Comparison) -> pd.DataFrame:
+    """Returns the rows of the games that aggregates are over."""
+    return comparison.runs[comparison.runs["game"].isin(comparison.common_games)]
 
 
 @_picture("relative", "Relative performance")
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
-    relative = comparison.relative()
-    looks = comparison.looks(relative, [a for a in (main, reference) if a]) if relative else {}
-    if relative and main is not None:
-        figure = figures.relative_bars(relative, looks[main], looks[reference], results.relative)
+    if results.relative and main is not None:
+        relative = {game: value for game, (value, _, _) in results.relative.items()}
+        of_games = labels.looks_of(comparison.runs, relative)
+        figure = figures.relative_bars(results.relative, of_games[main], of_games[reference])
         least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
         of = "best mean" if comparison.by_best else "(max(reference, human) - random)"
         better = sum(value > 0 for value in relative.values())
@@ -88,13 +95,13 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
             figure,
             f"(score - reference) / {of} for each game. Orange: "
             "more than 50%; dark blue: 10% to 50%; light blue: less than 10%. Lines are 95% "
-            "intervals, of games on which both agents have "
+            "intervals (Welch's t over seeds), of games on which both agents have "
             f"{statistics.LEAST_SEEDS} seeds or more.",
-            f"Bars of {looks[main].name} relative to {looks[reference].name}: higher on {better} "
-            f"of {counted(len(relative), 'game')}, from {relative[least]:+.0%} on {least} to "
-            f"{relative[greatest]:+.0%} on {greatest}.",
+            f"Bars of {of_games[main].name} relative to {of_games[reference].name}: higher on "
+            f"{better} of {counted(len(relative), 'game')}, from {relative[least]:+.0%} on "
+            f"{least} to {relative[greatest]:+.0%} on {greatest}.",
         )
-    if reference not in comparison.agents:
+    if reference not in comparison.runs["agent"].unique():
         return f"relative performance: the reference {named(reference)} has no runs"
     if main is None:
         return "relative performance: needs an agent beside the reference"
@@ -109,7 +116,7 @@ def _mean_median(comparison: Comparison, results: Results) -> Drawn:
     return _over_frames(comparison, results, {"mean": 0, "median": 1})
 
 
-@_picture("iqm", "Interquartile mean")
+@_picture("iqm", "IQM (interquartile mean)")
 def _iqm(comparison: Comparison, results: Results) -> Drawn:
     return _over_frames(comparison, results, {"IQM": 2})
 
@@ -118,14 +125,15 @@ def _over_frames(comparison: Comparison, results: Results, rows: Mapping[str, in
     """Draws some rows of `statistics.mean_median_iqm` against experience."""
     if not results.curves:
         return None
-    games = comparison.common_games
-    until, cut = _until(comparison, games)
-    skip, looks = comparison.frame_skip(games), comparison.looks(games)
+    runs = _shown(comparison)
+    until, cut = _until(runs)
+    skip, of_agents = align.frame_skip(runs), labels.looks_of(runs)
+    num_games = len(comparison.common_games)
     figure = figures.aggregate_curves(
-        results.curves, looks, rows, len(games), comparison.scale, skip, until
+        results.curves, of_agents, rows, num_games, comparison.scale, skip, until
     )
     ends = [
-        f"{looks[agent].name}: "
+        f"{of_agents[agent].name}: "
         + ", ".join(f"{name} {values.value[row, -1]:.3f}" for name, row in rows.items())
         + f" after {words.frames(x[-1], skip)}"
         for agent, (x, values) in results.curves.items()
@@ -135,21 +143,18 @@ def _over_frames(comparison: Comparison, results: Results, rows: Mapping[str, in
         figure,
         f"{comparison.scale.capitalize()} against experience, up to the last that all runs of the "
         f"agent have{cut}; bands are {_BANDS}.",
-        f"Curves of {' and '.join(rows)} over {counted(len(games), 'game')}, which end at: "
+        f"Curves of {' and '.join(rows)} over {counted(num_games, 'game')}, which end at: "
         f"{'; '.join(ends)}.",
     )
 
 
-def _until(comparison: Comparison, games: Collection[str]) -> tuple[float | None, str]:
+def _until(runs: pd.DataFrame) -> tuple[float | None, str]:
     """Where the axis of experience ends, for short own runs to be seen, and what says so."""
-    shown = [run for run in comparison.runs if run.game in games]
-    own = [run.frames for run in shown if run.agent in comparison.own_agents]
-    longest = max(run.frames for run in shown)
-    iteration = max(run.frames_per_iteration for run in shown)
-    until = max(4 * max(own, default=longest), 10 * iteration)
+    longest, own = runs["trained"].max(), runs.loc[runs["own"], "trained"].max()
+    until = max(4 * (longest if np.isnan(own) else own), 10 * runs["length"].max())
     if until >= longest:
         return None, ""
-    skip = comparison.frame_skip(games)
+    skip = align.frame_skip(runs)
     return until, f", and shown up to {words.frames(until, skip)} of {words.frames(longest, skip)}"
 
 
@@ -157,18 +162,17 @@ def _until(comparison: Comparison, games: Collection[str]) -> tuple[float | None
 def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     if not results.aggregates:
         return None
-    games = comparison.common_games
-    looks, num_games = comparison.looks(games), len(games)
-    figure = figures.aggregate_intervals(results.aggregates, looks, num_games, comparison.scale)
+    of_agents, num_games = labels.looks_of(_shown(comparison)), len(comparison.common_games)
+    figure = figures.aggregate_intervals(results.aggregates, of_agents, num_games, comparison.scale)
     names = statistics.AGGREGATES.values()
     rows = [
-        f"{looks[agent].name}: "
+        f"{of_agents[agent].name}: "
         + ", ".join(f"{n} {v:.3f}" for n, v in zip(names, interval.value, strict=True))
         for agent, interval in results.aggregates.items()
     ]
     return Shown(
         figure,
-        f"Aggregates with stratified bootstrap {_BANDS}.",
+        f"Aggregates with {_BANDS}.",
         f"Four panels with the numbers of the table of aggregates. {'; '.join(rows)}.",
     )
 
@@ -177,12 +181,12 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
 def _profile(comparison: Comparison, results: Results) -> Drawn:
     if not results.profiles:
         return None
-    looks, thresholds = comparison.looks(comparison.common_games), results.thresholds
+    of_agents, thresholds = labels.looks_of(_shown(comparison)), results.thresholds
     figure = figures.performance_profiles(
-        results.profiles, looks, thresholds, len(comparison.common_games), comparison.scale
+        results.profiles, of_agents, thresholds, len(comparison.common_games), comparison.scale
     )
     half = [
-        f"{looks[agent].name} above {thresholds[int((curve.value >= 0.5).sum()) - 1]:.2f}"
+        f"{of_agents[agent].name} above {thresholds[int((curve.value >= 0.5).sum()) - 1]:.2f}"
         for agent, curve in results.profiles.items()
         if curve.value[0] >= 0.5
     ]
@@ -199,19 +203,20 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
 def _improvement(comparison: Comparison, results: Results) -> Drawn:
     if not results.improvement or comparison.main is None:
         return None
-    looks = comparison.looks(comparison.common_games)
+    of_agents = labels.looks_of(_shown(comparison))
     figure = figures.improvement_intervals(
-        results.improvement, comparison.main, looks, len(comparison.common_games)
+        results.improvement, comparison.main, of_agents, len(comparison.common_games)
     )
     chances = [
-        f"{interval.value.item():.2f} over {looks[other].name}"
+        f"{interval.value.item():.2f} over {of_agents[other].name}"
         for other, interval in results.improvement.items()
     ]
     return Shown(
         figure,
         "Probability that a run of the agent scores higher than a run of the other, with 95% "
-        f"intervals where both have {statistics.LEAST_SEEDS} seeds or more.",
-        f"Probability of improvement of {looks[comparison.main].name}: {', '.join(chances)}.",
+        "intervals (stratified percentile bootstrap) where both have "
+        f"{statistics.LEAST_SEEDS} seeds or more.",
+        f"Probability of improvement of {of_agents[comparison.main].name}: {', '.join(chances)}.",
     )
 
 
@@ -219,51 +224,50 @@ def _improvement(comparison: Comparison, results: Results) -> Drawn:
 def _gamma(comparison: Comparison, results: Results) -> Drawn:
     if comparison.by_best:
         return _own_gammas(comparison)
-    points, num_games = gamma_scan.points(comparison.runs, comparison.scores)
+    points, num_games = discount.points(comparison.runs)
     if not points:
         return (
             "mean and median against gamma: needs own runs of one agent class with two discount "
             "factors (config.json), each on all of the paper's six games that are compared"
         )
-    settings, six, _ = gamma_scan.participants(comparison.runs, comparison.scores)
-    members: dict[str, list[str]] = {}
-    for agent, (agent_class, _) in settings.items():
-        members.setdefault(agent_class, []).append(agent)
-    shown = looks_of(_with_members(comparison, members, six))
+    settings, six, _ = discount.participants(comparison.runs)
+    taking_part = comparison.runs["agent"].isin(settings) & comparison.runs["game"].isin(six)
+    runs = comparison.runs[taking_part]
+    classes = runs["agent"].map({agent: name for agent, (name, _) in settings.items()})
+    shown = _looks_of_groups(runs, classes)
     best = [
-        f"{shown[name].name}: best mean {max(rows, key=lambda row: row[1])[1]:.3f} at gamma "
-        f"{max(rows, key=lambda row: row[1])[0]:g}"
+        f"{shown[name].name}: best mean {mean:.3f} at gamma {gamma:g}"
         for name, rows in points.items()
+        for gamma, mean, *_ in [max(rows, key=lambda row: row[1])]
     ]
     return Shown(
         figures.gamma_scan(points, shown, num_games),
         "Mean and median against the discount factor over games of the paper's six-game study; "
-        f"{gamma_scan.caption(points)}.",
+        f"{discount.caption(points)}.",
         f"Mean and median against the discount factor. {'; '.join(best)}.",
     )
 
 
 def _own_gammas(comparison: Comparison) -> Drawn:
     """Returns against the discount factor, of scans on games without human scores."""
-    table = gamma_scan.table(comparison.runs, comparison.scores, comparison.common_games)
+    runs = _shown(comparison)
+    table = discount.scanned(runs)
     if table.empty or table.groupby("agent")["gamma"].nunique().max() < 2:
         return (
             "returns against gamma: needs own runs of one agent with two discount factors "
             "(config.json) on the games of the aggregates"
         )
-    rows = discount.by_gamma(table, comparison.request.repetitions)
-    members: dict[str, list[str]] = {}
-    for agent in comparison.agents:
-        members.setdefault(gamma_scan.without_gamma(agent), []).append(agent)
-    shown = looks_of(_with_members(comparison, members, comparison.common_games))
-    over = rows[(rows["game"] == discount.OVER_GAMES) & (rows["statistic"] == "iqm")]
+    rows = discount.by_gamma(table)
+    shown = _looks_of_groups(runs, runs["agent"].map(discount.without_gamma))
+    over = rows[rows["game"] == discount.OVER_GAMES].dropna(subset="value")
     best = over.sort_values("value").groupby("agent").last()
     metric = {"train": "training", "eval": "evaluation"}[comparison.request.metric]
     return Shown(
         figures.gamma_panels(rows, shown, metric),
-        "Return against the discount factor on each game, and the interquartile mean over games of "
-        f"scores divided by the best mean on their game; bands are {_BANDS}.",
-        "Return against the discount factor. IQM over games: "
+        "Mean return against the discount factor on each game, and the mean over games of scores "
+        "divided by the best mean on their game; bands are 95% intervals (Student's t over seeds, "
+        f"Welch's over games), {_OF_SEEDS}.",
+        "Return against the discount factor. Mean over games: "
         + "; ".join(
             f"{shown[row.Index].name}: best {row.value:.3f} at gamma {row.gamma:g}"
             for row in best.itertuples()
@@ -272,38 +276,37 @@ def _own_gammas(comparison: Comparison) -> Drawn:
     )
 
 
-def _with_members(
-    comparison: Comparison, members: Mapping[str, list[str]], games: Collection[str]
-) -> dict[str, str]:
-    """Names with the mark and the seeds of the agents that they stand for."""
-    return {
-        name: f"{named(name)}{comparison.mark(agents, games)}, "
-        + words.seeds([n for agent in agents for n in comparison.seeds(agent, games)])
-        for name, agents in members.items()
-    }
+def _looks_of_groups(runs: pd.DataFrame, groups: pd.Series) -> dict[str, Look]:
+    """Returns how groups of agents are shown, with the mark and the seeds of their runs."""
+    return looks(
+        {
+            name: f"{named(name)}{labels.mark(rows)}, {labels.seeds(rows)}"
+            for name, rows in runs.groupby(groups, sort=False)
+        }
+    )
 
 
 @_picture("learning_curves", "Learning curves")
 def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
-    played = {(run.game, run.agent) for run in comparison.runs}
+    runs = comparison.runs
     curves: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
-    for game in comparison.games:
+    of_games = dict(iter(runs.groupby("game")))
+    for game, of_game in of_games.items():
         curves[game] = {}
-        for agent in comparison.agents:
-            if (game, agent) in played:
-                step, runs = comparison.curves(agent, [game])
-                array = statistics.curve_array(runs, agent, [game], lambda _, x: x)[:, 0]
-                curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
-    ends = {game: _until(comparison, [game]) for game in curves}
+        for agent, rows in labels.by_agent(of_game).items():
+            step, own = statistics.curves(rows)
+            array = statistics.curve_array(own, [game], lambda _, x: x)[:, 0]
+            curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
+    ends = {game: _until(of_game) for game, of_game in of_games.items()}
     until = {game: end for game, (end, _) in ends.items() if end is not None}
     cuts = {cut for _, cut in ends.values()}
     cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
-    skips = {game: comparison.frame_skip([game]) for game in curves}
-    looks = comparison.looks()
+    skips = {game: align.frame_skip(of_game) for game, of_game in of_games.items()}
+    of_agents = labels.looks_of(runs)
     return Shown(
-        figures.learning_curves(curves, looks, comparison.request.metric, skips, until),
+        figures.learning_curves(curves, of_agents, comparison.request.metric, skips, until),
         f"Mean over seeds{cut}; bands run from the least to the greatest seed, of agents with "
         f"{statistics.LEAST_SEEDS} seeds or more.",
-        f"Learning curves of {', '.join(look.name for look in looks.values())} in "
+        f"Learning curves of {', '.join(look.name for look in of_agents.values())} in "
         f"{counted(len(curves), 'panel')}, one a game; where they end is in the table of games.",
     )

@@ -9,9 +9,12 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from log_dqn import __version__, games
 from log_dqn.program import gin_files
 from log_dqn.program.words import counted, printable
+from log_dqn.results import labels
 from log_dqn.results.comparison import Comparison
 from log_dqn.run_folder import configuration
 
@@ -64,7 +67,10 @@ class Provenance(NamedTuple):
 
 def collect(comparison: Comparison, command: str) -> Provenance:
     """Collects what a report is made with, now."""
-    found = {agent: hyperparameters(comparison, agent) for agent in comparison.own_agents}
+    found = {
+        agent: hyperparameters(rows)
+        for agent, rows in labels.by_agent(comparison.runs[comparison.runs["own"]]).items()
+    }
     return Provenance(
         version=__version__,
         commit=_commit(pathlib.Path(__file__).resolve().parents[2]),
@@ -89,29 +95,28 @@ def _commit(checkout: pathlib.Path) -> str | None:
 
 
 def hyperparameters(
-    comparison: Comparison, agent: str
+    rows: pd.DataFrame,
 ) -> tuple[list[Hyperparameter] | None, list[Hyperparameter]]:
-    """Returns an agent's settings and what is unbound; see `Provenance`."""
-    own = [run for run in comparison.runs if run.agent == agent]
-    changed: collections.Counter[tuple[str, str, str]] = collections.Counter()
-    unbound: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    """Returns an agent's settings and what is unbound, from its runs; see `Provenance`."""
+    counts: collections.Counter[tuple[bool, str, str, str]] = collections.Counter()
     is_known = True
-    for run in own:
+    for run in rows.itertuples():
         values = configuration.by_short_name(run.parameters)
         defaults = _defaults(values, run.game)
         is_known = is_known and defaults is not None
+        known = defaults or {}
         for name, value in values.items():
-            if defaults is not None and name in defaults:
-                if value != defaults[name] and not name.endswith(".game_name"):
-                    changed[name, json.dumps(value), json.dumps(defaults[name])] += 1
-            elif value is not None and not _NO_HYPERPARAMETER.fullmatch(name):
-                unbound[printable(name), json.dumps(value), "null"] += 1
+            bound, default = name in known, known.get(name)
+            named = name.endswith(".game_name") if bound else _NO_HYPERPARAMETER.fullmatch(name)
+            if value != default and not named:
+                counts[bound, printable(name), json.dumps(value), json.dumps(default)] += 1
     settings, others = (
         [
-            Hyperparameter(name, json.loads(value), json.loads(default), count, len(own))
-            for (name, value, default), count in sorted(counts.items())
+            Hyperparameter(name, json.loads(value), json.loads(default), count, len(rows))
+            for (bound, name, value, default), count in sorted(counts.items())
+            if bound == wanted
         ]
-        for counts in (changed, unbound)
+        for wanted in (True, False)
     )
     return settings if is_known else None, others
 

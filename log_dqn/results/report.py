@@ -3,75 +3,80 @@
 import functools
 import io
 import json
-import math
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterable
 from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas
+import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from log_dqn.results import export, figures, page, protocol, provenance, statistics, tables
+from log_dqn.results import (
+    export,
+    figures,
+    labels,
+    page,
+    protocol,
+    provenance,
+    scores,
+    statistics,
+    tables,
+)
 from log_dqn.results.comparison import Comparison, ShowProgress
 from log_dqn.results.pictures import PICTURES, Results, Shown
 
 
 def compute(comparison: Comparison, progress: ShowProgress) -> Results:
-    """Computes all statistics with their bootstrap intervals."""
-    games = comparison.common_games
-    results = Results({}, {}, {}, {})
+    """Computes all statistics with their intervals."""
+    games, main = comparison.common_games, comparison.main
+    results = Results({}, {}, {}, {}, relative=_relative(comparison))
     if not games:
         return results
-    repetitions = comparison.request.repetitions
-    interval = functools.partial(statistics.interval_of_enough_seeds, repetitions=repetitions)
-    matrices = {
-        agent: statistics.score_matrix(comparison.scores, agent, games)
-        for agent in comparison.agents
-    }
-    results = results._replace(
-        relative=_relative_intervals(comparison),
-        thresholds=statistics.thresholds(matrices.values()),
+    interval = functools.partial(
+        statistics.interval_of_enough_seeds, repetitions=comparison.request.repetitions
     )
+    agents = labels.by_agent(comparison.runs, games)
+    matrices = {agent: statistics.score_matrix(rows, games) for agent, rows in agents.items()}
+    results = results._replace(thresholds=statistics.thresholds(matrices.values()))
     profile = functools.partial(statistics.profile, thresholds=results.thresholds)
-    for agent in progress("Bootstrap", comparison.agents):
+
+    def normalise(game: str, returns: Any) -> Any:
+        return scores.human_normalised(returns, *comparison.references[game])
+
+    for agent in progress("Bootstrap", [*agents]):
         matrix = matrices[agent]
         results.aggregates[agent] = interval(statistics.aggregates, matrix)
         results.profiles[agent] = interval(profile, matrix)
-        step, runs = comparison.curves(agent, games)
+        step, curves = statistics.curves(agents[agent])
         # Where a run has ended the mean would jump, and no interval could be given.
-        stop = min(len(run.returns) for run in runs)
+        stop = curves["returns"].map(len).min()
         if stop:
-            curves = statistics.curve_array(runs, agent, games, comparison.normalise)[:, :, :stop]
+            array = statistics.curve_array(curves, games, normalise)[:, :, :stop]
             frames = step * np.arange(1, stop + 1)
-            results.curves[agent] = frames, interval(statistics.mean_median_iqm, curves)
-        if comparison.main not in (None, agent):
+            results.curves[agent] = frames, interval(statistics.mean_median_iqm, array)
+        if main is not None and main != agent:
             results.improvement[agent] = interval(
-                statistics.probability_of_improvement, matrices[comparison.main], matrix
+                statistics.probability_of_improvement, matrices[main], matrix
             )
     return results
 
 
-def _relative_intervals(comparison: Comparison) -> dict[str, tuple[float, float]]:
-    """The ends of the intervals of `Comparison.relative`, where both have enough seeds."""
-    pair = (comparison.main, comparison.request.reference)
-    games = [
-        game
-        for game in comparison.relative()
-        if all(min(comparison.seeds(a, [game])) >= statistics.LEAST_SEEDS for a in pair if a)
-    ]
+def _relative(comparison: Comparison) -> dict[str, tuple[float, float, float]]:
+    """The main agent's relative performance by game, and the ends of its interval."""
+    runs = comparison.runs[comparison.runs["normalised"].notna()]
+    agents = labels.by_agent(runs)
+    main, reference = comparison.main, comparison.request.reference
+    if main is None or not {main, reference} <= agents.keys():
+        return {}
+    pair = agents[main], agents[reference]
+    games = sorted(set.intersection(*({*rows["game"]} for rows in pair)))
     if not games:
         return {}
-    found = statistics.interval(
-        statistics.relative,
-        *(statistics.score_matrix(comparison.scores, agent, games) for agent in pair if agent),
-        repetitions=comparison.request.repetitions,
-    )
-    return dict(zip(games, zip(found.low.tolist(), found.high.tolist(), strict=True), strict=True))
+    found = statistics.relative_intervals(*(statistics.score_matrix(rows, games) for rows in pair))
+    return dict(zip(games, zip(*found, strict=True), strict=True))
 
 
 def write(comparison: Comparison, out: pathlib.Path, command: str, progress: ShowProgress) -> None:
@@ -88,7 +93,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
         results = compute(comparison, progress)
         _write_tables(comparison, results, aside)
         shown, not_made = [], []
-        notes = protocol.meanings(comparison.standard)
+        notes = protocol.meanings(labels.standard(comparison.runs))
         for picture in progress("Figures", PICTURES):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
                 drawn = picture.draw(comparison, results)
@@ -100,7 +105,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
                 not_made.append(drawn)
         made = provenance.collect(comparison, command)
         _write_take_away(comparison, results, made, aside)
-        html = page.render(comparison, results.aggregates, shown, not_made, made)
+        html = page.render(comparison, results, shown, not_made, made)
         (aside / "report.html").write_text(html, encoding="utf-8")
         new = [path.name for path in sorted(aside.iterdir())]
         for name in new:
@@ -121,33 +126,30 @@ def _save(figure: Figure, box: Bbox, path: pathlib.Path) -> bytes:
 
 
 def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path) -> None:
-    order = {agent: index for index, agent in enumerate(comparison.agents)}
-    scores = [
-        (*score, comparison.protocol_of_run(score))
-        for score in sorted(comparison.scores, key=lambda s: (s.game, order[s.agent]))
+    table = tables.with_protocol(comparison.runs).sort_values("game", kind="stable")[
+        ["game", "agent", "seed", "iteration", "score", "normalised", "frames", "protocol"]
     ]
-    normalised = "normalised" if comparison.by_best else "hns"
-    columns = f"game agent seed iteration score {normalised} frames protocol"
-    _write_csv(folder / "scores.csv", columns, scores)
-    games = comparison.common_games
+    if not comparison.by_best:
+        table = table.rename(columns={"normalised": "hns"})
+    _write_csv(folder / "scores.csv", table)
+    protocols = {
+        agent: labels.protocol_of(rows)
+        for agent, rows in labels.by_agent(comparison.runs, comparison.common_games).items()
+    }
     aggregates = [
-        (agent, name, *values, comparison.protocol_of(agent, games))
+        (agent, name, *values, protocols[agent])
         for agent, interval in results.aggregates.items()
         for name, *values in zip(statistics.AGGREGATES, *interval, strict=True)
     ] + [
-        (
-            main, f"improvement_over_{other}", *np.concatenate(chance),
-            comparison.protocol_of(main, games),
-        )
+        (main, f"improvement_over_{other}", *np.concatenate(chance), protocols[main])
         for other, chance in results.improvement.items()
         for main in [str(comparison.main)]
-    ]  # fmt: skip
-    _write_csv(folder / "aggregates.csv", "agent metric value low high protocol", aggregates)
-    relative = [
-        (game, value, *results.relative.get(game, (math.nan, math.nan)))
-        for game, value in sorted(comparison.relative().items())
     ]
-    _write_csv(folder / "relative.csv", "game relative low high", relative)
+    columns = ["agent", "metric", "value", "low", "high", "protocol"]
+    _write_csv(folder / "aggregates.csv", pd.DataFrame(aggregates, columns=columns))
+    relative = [(game, *values) for game, values in sorted(results.relative.items())]
+    columns = ["game", "relative", "low", "high"]
+    _write_csv(folder / "relative.csv", pd.DataFrame(relative, columns=columns))
 
 
 def _write_take_away(
@@ -158,15 +160,14 @@ def _write_take_away(
     (folder / "report.json").write_text(numbers + "\n", encoding="utf-8")
     common = comparison.common_games
     for name, table, games in (
-        ("aggregates", tables.aggregate_table(comparison, results.aggregates), common),
-        ("games", tables.game_table(comparison), comparison.games),
+        ("aggregates", tables.aggregate_table(comparison, results), common),
+        ("games", tables.game_table(comparison, results), None),
     ):
-        notes = [f"Scores: {tables.scored(comparison)}.", *tables.marked(comparison, games)]
+        notes = [f"Scores: {tables.scored(comparison)}.", *tables.marked(comparison.runs, games)]
         (folder / f"{name}.md").write_text(tables.markdown(table, notes), encoding="utf-8")
         (folder / f"{name}.tex").write_text(tables.latex(table, notes), encoding="utf-8")
 
 
-def _write_csv(path: pathlib.Path, header: str, rows: Iterable[Iterable[Any]]) -> None:
+def _write_csv(path: pathlib.Path, table: pd.DataFrame) -> None:
     """Nine digits are more than any score has; NaN becomes an empty cell."""
-    table = pandas.DataFrame(map(tuple, rows), columns=header.split())
     table.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")

@@ -1,32 +1,21 @@
 """Scores: from learning curves to numbers, as pure functions."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 FINAL_FRACTION = 10
 """A score averages the last tenth of the iterations (paper, section 6: "last 10%")."""
 
 
-class Score(NamedTuple):
-    """One number for one run.
+class Reference(NamedTuple):
+    """Scores of a random policy and of a human player, in points per episode."""
 
-    Attributes:
-        iteration: the last iteration that counts.
-        score: mean return per episode over the last tenth of the iterations up to it.
-        hns: human-normalised score, or the score as part of the game's best mean where no game
-            compared has human scores; NaN for a game with neither.
-        frames: emulator frames of training up to that iteration.
-    """
-
-    game: str
-    agent: str
-    seed: str
-    iteration: int
-    score: float
-    hns: float
-    frames: int = 0
+    random: float
+    human: float
 
 
 def final_score(returns: np.ndarray, last: int | None = None) -> float:
@@ -48,12 +37,12 @@ def final_score(returns: np.ndarray, last: int | None = None) -> float:
     return float(known.mean())
 
 
-def last_iteration(frames: int, frames_per_iteration: int) -> int:
+def last_iteration(frames: float, frames_per_iteration: int) -> int:
     """The iteration that a run has finished after some emulator frames, counted from 0.
 
     It is the first one, too, where that is not finished by then.
     """
-    return max(frames // frames_per_iteration, 1) - 1
+    return max(int(frames) // frames_per_iteration, 1) - 1
 
 
 def every(returns: np.ndarray, frames_per_iteration: int, step: int) -> np.ndarray:
@@ -66,7 +55,7 @@ def every(returns: np.ndarray, frames_per_iteration: int, step: int) -> np.ndarr
     return returns[frames // frames_per_iteration - 1]
 
 
-def human_normalised(score: float, random: float, human: float) -> float:
+def human_normalised(score: Any, random: Any, human: Any) -> Any:
     """(score - random) / (human - random), the human-normalised score of section 6.
 
     Also takes arrays of scores.
@@ -74,9 +63,40 @@ def human_normalised(score: float, random: float, human: float) -> float:
     return (score - random) / (human - random)
 
 
-def relative_to(score: float, reference: float, random: float, human: float) -> float:
-    """Performance relative to a reference agent (Wang et al. 2016; paper, section 6).
+def score(table: pd.DataFrame) -> pd.DataFrame:
+    """Scores runs.
 
-    (score - reference) / (max(reference, human) - random), all in points per episode.
+    Args:
+        table: runs with `until`, the frames up to which returns count; see `align.align`.
+
+    Returns:
+        The table with `iteration`, the last that counts, `frames`, those of training up to its end,
+        and `score`, the mean return per episode over the last tenth of the iterations up to it;
+        NaN where none is known.
     """
-    return (score - reference) / (max(reference, human) - random)
+    last = [
+        len(run.returns) - 1 if math.isnan(run.until) else last_iteration(run.until, run.length)
+        for run in table.itertuples()
+    ]
+    scores = [
+        final_score(returns, end) for returns, end in zip(table["returns"], last, strict=True)
+    ]
+    frames = (np.array(last, int) + 1) * table["length"]
+    return table.assign(iteration=last, frames=frames, score=scores)
+
+
+def normalise(table: pd.DataFrame, references: Mapping[str, Reference]) -> pd.DataFrame:
+    """Adds `normalised` to scored runs: human-normalised scores, NaN without a reference."""
+    known = pd.DataFrame([*references.values()], index=[*references], columns=Reference._fields)
+    random, human = (table["game"].map(known[name]) for name in Reference._fields)
+    return table.assign(normalised=human_normalised(table["score"], random, human))
+
+
+def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent",)) -> pd.Series:
+    """Returns each game's best mean score; `of` are the columns that say what one mean is of."""
+    return table.groupby(["game", *of])["score"].mean().groupby("game").max()
+
+
+def means(runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns mean scores over seeds: a row a game, a column an agent."""
+    return runs.pivot_table("score", "game", "agent")[runs["agent"].unique()]

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from rliable import library, metrics
 from scipy import stats
 
-from log_dqn.results.runs import LearningCurve, seed_key
-from log_dqn.results.scores import Score
+from log_dqn.results import scores
 
 AGGREGATES = {
     "mean": "Mean", "median": "Median", "iqm": "IQM", "optimality_gap": "Optimality gap",
@@ -37,38 +37,48 @@ class Interval(NamedTuple):
     high: np.ndarray
 
 
-def score_matrix(scores: Iterable[Score], agent: str, games: Sequence[str]) -> np.ndarray:
-    """Arranges one agent's human-normalised scores for rliable.
+def score_matrix(
+    rows: pd.DataFrame, games: Sequence[str], column: str = "normalised"
+) -> np.ndarray:
+    """Arranges one agent's scores for rliable.
+
+    Args:
+        rows: the agent's in the table of runs; see `Comparison`.
+        games: the columns of the result.
+        column: where the scores stand.
 
     Returns:
-        Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer. Each of
-        `games` must have a score of the agent.
+        Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer.
     """
-    own = [(score.game, np.array([score.hns])) for score in scores if score.agent == agent]
-    return _by_seed_and_game(own, games)[:, :, 0]
+    return _by_seed_and_game(rows["game"], rows[column].map(np.atleast_1d), games)[:, :, 0]
+
+
+def curves(rows: pd.DataFrame) -> tuple[int, pd.DataFrame]:
+    """Returns the emulator frames from value to value of some runs' curves, and these runs."""
+    step = int(rows["length"].max())
+    returns = [scores.every(run.returns, run.length, step) for run in rows.itertuples()]
+    return step, rows.assign(returns=returns)
 
 
 def curve_array(
-    runs: Iterable[LearningCurve],
-    agent: str,
-    games: Sequence[str],
-    normalise: Callable[[str, Any], Any],
+    rows: pd.DataFrame, games: Sequence[str], normalise: Callable[[str, Any], Any]
 ) -> np.ndarray:
     """Arranges one agent's learning curves for rliable.
 
-    `normalise` maps a game and returns to human-normalised scores.
+    `normalise` maps a game and returns to normalised scores.
 
     Returns:
         Shape [max_num_seeds, num_games, num_iterations]; NaN where unknown. Each of `games` must
         have a run of the agent.
     """
-    own = sorted((run for run in runs if run.agent == agent), key=lambda run: seed_key(run.seed))
-    return _by_seed_and_game([(run.game, normalise(run.game, run.returns)) for run in own], games)
+    return _by_seed_and_game(rows["game"], map(normalise, rows["game"], rows["returns"]), games)
 
 
-def _by_seed_and_game(values: Iterable[tuple[str, np.ndarray]], games: Sequence[str]) -> np.ndarray:
+def _by_seed_and_game(
+    of_games: Iterable[str], values: Iterable[np.ndarray], games: Sequence[str]
+) -> np.ndarray:
     columns: dict[str, list[np.ndarray]] = {game: [] for game in games}
-    for game, curve in values:
+    for game, curve in zip(of_games, values, strict=True):
         if game in columns:
             columns[game].append(curve)
     num_iterations = max(len(curve) for curves in columns.values() for curve in curves)
@@ -126,16 +136,6 @@ def mean_median_iqm(curves: np.ndarray) -> np.ndarray:
     middle = (place >= cut) & (place < known[:, None] - cut)
     iqm = runs.sum(axis=1, where=middle) / np.maximum(middle.sum(axis=1), 1)
     return np.stack([mean, np.median(per_game, axis=0), np.where(np.isnan(mean), np.nan, iqm)])
-
-
-def relative(scores: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Performance relative to a reference agent on each game; see `scores.relative_to`.
-
-    Takes human-normalised scores, shape [num_seeds, num_games], NaN where there is none; returns
-    shape [num_games].
-    """
-    own, other = mean_over_seeds(scores), mean_over_seeds(reference)
-    return (own - other) / np.maximum(other, 1)
 
 
 def thresholds(scores: Iterable[np.ndarray]) -> np.ndarray:
@@ -258,6 +258,65 @@ def t_interval(sample: np.ndarray, other: np.ndarray | None = None) -> Interval:
             test = stats.ttest_ind(sample, other, equal_var=False)
             bounds = test.confidence_interval(CONFIDENCE)
     return Interval(value, *bounds)
+
+
+def mean_interval(array: np.ndarray) -> Interval:
+    """Returns the mean over games of the mean over seeds, with its 95% t interval over seeds.
+
+    Takes shape [num_seeds, num_games], NaN where there is none. Of one game the interval is
+    Student's, of several Welch's. With few seeds it holds its level, which percentile bootstraps
+    don't: with five these cover 84% to 91%.
+    """
+    mean, count = mean_over_seeds(array), seeds_per_game(array)
+    weights = np.full_like(mean, 1 / len(mean))
+    (half,) = _half_width(weights[:, None], _variances(array)[:, None], count[:, None])
+    return Interval(mean.mean(), mean.mean() - half, mean.mean() + half)
+
+
+def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
+    """Returns performance relative to a reference agent, with its 95% Welch interval over seeds.
+
+    This is (score - reference) / (max(reference, human) - random) on each game (Wang et al. 2016;
+    paper, section 6). The denominator's error counts to the first order where it has the
+    reference's mean.
+
+    Args:
+        own: normalised scores, shape [num_seeds, num_games], NaN where there is none.
+        reference: those of the reference agent.
+
+    Returns:
+        Shape [num_games]; NaN for bounds where a game has less than `LEAST_SEEDS` seeds.
+    """
+    x, y = mean_over_seeds(own), mean_over_seeds(reference)
+    value = (x - y) / np.maximum(y, 1)
+    slopes = np.stack([1 / np.maximum(y, 1), np.where(y > 1, x / np.maximum(y, 1) ** 2, 1)])
+    half = _half_width(
+        slopes,
+        np.stack([_variances(own), _variances(reference)]),
+        np.stack([seeds_per_game(own), seeds_per_game(reference)]),
+    )
+    return Interval(value, value - half, value + half)
+
+
+def _variances(scores: np.ndarray) -> np.ndarray:
+    """The unbiased variance over seeds of each game."""
+    squares = (scores - mean_over_seeds(scores)) ** 2
+    return np.nansum(squares, axis=0) / np.maximum(seeds_per_game(scores) - 1, 1)
+
+
+def _half_width(slopes: np.ndarray, variances: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Half of the 95% t interval of a sum of means (Welch, Satterthwaite).
+
+    All have shape [num_means, ...]: what the sum changes by with each mean, the variance of its
+    runs, and their number. Returns shape [...]; NaN with less than `LEAST_SEEDS` runs.
+    """
+    parts = slopes**2 * variances / np.maximum(counts, 1)
+    total = parts.sum(axis=0)
+    with np.errstate(invalid="ignore"):  # Equal runs have no variance.
+        freedom = total**2 / (parts**2 / np.maximum(counts - 1, 1)).sum(axis=0)
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, np.where(total > 0, freedom, 1))
+    enough = (counts >= LEAST_SEEDS).all(axis=0)
+    return np.where(enough, quantile * np.sqrt(total), np.nan)
 
 
 def interval_of_enough_seeds(

@@ -1,14 +1,18 @@
 """The two tables of a report, as the page, LaTeX and Markdown show them."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from log_dqn.games import listing
 from log_dqn.program import words
-from log_dqn.results import protocol
+from log_dqn.results import align, labels, protocol, scores
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.statistics import AGGREGATES, Interval
+from log_dqn.results.pictures import Results
+from log_dqn.results.statistics import AGGREGATES
 
 
 class Cell(NamedTuple):
@@ -31,11 +35,12 @@ def rounded(value: float) -> str:
     return _number(value, ".3f").text
 
 
-def aggregate_table(comparison: Comparison, aggregates: Mapping[str, Interval]) -> Table:
+def aggregate_table(comparison: Comparison, results: Results) -> Table:
     """Aggregates over games, with the intervals of agents with enough seeds."""
+    agents = labels.by_agent(comparison.runs, comparison.common_games)
     rows = [[Cell("", head) for head in ("Agent", *AGGREGATES.values())]]
-    for agent, interval in aggregates.items():
-        row = [Cell(agent, comparison.name(agent, comparison.common_games))]
+    for agent, interval in results.aggregates.items():
+        row = [Cell(agent, labels.name(agents[agent]))]
         for value, low, high in zip(*interval, strict=True):
             ends = "" if math.isnan(low) else f" [{rounded(low)}, {rounded(high)}]"
             row.append(Cell(f"{value:.9g}", rounded(value) + ends))
@@ -43,30 +48,29 @@ def aggregate_table(comparison: Comparison, aggregates: Mapping[str, Interval]) 
     return rows
 
 
-def game_table(comparison: Comparison) -> Table:
+def game_table(comparison: Comparison, results: Results) -> Table:
     """Each game's scores."""
-    relative = comparison.relative()
-    means = {agent: comparison.mean_scores(agent) for agent in comparison.agents}
-    main = comparison.main or comparison.agents[0]
-    normalised = any(game in comparison.references for game in comparison.games)
+    runs, relative, references = comparison.runs, results.relative, comparison.references
+    agents, means = labels.by_agent(runs), scores.means(runs)
+    main = comparison.main or runs["agent"].iloc[0]
+    normalised = runs["game"].isin(references).any()
     human = normalised and not comparison.by_best
     heads = ["Game", *(["Relative"] if relative else [])]
     if normalised:
-        heads.append(f"{comparison.label(main)}, {comparison.scale}")
-    heads += [*map(comparison.name, comparison.agents), *(["Human", "Random"] if human else [])]
+        heads.append(f"{labels.label(agents[main])}, {comparison.scale}")
+    heads += [*map(labels.name, agents.values()), *(["Human", "Random"] if human else [])]
     digits = ",.2f" if comparison.by_best else ",.1f"
+    none = (math.nan, math.nan)
     rows = [[Cell("", head) for head in heads]]
-    for game in comparison.games:
-        row = [Cell(game, game)]
+    for game, of_agents in means.iterrows():
+        row, ends = [Cell(game, game)], references.get(game, none)
         if relative:
-            row.append(_number(relative.get(game, math.nan), "+.1%"))
+            row.append(_number(relative[game][0] if game in relative else math.nan, "+.1%"))
         if normalised:
-            score = comparison.normalise(game, means[main].get(game, math.nan))
-            row.append(_number(float(score), ".3f"))
-        row += [_number(means[agent].get(game, math.nan), digits) for agent in means]
+            row.append(_number(scores.human_normalised(of_agents[main], *ends), ".3f"))
+        row += [_number(mean, digits) for mean in of_agents]
         if human:
-            none = (math.nan, math.nan)
-            row += [_number(x, ",.1f") for x in reversed(comparison.references.get(game, none))]
+            row += [_number(x, ",.1f") for x in reversed(ends)]
         rows.append(row)
     return rows
 
@@ -74,44 +78,45 @@ def game_table(comparison: Comparison) -> Table:
 def scored(comparison: Comparison) -> str:
     """What the scores are, and at which experience."""
     metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
-    frames = comparison.frames
-    if comparison.request.iteration == "final":
+    runs, iteration = comparison.runs, comparison.request.iteration
+    together, apart = runs[~runs["apart"]], runs[runs["apart"]]
+    if iteration == "final":
         up_to = "each run's last 10% of iterations"
-    elif frames is None:
+    elif together.empty:
         up_to = "the last 10% of iterations"
     else:
+        frames = together["until"].iloc[0]
         up_to = f"the last 10% of iterations up to {words.frames(frames)} of training"
-        if comparison.request.iteration == "common":
-            own = any(run.protocol and run.frames == frames for run in comparison.runs)
-            up_to += f", the last that all {'own ' * own}runs have"
+        if iteration == "common":
+            own = "own " * bool((runs["own"] & (runs["trained"] == frames)).any())
+            up_to += f", the last that all {own}runs have"
     elsewhere: dict[str, list[str]] = {}
-    for game, number in comparison.frames_elsewhere.items():
-        length = words.frames(number, comparison.frame_skip([game]))
+    for game, rows in apart.dropna(subset="until").groupby("game"):
+        length = words.frames(rows["until"].iloc[0], align.frame_skip(rows))
         elsewhere.setdefault(length, []).append(game)
     up_to += "".join(f"; up to {n} on {listing(on)}" for n, on in elsewhere.items())
-    late: dict[int, dict[str, None]] = {}
-    for score in comparison.scores:
-        until = comparison.frames_elsewhere.get(score.game, frames)
-        if until is not None and score.frames > until:
-            late.setdefault(score.frames, {})[comparison.label(score.agent)] = None
-    up_to += "".join(
-        f"; {', '.join(agents)} at {words.frames(number)}, the end of the first iteration"
-        for number, agents in late.items()
-    )
+    agents = labels.by_agent(runs)
+    for number, rows in runs[runs["frames"] > runs["until"]].groupby("frames", sort=False):
+        late = ", ".join(labels.label(agents[agent]) for agent in rows["agent"].unique())
+        up_to += f"; {late} at {words.frames(number)}, the end of the first iteration"
     return f"{metric[comparison.request.metric]}, mean of {up_to}"
 
 
-def marked(comparison: Comparison, games: Collection[str] | None = None) -> list[str]:
+def marked(runs: pd.DataFrame, games: Collection[str] | None = None) -> list[str]:
     """What the marks at agents' names over some games stand for, a line for each such agent."""
     lines = []
-    for agent in comparison.agents:
-        reasons = comparison.deviations(agent, games)
-        if reasons:
-            what = "; ".join(reasons)
-            if not comparison.is_unrecorded(agent, games):
-                what = f"not comparable with {comparison.standard_of(agent, games)}: {what}"
-            lines.append(f"{comparison.label(agent, games)}: {what}")
+    for rows in labels.by_agent(runs, games).values():
+        if what := "; ".join(labels.deviations(rows)):
+            if not labels.is_unrecorded(rows):
+                what = f"not comparable with {labels.standard(rows)}: {what}"
+            lines.append(f"{labels.label(rows)}: {what}")
     return lines
+
+
+def with_protocol(runs: pd.DataFrame) -> pd.DataFrame:
+    """Adds `protocol` to the table of runs: `published`, `same`, or what differs."""
+    own = ["; ".join(map(str, reasons)) or "same" for reasons in runs["differs"]]
+    return runs.assign(protocol=np.where(runs["own"], own, "published"))
 
 
 def markdown(table: Table, notes: Sequence[str] = ()) -> str:

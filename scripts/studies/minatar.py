@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from log_dqn.program import words
 from log_dqn.results import figures
-from log_dqn.results.discount import OVER_GAMES
-from log_dqn.results.gamma_scan import without_gamma
+from log_dqn.results.discount import OVER_GAMES, without_gamma
 from log_dqn.results.looks import looks
 from log_dqn.results.statistics import Interval, t_interval
 from studies import data
@@ -281,9 +280,8 @@ def report(stage: str, out: pathlib.Path, iterations: int | None = None) -> None
     if stage == "main":
         table = over_games(scores)
         if iterations is None:
-            shown = table.assign(statistic="mean")
             drawn = {
-                "minatar_gammas": figures.gamma_panels(shown, AGENTS, over_games="mean"),
+                "minatar_gammas": figures.gamma_panels(table, AGENTS),
                 "minatar_curves": draw_curves(curves),
             }
             for name, figure in drawn.items():

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from log_dqn.results import baselines
+from log_dqn.results import baselines, labels
 
 
 def curve(game, num_iterations, level, seed):
@@ -81,6 +81,11 @@ def write_baselines(folder, game_names, agents, **settings):
         rows = baseline_rows(game, agents, **settings)
         (folder / f"{game.lower()}.json").write_text(json.dumps(rows, indent=1) + "\n")
     return folder
+
+
+def rows_of(compared, agent, games=None):
+    """An agent's rows in a comparison's table of runs, on all games or on some."""
+    return labels.by_agent(compared.runs, games)[agent]
 
 
 def hash_seed(*parts):

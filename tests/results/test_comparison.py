@@ -3,8 +3,9 @@
 import pytest
 
 from log_dqn import games
-from log_dqn.results import comparison, page, report, tables
+from log_dqn.results import comparison, labels, page, report, statistics, tables
 from tests.results import synthetic
+from tests.results.synthetic import rows_of
 
 GAMES = ["Pong", "Alien", "DoubleDunk"]
 JAX_DQN = "DQN (Adam + MSE in JAX)"
@@ -40,7 +41,7 @@ def unequal(tmp_path):
 
 
 def ends(compared):
-    return {(score.agent, score.game): score.iteration for score in compared.scores}
+    return {(score.agent, score.game): score.iteration for score in compared.runs.itertuples()}
 
 
 FEW = "log_dqn: 2 seeds a game; intervals need 3"
@@ -69,12 +70,12 @@ def test_all_at_their_common_experience_by_default(published, unequal):
         "all are compared after 30M frames, the last that all own runs have (set by "
         "log_dqn/DoubleDunk/0); --iteration=final compares each run at its own end"
     )
-    assert compared.frames == 30_000_000
+    assert set(compared.runs["until"]) == {30_000_000}
     facts = page._facts(compared)["Scores"]
     assert "up to 30M frames of training, the last that all own runs have" in facts
     assert set(ends(compared).values()) == {29} and len(ends(compared)) == 15
-    assert {score.frames for score in compared.scores} == {30_000_000}
-    [score] = [s for s in compared.scores if s[:3] == ("Pong", "log_dqn", "1")]
+    assert {score.frames for score in compared.runs.itertuples()} == {30_000_000}
+    [score] = [s for s in rows_of(compared, "log_dqn", ["Pong"]).itertuples() if s.seed == "1"]
     curve = synthetic.curve("Pong", 50, 1.0, 1)
     assert score.score == pytest.approx(curve[27:30].mean())  # a tenth of 30
 
@@ -89,7 +90,7 @@ def test_equal_experience_is_counted_in_frames(published, tmp_path):
     assert ends(compared) == {
         ("log_dqn", "Pong"): 99, **{(a, "Pong"): 19 for a in ("DQN", "C51", "Rainbow", "IQN")}
     }  # fmt: skip
-    assert {score.frames for score in compared.scores} == {20_000_000}
+    assert {score.frames for score in compared.runs.itertuples()} == {20_000_000}
     # A number counts iterations of the longest kind.
     compared, _ = compare(published, tmp_path, iteration=9)
     assert ends(compared)["log_dqn", "Pong"] == 49 and ends(compared)["DQN", "Pong"] == 9
@@ -100,9 +101,9 @@ def test_runs_of_two_kinds_of_iterations_are_averaged_at_equal_experience(publis
     synthetic.write_log(tmp_path / "a/Pong/0", [float(i) for i in range(10)], config=config)
     synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
     compared, _ = compare(published, tmp_path)
-    step, curves = compared.curves("a", ["Pong"])
+    step, curves = statistics.curves(rows_of(compared, "a"))
     assert step == 1_000_000
-    assert [run.returns.tolist() for run in curves] == [[4, 9], [10, 20]]
+    assert [returns.tolist() for returns in curves["returns"]] == [[4, 9], [10, 20]]
 
 
 def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
@@ -112,7 +113,7 @@ def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     synthetic.write_log(tmp_path / "a/Pong/0", [4.0, 5.0, 6.0], config=config)
     synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
     compared, lines = compare(published, tmp_path, agents=("a", "IQN"), repetitions=9)
-    assert [score.score for score in compared.scores_of("a")] == [6, 10]
+    assert [score.score for score in rows_of(compared, "a").itertuples()] == [6, 10]
     results = report.compute(compared, lambda title, items: items)
     assert list(results.curves) == ["IQN", "DQN"] and "a" in results.aggregates
     assert any(line.startswith("a: no mean, median and IQM curves") for line in lines)
@@ -140,10 +141,10 @@ def test_evaluation_returns(published, tmp_path):
     assert lines[0] == (
         "a: not comparable with the published baselines: returns evaluation (baselines: training)"
     )
-    assert [score.score for score in compared.scores if score.agent == "a"] == [3]
-    assert compared.label("a") == "a \N{DAGGER}"
+    assert [score.score for score in compared.runs.itertuples() if score.agent == "a"] == [3]
+    assert labels.label(rows_of(compared, "a")) == "a \N{DAGGER}"
     compared, _ = compare(published, tmp_path)
-    assert [score.score for score in compared.scores if score.agent == "a"] == [1]
+    assert [score.score for score in compared.runs.itertuples() if score.agent == "a"] == [1]
 
 
 def test_evaluation_returns_that_are_not_there(published, tmp_path):
@@ -163,9 +164,9 @@ def test_own_runs_never_bear_a_published_name(tmp_path, name):
     compared, lines = compare(tmp_path, tmp_path / "runs")
     shown = f"{name} (own runs)"
     assert lines[0] == f"{name}: own runs of this name are shown as '{shown}'"
-    assert compared.agents == [shown, "mine"]
+    assert [*compared.runs["agent"].unique()] == [shown, "mine"]
     compared, _ = compare(tmp_path, tmp_path / "runs", agents=(shown, "mine", shown))
-    assert compared.agents == [shown, "mine"]
+    assert [*compared.runs["agent"].unique()] == [shown, "mine"]
 
 
 def test_other_agents_runs_are_not_read(published, tmp_path):
@@ -201,12 +202,16 @@ def test_unknown_agents_are_named_in_one_line(published, tmp_path):
 
 def test_the_jax_dqn_only_takes_part_when_named(published):
     compared, _ = compare(published, games=("Pong",))
-    assert compared.agents == ["DQN", "C51", "Rainbow", "IQN"]
+    assert [*compared.runs["agent"].unique()] == ["DQN", "C51", "Rainbow", "IQN"]
     compared, _ = compare(published, games=("Pong",), agents=(JAX_DQN, "IQN"))
-    assert compared.agents == [JAX_DQN, "IQN", "DQN"]  # the reference comes along
+    assert [*compared.runs["agent"].unique()] == [
+        JAX_DQN,
+        "IQN",
+        "DQN",
+    ]  # the reference comes along
     assert compared.main == JAX_DQN
     compared, _ = compare(published, games=("Pong",), agents=("IQN",), reference=JAX_DQN)
-    assert compared.agents == ["IQN", JAX_DQN]
+    assert [*compared.runs["agent"].unique()] == ["IQN", JAX_DQN]
 
 
 def test_log_dqn_is_set_against_the_reference_unless_told_otherwise(published, tmp_path):
@@ -214,10 +219,14 @@ def test_log_dqn_is_set_against_the_reference_unless_told_otherwise(published, t
         write_runs(tmp_path, agent, ["Pong"], 199, seeds=1)
     compared, _ = compare(published, tmp_path)
     own = ["jax_log_dqn", "log_dqn", "c51_mine"]
-    assert (compared.own_agents, compared.main) == (own, "jax_log_dqn")
-    assert compared.agents == [*own, "DQN", "C51", "Rainbow", "IQN"]
+    assert [*compared.runs.loc[compared.runs["own"], "agent"].unique()] == own
+    assert compared.main == "jax_log_dqn"
+    assert [*compared.runs["agent"].unique()] == [*own, "DQN", "C51", "Rainbow", "IQN"]
     compared, _ = compare(published, tmp_path, agents=("DQN", "c51_mine", "IQN"))
-    assert (compared.agents, compared.main) == (["DQN", "c51_mine", "IQN"], "c51_mine")
+    assert ([*compared.runs["agent"].unique()], compared.main) == (
+        ["DQN", "c51_mine", "IQN"],
+        "c51_mine",
+    )
 
 
 def test_a_results_folder_without_a_readable_run(tmp_path):
@@ -256,7 +265,8 @@ def test_a_game_without_baselines_has_an_experience_of_its_own(published, tmp_pa
     found = ends(compared)
     assert found["log_dqn", "Pong"] == found["DQN", "Pong"] == 198
     assert found["log_dqn", game] == found["dqn", game] == 2
-    assert (compared.frames, compared.frames_elsewhere) == (199_000_000, {game: 600})
+    until = dict(zip(compared.runs["game"], compared.runs["until"], strict=True))
+    assert until == {"Pong": 199_000_000, game: 600}
     assert lines[0] == (
         f"{game}: all are compared after 600 agent steps, the last that all own runs have "
         f"(set by log_dqn/{game}/0); --iteration=final compares each run at its own end"
@@ -276,22 +286,23 @@ def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path
     write_small_runs(tmp_path, "wide", 3, **{"VectorizedRunner.batch_size": 64})
     game = "MinAtar/Breakout"
     compared, _ = compare(published, tmp_path)
-    assert compared.standards == {game: "log_dqn", "Pong": "the published baselines"}
-    assert compared.deviations("log_dqn") == []
-    assert compared.deviations("wide") == ["batch size 64 (log_dqn: 32)"]
-    assert compared.standard == compared.standard_of("wide") == "log_dqn"
+    standards = dict(zip(compared.runs["game"], compared.runs["standard"], strict=True))
+    assert standards == {game: "log_dqn", "Pong": "the published baselines"}
+    assert labels.deviations(rows_of(compared, "log_dqn")) == []
+    assert labels.deviations(rows_of(compared, "wide")) == ["batch size 64 (log_dqn: 32)"]
+    assert labels.standard(compared.runs) == labels.standard(rows_of(compared, "wide")) == "log_dqn"
 
     write_small_runs(tmp_path, "dqn", 3)
     write_small_runs(tmp_path, "log_dqn", 3, **{"VectorizedRunner.batch_size": 64})
     compared, lines = compare(published, tmp_path, reference="dqn", agents=("log_dqn", "DQN"))
-    [phrase] = compared.deviations("log_dqn")
+    [phrase] = labels.deviations(rows_of(compared, "log_dqn"))
     assert phrase == f"batch size 64 (dqn: 32) on {game}"
     assert f"log_dqn: not comparable with dqn: {phrase}" in lines
-    assert compared.deviations("log_dqn", ["Pong"]) == []
-    assert compared.name("log_dqn") == "log_dqn \N{DAGGER}, 2 to 5 seeds"
-    assert compared.name("log_dqn", ["Pong"]) == "log_dqn, 5 seeds"
-    assert compared.protocol_of("log_dqn", ["Pong"]) == "same"
-    assert tables.marked(compared, ["Pong"]) == []
+    assert labels.deviations(rows_of(compared, "log_dqn", ["Pong"])) == []
+    assert labels.name(rows_of(compared, "log_dqn")) == "log_dqn \N{DAGGER}, 2 to 5 seeds"
+    assert labels.name(rows_of(compared, "log_dqn", ["Pong"])) == "log_dqn, 5 seeds"
+    assert labels.protocol_of(rows_of(compared, "log_dqn", ["Pong"])) == "same"
+    assert tables.marked(compared.runs, ["Pong"]) == []
 
 
 def test_runs_of_an_agent_that_differ_are_held_against_its_first(published, tmp_path):

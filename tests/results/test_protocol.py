@@ -11,10 +11,19 @@ import pytest
 
 from log_dqn import games
 from log_dqn.commands import compare as compare_command
-from log_dqn.results import comparison, page, protocol, provenance, report
+from log_dqn.results import (
+    align,
+    comparison,
+    labels,
+    protocol,
+    provenance,
+    report,
+    tables,
+)
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.run_folder import configuration
 from tests.results import synthetic
+from tests.results.synthetic import rows_of
 
 ROOT = Path(__file__).parents[2]
 ITERATIONS = 20
@@ -72,9 +81,9 @@ def write_run(folder, iterations=ITERATIONS, **settings):
 def test_the_full_protocol_has_no_mark(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0")
     compared, lines = compare(published, tmp_path, iteration="final")
-    assert compared.deviations("log_dqn") == []
-    assert compared.label("log_dqn") == "log_dqn"
-    assert compared.protocol_of("log_dqn") == "same"
+    assert labels.deviations(rows_of(compared, "log_dqn")) == []
+    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn"
+    assert labels.protocol_of(rows_of(compared, "log_dqn")) == "same"
     assert [line for line in lines if "comparable" in line] == []
 
 
@@ -86,9 +95,9 @@ def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
     assert recorded(config)._replace(**{field: other}) == PUBLISHED and own != other
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, lines = compare(published, tmp_path)
-    [reason] = compared.deviations("log_dqn")
+    [reason] = labels.deviations(rows_of(compared, "log_dqn"))
     assert reason.startswith(words)
-    assert compared.label("log_dqn") == "log_dqn \N{DAGGER}"
+    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn \N{DAGGER}"
     assert f"log_dqn: not comparable with the published baselines: {reason}" in lines
 
 
@@ -108,7 +117,7 @@ def test_every_field_has_its_test():
 def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, change):
     write_run(tmp_path / "log_dqn/Pong/0", config=synthetic.PROTOCOL | change)
     compared, _ = compare(published, tmp_path)
-    [reason] = compared.deviations("log_dqn")
+    [reason] = labels.deviations(rows_of(compared, "log_dqn"))
     played = next(iter(change.values()))
     assert reason == f"game {played} (baselines: Dopamine's 60 Atari games)"
 
@@ -121,10 +130,10 @@ def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
     write_run(tmp_path / "log_dqn/Pong/0", config=config | change)
     compared, lines = compare(published, tmp_path)
     reason = f"game {name!a} (baselines: Dopamine's 60 Atari games)"
-    assert compared.deviations("log_dqn")[0] == reason
-    [run] = [run for run in compared.runs if run.agent == "log_dqn"]
+    assert labels.deviations(rows_of(compared, "log_dqn"))[0] == reason
+    [run] = [run for run in compared.runs.itertuples() if run.agent == "log_dqn"]
     assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
-    _, unbound = provenance.hyperparameters(compared, "log_dqn")
+    _, unbound = provenance.hyperparameters(rows_of(compared, "log_dqn"))
     [found] = [one for one in unbound if "gamma" in one.parameter]
     assert found.parameter == ascii(f"{name}Agent.gamma")
     assert all(line.isprintable() for line in lines)
@@ -136,7 +145,7 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
     config = synthetic.PROTOCOL | {"Runner.training_steps": 20_000}
     write_run(tmp_path / "log_dqn/Pong/0", iterations=1, config=config)
     compared, _ = compare(published, tmp_path, metric=metric)
-    assert "any update no (baselines: yes)" in compared.deviations("log_dqn")
+    assert "any update no (baselines: yes)" in labels.deviations(rows_of(compared, "log_dqn"))
     assert recorded(synthetic.PROTOCOL, num_iterations=1).updates
     assert not recorded(config, num_iterations=1).updates
     assert recorded(config, num_iterations=2).updates
@@ -145,8 +154,8 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
 def test_runs_without_a_configuration_are_marked(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0", config=None)
     compared, lines = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == ["protocol not recorded"]
-    assert compared.label("log_dqn") == "log_dqn \N{DOUBLE DAGGER}"
+    assert labels.deviations(rows_of(compared, "log_dqn")) == ["protocol not recorded"]
+    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn \N{DOUBLE DAGGER}"
     line = "log_dqn: perhaps not comparable with the published baselines: protocol not recorded"
     assert line in lines
 
@@ -168,8 +177,8 @@ def test_logs_without_a_configuration_tell_their_steps(tmp_path, published, leng
     }
     path.write_bytes(pickle.dumps(log))
     compared, _ = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == words
-    [score] = compared.scores_of("log_dqn")
+    assert labels.deviations(rows_of(compared, "log_dqn")) == words
+    [score] = rows_of(compared, "log_dqn").itertuples()
     assert score.frames == (20 * 24_000 if length == 100 else 20_000_000)
 
 
@@ -177,8 +186,10 @@ def test_a_configuration_that_says_little_is_marked(tmp_path, published):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, _ = compare(published, tmp_path)
-    assert compared.deviations("log_dqn") == ["batch size not recorded (baselines: 32)"]
-    assert compared.label("log_dqn").endswith("\N{DOUBLE DAGGER}")
+    assert labels.deviations(rows_of(compared, "log_dqn")) == [
+        "batch size not recorded (baselines: 32)"
+    ]
+    assert labels.label(rows_of(compared, "log_dqn")).endswith("\N{DOUBLE DAGGER}")
 
 
 def test_what_is_missing_is_said_of_each_field():
@@ -214,10 +225,8 @@ def test_a_part_of_the_runs_is_counted(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/1")
     compared, _ = compare(published, tmp_path)
     reason = "agent steps an update 1 (baselines: 4)"
-    assert compared.deviations("log_dqn") == [f"{reason} in 1 of 2 runs"]
-    rows = {score.seed: score for score in compared.scores_of("log_dqn")}
-    assert compared.protocol_of_run(rows["0"]) == reason
-    assert compared.protocol_of_run(rows["1"]) == "same"
+    assert labels.deviations(rows_of(compared, "log_dqn")) == [f"{reason} in 1 of 2 runs"]
+    assert [*tables.with_protocol(rows_of(compared, "log_dqn"))["protocol"]] == [reason, "same"]
 
 
 def test_strictly_they_are_left_out(tmp_path, published):
@@ -225,12 +234,12 @@ def test_strictly_they_are_left_out(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/1")
     write_run(tmp_path / "log_dqn/Alien/0", config=synthetic.PROTOCOL | CHANGES["batch_size"][0])
     compared, lines = compare(published, tmp_path, strict=True)
-    assert [score.seed for score in compared.scores_of("log_dqn")] == ["1"]
+    assert [score.seed for score in rows_of(compared, "log_dqn").itertuples()] == ["1"]
     assert lines[3] == (
         "log_dqn: 2 runs left out by --strict, not comparable with the published baselines: "
         "batch size 64 (baselines: 32); protocol not recorded"
     )
-    assert compared.label("log_dqn") == "log_dqn"
+    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn"
     (tmp_path / "log_dqn/Pong/1/config.json").unlink()
     with pytest.raises(ValueError, match="no run of it can be compared"):
         compare(published, tmp_path, strict=True)
@@ -247,9 +256,14 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     other = config | {"VectorizedRunner.batch_size": 64}
     write_run(tmp_path / "wide" / folder / "0", config=other)
     compared, _ = compare(tmp_path, tmp_path, reference="dqn")
-    assert compared.standard == "dqn"
-    assert compared.frame_skip() == 1 and {s.frames for s in compared.scores} == {1_000_000}
-    found = {agent: compared.deviations(agent) for agent in compared.agents}
+    assert labels.standard(compared.runs) == "dqn"
+    assert align.frame_skip(compared.runs) == 1 and {
+        s.frames for s in compared.runs.itertuples()
+    } == {1_000_000}
+    found = {
+        agent: labels.deviations(rows_of(compared, agent))
+        for agent in [*compared.runs["agent"].unique()]
+    }
     assert found == {"log_dqn": [], "dqn": [], "wide": ["batch size 64 (dqn: 32)"]}
 
 
@@ -300,7 +314,9 @@ def test_a_stored_configuration_is_never_executed(tmp_path, published):
         patch.syspath_prepend(tmp_path)
         compared, lines = compare(published, tmp_path / "runs")
     assert "evil_module" not in sys.modules and not (tmp_path / "ran").exists()
-    assert compared.deviations("log_dqn") == [] and not any("gin" in line for line in lines)
+    assert labels.deviations(rows_of(compared, "log_dqn")) == [] and not any(
+        "gin" in line for line in lines
+    )
 
 
 def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
@@ -355,8 +371,8 @@ def test_a_mark_stands_in_every_legend(tmp_path, published):
             texts = [text.get_text() for text in drawn.figure.findobj(page_text)]
             assert any(marked in text for text in texts), picture.name
             assert marked in drawn.alternative
-    [row] = page._differing(compared)
-    assert row[:3] == ("log_dqn \N{DOUBLE DAGGER}", "protocol", "not recorded")
+    [(reason, where)] = labels.differences(rows_of(compared, "log_dqn"))
+    assert (reason.field, reason.own, where) == ("protocol", "not recorded", "")
 
 
 def page_text(artist):

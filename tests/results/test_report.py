@@ -13,76 +13,83 @@ from log_dqn.results import (
     comparison,
     discount,
     figures,
-    gamma_scan,
     pictures,
     protocol,
     report,
-)  # fmt: skip
+)
 from log_dqn.results.looks import looks as looks_of
-from log_dqn.results.runs import LearningCurve
-from log_dqn.results.scores import Score
 from log_dqn.results.statistics import Interval
 
 BOTH, IQM = {"mean": 0, "median": 1}, {"IQM": 2}
 GAMES = ["Alien", "Pong", "Zaxxon"]
 
 
-def made(scores, runs, agents, main=None):
+def run(agent, game="Pong", seed="0", returns=(0.0,) * 10, normalised=1.0, **more):
+    """A row of the table of runs."""
+    return {
+        "agent": agent, "game": game, "seed": seed, "own": True, "returns": np.array(returns),
+        "length": 10**6, "trained": len(returns) * 10**6, "until": np.nan, "apart": False,
+        "standard": "", "differs": (), "protocol": None, "agent_class": "LogDQNAgent",
+        "gamma": np.nan, "score": normalised, "normalised": normalised,
+    } | more  # fmt: skip
+
+
+def made(runs, main=None, common=(), needs="human scores"):
     return comparison.Comparison(
-        request=comparison.Request(repetitions=20), references=baselines.references(),
-        agents=agents, own_agents=agents, games=sorted({s.game for s in scores}), runs=runs,
-        scores=scores, common_games=[], main=main, frames=None, notices=[],
+        request=comparison.Request(repetitions=20), runs=pd.DataFrame(runs),
+        references=baselines.references(), common_games=[*common], main=main, needs=needs,
+        notices=[],
     )  # fmt: skip
 
 
+NOTHING = pictures.Results({}, {}, {}, {})
+
+
 def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
-    hns = {
+    normalised = {
         ("log_c1", 0.9): (1.0, 3.0), ("log_c2", 0.9): (1.5, 2.0), ("log_c1_99", 0.99): (0.5, 0.7),
         ("DQN", None): (0.2, 0.4), ("other", None): (9.0, 9.0),
     }  # fmt: skip
-    scores, runs = [], []
-    for (agent, gamma), (alien, zaxxon) in hns.items():
-        for game, value in (("Alien", alien), ("Zaxxon", zaxxon), ("Pong", 50.0)):
-            scores.append(Score(game, agent, "0", 9, 0.0, value))
-            agent_class = "LogDQNAgent" if gamma else None
-            runs.append(LearningCurve(agent, game, "0", np.zeros(10), agent_class, gamma))
-    points, num_games = gamma_scan.points(runs, scores)
+    runs = [
+        run(agent, game, normalised=value, gamma=gamma)
+        for (agent, gamma), values in normalised.items()
+        for game, value in zip(["Alien", "Zaxxon", "Pong"], [*values, 50.0], strict=True)
+    ]
+    points, num_games = discount.points(pd.DataFrame(runs))
     assert num_games == 2  # Pong is not one of the six.
     assert list(points) == ["LogDQNAgent", "DQN"]
     np.testing.assert_allclose(points["LogDQNAgent"], [(0.9, 2, 2, 2), (0.99, 0.6, 0.6, 1)])
     np.testing.assert_allclose(points["DQN"], [(0.99, 0.3, 0.3, 1)])
-    assert gamma_scan.caption(points) == (
+    assert discount.caption(points) == (
         "best mean and best median, each over the 2 agents of LogDQNAgent at 0.9; else one agent"
     )
 
 
 def gamma_runs(*rows):
-    """Scores and runs from (agent, gamma, game)."""
-    scores = [Score(game, agent, "0", 9, 0.0, 1.0) for agent, _, game in rows]
-    runs = [
-        LearningCurve(agent, game, "0", np.zeros(10), "LogDQNAgent", g) for agent, g, game in rows
-    ]
-    return runs, scores
+    """The table of runs from (agent, gamma, game)."""
+    return pd.DataFrame([run(agent, game, gamma=gamma) for agent, gamma, game in rows])
+
+
+SCAN = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon")]
 
 
 def test_an_agent_without_the_six_games_does_not_cost_the_gamma_figure():
-    scan = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon")]
-    runs, scores = gamma_runs(*scan, ("pong", 0.5, "Pong"), ("half", 0.8, "Alien"))
-    settings, six, lines = gamma_scan.participants(runs, scores)
+    runs = gamma_runs(*SCAN, ("pong", 0.5, "Pong"), ("half", 0.8, "Alien"))
+    settings, six, lines = discount.participants(runs)
     assert settings == {"log_0.9": ("LogDQNAgent", 0.9), "log_0.99": ("LogDQNAgent", 0.99)}
     assert six == ["Alien", "Zaxxon"]
     assert lines == [
         "pong: not in the gamma figure; no scores on Alien, Zaxxon",
         "half: not in the gamma figure; no scores on Zaxxon",
     ]
-    points, num_games = gamma_scan.points(runs, scores)
+    points, num_games = discount.points(runs)
     assert [row[0] for row in points["LogDQNAgent"]] == [0.9, 0.99] and num_games == 2
+    assert discount.points(gamma_runs(("a", 0.96, "Alien"))) == ({}, 0)
 
 
 def test_the_same_run_in_two_folders_is_one_seed():
     names = [("log_dqn", 0.96), ("log_dqn/gamma=0.96", 0.96), ("log_dqn/gamma=0.5", 0.5)]
-    runs, scores = gamma_runs(*((name, gamma, "Pong") for name, gamma in names))
-    found = gamma_scan.table(runs, scores, ["Pong"])
+    found = discount.scanned(gamma_runs(*((name, gamma, "Pong") for name, gamma in names)))
     assert found[["agent", "gamma", "seed"]].values.tolist() == [
         ["log_dqn", 0.96, "0"],
         ["log_dqn", 0.5, "0"],
@@ -90,14 +97,11 @@ def test_the_same_run_in_two_folders_is_one_seed():
 
 
 def test_two_gammas_in_one_folder_are_said():
-    runs, scores = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
-    settings, _, [line] = gamma_scan.participants(runs, scores)
+    settings, _, [line] = discount.participants(
+        gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
+    )
     assert settings == {}
     assert line.startswith("a: its runs have different discount factors (0.9, 0.99)")
-
-
-def test_no_gamma_points_without_two_gammas():
-    assert gamma_scan.points(*gamma_runs(("a", 0.96, "Alien"))) == ({}, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +145,12 @@ def test_agents_differ_in_colour_or_marker():
 
 def drawn_looks(agents, picture):
     """Colour and marker of each agent on the artists of a report's figure."""
-    runs, scores = [], []
-    for agent in agents:
-        for seed in range(3):
-            runs.append(LearningCurve(agent, "Pong", str(seed), np.arange(10.0)))
-            scores.append(Score("Pong", agent, str(seed), 9, 9.0, 0.5 + seed))
-    compared = made(scores, runs, list(agents), agents[0])
-    compared.common_games = ["Pong"]
+    runs = [
+        run(agent, seed=str(seed), returns=np.arange(10.0), normalised=0.5 + seed)
+        for agent in agents
+        for seed in range(3)
+    ]
+    compared = made(runs, agents[0], ["Pong"])
     results = report.compute(compared, lambda title, items: items)
     [draw] = [one.draw for one in pictures.PICTURES if one.name == picture]
     figure = draw(compared, results).figure
@@ -178,10 +181,9 @@ def test_an_agent_looks_the_same_in_every_report(picture):
 
 
 def test_relative_bars():
-    bounds = {"Pong": (1.5, 2.75), "Alien": (-0.6, -0.2)}
-    figure = figures.relative_bars(
-        {"Pong": 2.0, "Alien": -0.3, "Qbert": 0.05}, *looks("IQN", "DQN").values(), bounds
-    )
+    none = (np.nan, np.nan)
+    relative = {"Pong": (2.0, 1.5, 2.75), "Alien": (-0.3, -0.6, -0.2), "Qbert": (0.05, *none)}
+    figure = figures.relative_bars(relative, *looks("IQN", "DQN").values())
     [axes] = figure.axes
     assert [bar.get_height() for bar in axes.patches] == [-30, 5, 200]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Alien", "Qbert", "Pong"]
@@ -266,21 +268,16 @@ def test_mean_and_median_panels():
 
 
 def test_axes_end_where_own_runs_can_be_seen():
-    own = LearningCurve("a", "Pong", "0", np.zeros(5))
-    published = LearningCurve("DQN", "Pong", "0", np.zeros(199))
-    compared = made([], [own, published], ["a", "DQN"])
-    compared.own_agents = ["a"]
-    assert pictures._until(compared, ["Pong"]) == (
+    def until(*runs):
+        return pictures._until(pd.DataFrame(runs))
+
+    published = run("DQN", returns=np.zeros(199), own=False)
+    assert until(run("a", returns=np.zeros(5)), published) == (
         20e6,
         ", and shown up to 20M frames of 199M frames",
     )
-    compared.runs[0] = own._replace(returns=np.zeros(1))
-    assert pictures._until(compared, ["Pong"])[0] == 10e6
-    compared.runs[0] = own._replace(returns=np.zeros(50))
-    assert pictures._until(compared, ["Pong"]) == (None, "")
-    # A game's own runs and no others' count.
-    compared.runs += [own._replace(game="Alien", returns=np.zeros(3)), own, published]
-    assert pictures._until(compared, ["Alien"]) == (None, "")
+    assert until(run("a", returns=[0.0]), published)[0] == 10e6
+    assert until(run("a", returns=np.zeros(50)), published) == (None, "")
 
 
 def test_aggregate_panels():
@@ -312,12 +309,11 @@ def test_panels_of_a_scan_leave_no_gaps_and_cut_nothing(num_games, grid):
     """With one game there is nothing to aggregate over; a value of 0 has its whole marker."""
     games = [*GAMES[:num_games], discount.OVER_GAMES]
     rows = [
-        ("a", gamma, game, name, value, value, value)
+        ("a", gamma, game, value, value, value)
         for gamma, value in ((0.5, 0.0), (0.9, 7.0))
         for game in games
-        for name in ("mean", "iqm")
     ]
-    columns = ["agent", "gamma", "game", "statistic", "value", "low", "high"]
+    columns = ["agent", "gamma", "game", "value", "low", "high"]
     figure = figures.gamma_panels(pd.DataFrame(rows, columns=columns), looks("a"))
     assert all(
         axes.get_visible() and axes.get_ylim() == pytest.approx((0, 7.56)) for axes in figure.axes
@@ -332,13 +328,8 @@ def test_panels_of_a_scan_leave_no_gaps_and_cut_nothing(num_games, grid):
 
 def test_a_scan_is_drawn_where_one_agent_has_two_discount_factors():
     for names, is_drawn in ((("a", "b"), False), (("a/gamma=0.9", "a/gamma=0.99"), True)):
-        runs, scores = gamma_runs(
-            *((n, g, "Pong") for n, g in zip(names, (0.9, 0.99), strict=True))
-        )
-        scores = [score._replace(score=1.0) for score in scores]
-        compared = made(scores, runs, list(names))
-        compared.common_games, compared.by_best = ["Pong"], True
-        drawn = pictures._gamma(compared, report.Results({}, {}, {}, {}))
+        runs = gamma_runs(*((n, g, "Pong") for n, g in zip(names, (0.9, 0.99), strict=True)))
+        drawn = pictures._gamma(made(runs, None, ["Pong"], "a mean above 0"), NOTHING)
         assert isinstance(drawn, pictures.Shown) == is_drawn
         assert is_drawn or "one agent with two discount factors" in drawn
 
@@ -347,9 +338,7 @@ def test_the_learning_curves_are_always_the_last_figure():
     """The page shows them apart from the others."""
     names = [picture.name for picture in pictures.PICTURES]
     assert len(set(names)) == 8 and names[-1] == "learning_curves"
-    score, run = Score("Pong", "a", "0", 9, 0.0, 1.0), LearningCurve("a", "Pong", "0", np.zeros(10))
-    nothing = report.Results({}, {}, {}, {})
-    drawn = [picture.draw(made([score], [run], ["a"]), nothing) for picture in pictures.PICTURES]
+    drawn = [picture.draw(made([run("a")]), NOTHING) for picture in pictures.PICTURES]
     assert [isinstance(one, tuple) for one in drawn] == [False] * 7 + [True]
     reference = "the reference DQN (TensorFlow: RMSProp, Huber) has no runs"
     assert drawn[0] == f"relative performance: {reference}" and "two discount factors" in drawn[6]
@@ -357,16 +346,14 @@ def test_the_learning_curves_are_always_the_last_figure():
 
 def unequal_curves(main):
     """Agent `high` beats `low` on both games; a run of `low` ends early."""
-    runs, scores = [], []
+    runs = []
     for agent, level in (("high", 5.0), ("low", 1.0)):
         for game in ("Pong", "Alien"):
             for seed in range(3):
                 stop = 4 if (agent, game, seed) == ("low", "Pong", 1) else 10
                 returns = np.full(stop, level + seed)
-                runs.append(LearningCurve(agent, game, str(seed), returns))
-                scores.append(Score(game, agent, str(seed), stop - 1, returns[-1], level + seed))
-    compared = made(scores, runs, ["high", "low"], main)
-    compared.common_games = ["Alien", "Pong"]
+                runs.append(run(agent, game, str(seed), returns, level + seed))
+    compared = made(runs, main, ["Alien", "Pong"])
     return report.compute(compared, lambda title, items: items)
 
 
@@ -386,16 +373,12 @@ def test_curves_of_aggregates_end_where_a_run_ends():
 
 
 def test_a_class_of_the_gamma_figure_has_its_agents_mark_and_seeds():
-    scan = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon")]
-    runs, scores = gamma_runs(*scan)
-    compared = made(scores, runs, ["log_0.9", "log_0.99"])
-    figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
+    runs = gamma_runs(*SCAN)
+    figure = pictures._gamma(made(runs), NOTHING).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent, 1 seed"
-    compared.reasons["log_0.9", "Alien", "0"] = (
-        protocol.Difference("batch size", "64", "32", "baselines"),
-    )
-    figure = pictures._gamma(compared, report.Results({}, {}, {}, {})).figure
+    runs.at[0, "differs"] = (protocol.Difference("batch size", "64", "32", "baselines"),)
+    figure = pictures._gamma(made(runs), NOTHING).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent \N{DAGGER}, 1 seed"
 

@@ -33,12 +33,3 @@ def test_human_normalised():
     assert scores.human_normalised(30.5, 1.7, 30.5) == 1
     # DoubleDunk: random -18.6, human -16.4
     assert scores.human_normalised(-14.2, -18.6, -16.4) == pytest.approx(2)
-
-
-def test_relative_to():
-    # Human above the reference: (30 - 20) / (40 - 10).
-    assert scores.relative_to(30, 20, 10, 40) == pytest.approx(1 / 3)
-    # Reference above the human: (30 - 60) / (60 - 10).
-    assert scores.relative_to(30, 60, 10, 40) == pytest.approx(-0.6)
-    # FishingDerby: negative scores all round.
-    assert scores.relative_to(-20, -50, -91.7, -38.7) == pytest.approx(30 / 53)

@@ -1,13 +1,12 @@
 """Aggregates by hand, against rliable, and with unequal seeds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from rliable import library, metrics
 
 from log_dqn.results import statistics
-from log_dqn.results.runs import LearningCurve
-from log_dqn.results.scores import Score
 
 NAN = np.nan
 TWO_GAMES = np.array([[0.0, 4.0], [1.0, 2.0], [0.5, 0.0], [0.5, 2.0]])  # 4 seeds
@@ -117,26 +116,18 @@ def test_two_agents_are_resampled_independently():
 
 
 def test_score_matrix():
-    scores = [
-        Score("Pong", "a", "0", 9, 0.0, 1.0),
-        Score("Alien", "a", "0", 9, 0.0, 3.0),
-        Score("Pong", "b", "0", 9, 0.0, 9.0),
-        Score("Pong", "a", "1", 9, 0.0, 2.0),
-        Score("Qbert", "a", "0", 9, 0.0, 8.0),
-    ]
+    rows = [("Pong", 1.0), ("Alien", 3.0), ("Pong", 2.0), ("Qbert", 8.0)]
+    table = pd.DataFrame(rows, columns=["game", "normalised"])
     np.testing.assert_array_equal(
-        statistics.score_matrix(scores, "a", ["Alien", "Pong"]), [[3, 1], [NAN, 2]]
+        statistics.score_matrix(table, ["Alien", "Pong"]), [[3, 1], [NAN, 2]]
     )
 
 
 def test_curves_end_where_a_game_has_no_more_runs():
-    runs = [
-        LearningCurve("a", "Pong", "0", np.array([1.0, 2.0, 3.0])),
-        LearningCurve("a", "Pong", "1", np.array([3.0])),
-        LearningCurve("a", "Alien", "0", np.array([10.0, 20.0])),
-        LearningCurve("b", "Alien", "0", np.zeros(9)),
-    ]
-    curves = statistics.curve_array(runs, "a", ["Pong", "Alien"], lambda game, x: x)
+    returns = {"Pong": [[1.0, 2.0, 3.0], [3.0]], "Alien": [[10.0, 20.0]]}
+    rows = [(game, np.array(curve)) for game, curves in returns.items() for curve in curves]
+    table = pd.DataFrame(rows, columns=["game", "returns"])
+    curves = statistics.curve_array(table, ["Pong", "Alien"], lambda game, x: x)
     assert curves.shape == (2, 2, 3)
     # Pong 2 2 3, Alien 10 20 -.
     of_games = statistics.mean_median_iqm(curves)
@@ -152,10 +143,46 @@ def test_iqm_curves_equal_the_aggregate_at_each_iteration():
     np.testing.assert_allclose(statistics.mean_median_iqm(curves), expected)
 
 
-def test_relative_performance_by_hand():
-    scores, reference = np.array([[1.0, 4.0], [3.0, NAN]]), np.array([[0.5, 2.0]])
-    # (2 - 0.5) / max(0.5, 1) and (4 - 2) / max(2, 1).
-    np.testing.assert_allclose(statistics.relative(scores, reference), [1.5, 1.0])
+def welch(x, y):
+    test = scipy.stats.ttest_ind(x, y, equal_var=False)
+    return [*test.confidence_interval(0.95)]
+
+
+def test_relative_intervals_are_welchs():
+    rng = np.random.default_rng(8)
+    own, other = rng.normal(0.6, 0.2, (5, 2)), rng.normal(0.5, 0.1, (4, 2))
+    other[3, 1] = NAN
+    found = statistics.relative_intervals(own, other)
+    np.testing.assert_allclose(found.value, own.mean(0) - [other[:, 0].mean(), other[:3, 1].mean()])
+    expected = np.transpose([welch(own[:, 0], other[:, 0]), welch(own[:, 1], other[:3, 1])])
+    np.testing.assert_allclose([found.low, found.high], expected)
+    # Two seeds have none, equal ones no width.
+    found = statistics.relative_intervals(own, other[:2])
+    assert np.isnan(found.low).all() and not np.isnan(found.value).any()
+    assert statistics.relative_intervals(own * 0 + 3, other * 0 + 2).low[0] == 0.5
+    # Above the human's score the denominator is a mean too: it holds its level.
+    own, other = rng.normal(3.0, 0.6, (2000, 5, 1)), rng.normal(2.0, 0.6, (2000, 5, 1))
+    found = [statistics.relative_intervals(*pair) for pair in zip(own, other, strict=True)]
+    covers = np.mean([one.low[0] <= 0.5 <= one.high[0] for one in found])
+    assert 0.93 < covers < 0.97
+
+
+def test_intervals_of_means_hold_their_level():
+    rng = np.random.default_rng(9)
+    scores = rng.normal(1.0, 1.0, (5, 1))
+    expected = scipy.stats.ttest_1samp(scores[:, 0], 0).confidence_interval(0.95)
+    found = statistics.mean_interval(scores)
+    np.testing.assert_allclose([found.low, found.high], expected)
+    # Five games of other spreads and numbers of seeds.
+    covered = []
+    for scores in rng.normal(1.0, [0.1, 0.2, 0.5, 1.0, 2.0], (2000, 5, 5)):
+        scores[3:, 0] = NAN
+        low, high = statistics.mean_interval(scores)[1:]
+        covered.append(low <= 1 <= high)
+    assert 0.94 < np.mean(covered) < 0.97
+    scores[2:, 1] = NAN
+    found = statistics.mean_interval(scores)
+    assert np.isnan(found.low) and not np.isnan(found.value)
 
 
 def test_thresholds_end_where_nine_of_ten_runs_of_the_best_lie():

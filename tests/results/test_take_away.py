@@ -1,7 +1,6 @@
 """What a report is taken away as: numbers as JSON, tables in LaTeX and Markdown, provenance."""
 
 import csv
-import dataclasses
 import json
 import math
 import re
@@ -11,8 +10,9 @@ import numpy as np
 import pytest
 
 import log_dqn
-from log_dqn.results import comparison, export, provenance, report, tables
+from log_dqn.results import comparison, export, provenance, report, scores, tables
 from tests.results import synthetic
+from tests.results.synthetic import rows_of
 
 GAMES = ["Pong", "Alien"]
 COMMAND = "log-dqn compare --out=report"
@@ -67,7 +67,7 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
             [float(row[key]) for key in ("relative", "low", "high")], rel=1e-7
         )
     pong = data["games"]["Pong"]["log_dqn"]["score"]
-    assert pong == pytest.approx(compared.mean_scores("log_dqn")["Pong"])
+    assert pong == pytest.approx(scores.means(compared.runs)["log_dqn"]["Pong"])
     assert data["frames"] == 30_000_000 and data["agents"]["few"]["seeds"]["Pong"] == 1
     assert data["agents"]["few"]["differs"] == ["protocol not recorded"]
     assert data["aggregates"]["few"]["mean"]["low"] is None
@@ -81,7 +81,7 @@ def test_the_json_holds_every_run(made):
     assert data["agents"]["few"]["iteration"] == {"Pong": 29, "Alien": 29}
     assert data["agents"]["IQN"]["frames"]["Pong"] == 30_000_000
     rows = {(row["agent"], row["game"], row["seed"]): row for row in data["runs"]}
-    assert len(rows) == len(data["runs"]) == len(compared.scores)
+    assert len(rows) == len(data["runs"]) == len(compared.runs)
     row = rows["a_b%|c", "Pong", "2"]
     returns = synthetic.curve("Pong", 30, 1.0, 2)
     assert row["returns"] == pytest.approx(returns.tolist())
@@ -147,7 +147,8 @@ def test_latex_escapes_what_means_something_to_it():
 def test_hyperparameters_that_are_not_the_default(made):
     compared, _ = made
     found = {
-        setting.parameter: setting for setting in provenance.hyperparameters(compared, "log_dqn")[0]
+        setting.parameter: setting
+        for setting in provenance.hyperparameters(rows_of(compared, "log_dqn"))[0]
     }
     assert found == {
         "LogDQNAgent.gamma": ("LogDQNAgent.gamma", 0.9, 0.96, 6, 6),
@@ -155,16 +156,15 @@ def test_hyperparameters_that_are_not_the_default(made):
     }
     assert str(found["LogDQNAgent.gamma"]) == "LogDQNAgent.gamma = 0.9 (default 0.96)"
     assert str(found["LogDQNAgent.c"]) == "LogDQNAgent.c = 2.0 (default 0.5) in 2 of 6 runs"
-    assert provenance.hyperparameters(compared, "few") == (None, [])
+    assert provenance.hyperparameters(rows_of(compared, "few")) == (None, [])
 
 
 def test_hyperparameters_that_no_gin_file_has(made):
     """What only code sets, such as an optimizer's learning rate of the user's own."""
     compared, folder = made
-    config = compared.runs[0].parameters | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
-    own = [run._replace(parameters=config) if run.agent == "log_dqn" else run
-           for run in compared.runs]  # fmt: skip
-    _, found = provenance.hyperparameters(dataclasses.replace(compared, runs=own), "log_dqn")
+    rows = rows_of(compared, "log_dqn")
+    config = rows["parameters"].iloc[0] | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
+    _, found = provenance.hyperparameters(rows.assign(parameters=[config] * len(rows)))
     assert [setting.recorded() for setting in found] == [
         "Adam.learning_rate = 0.01",
         "AtariPreprocessing.frame_skip = 4",

@@ -268,8 +268,7 @@ def test_short_runs_beside_the_studys_cut_as_short():
 
 
 def test_figures_show_what_the_tables_hold():
-    rows = minatar.over_games(SCORES).assign(statistic="mean")
-    figure = figures.gamma_panels(rows, minatar.AGENTS, over_games="mean")
+    figure = figures.gamma_panels(minatar.over_games(SCORES), minatar.AGENTS)
     first, _, over = (axes for axes in figure.axes if axes.get_visible())
     assert [axes.get_title() for axes in (first, over)] == ["A", "Mean over games"]
     log_dqn, dqn = over.lines

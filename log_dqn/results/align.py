@@ -1,0 +1,124 @@
+"""Sets runs beside each other in one table: their protocols, and the experience that counts."""
+
+import math
+from collections.abc import Collection, Sequence
+
+import pandas as pd
+
+from log_dqn.program import words
+from log_dqn.program.words import counted
+from log_dqn.results import labels, protocol
+from log_dqn.results.protocol import PUBLISHED
+from log_dqn.results.runs import LearningCurve, Notify
+
+
+def tabulate(curves: Sequence[LearningCurve]) -> pd.DataFrame:
+    """Returns the table of runs, a row each, which all else is made of.
+
+    Returns:
+        The columns of `LearningCurve`; `own`, whether a run was read from disk; `length`, the
+        emulator frames of an iteration, and `trained`, those of the run.
+    """
+    table = pd.DataFrame(curves, columns=LearningCurve._fields)
+    return table.assign(
+        own=table["protocol"].notna(),
+        length=[run.frames_per_iteration for run in curves],
+        trained=[run.frames for run in curves],
+    )
+
+
+def frame_skip(rows: pd.DataFrame) -> int | None:
+    """Returns the emulator frames of an agent step of some runs; None where that differs."""
+    skips = {(under or PUBLISHED).frame_skip for under in rows["protocol"]} - {None}
+    skips = skips or {PUBLISHED.frame_skip}
+    return skips.pop() if len(skips) == 1 else None
+
+
+def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFrame:
+    """Compares protocols with the baselines', or on a game without, with the first agent's there.
+
+    Returns:
+        The table with `standard`, whose protocol a run's is compared with, and `differs`, a tuple
+        of `protocol.Difference`.
+    """
+    standards = {
+        game: (protocol.BASELINES, "baselines", PUBLISHED)
+        for game in table.loc[~table["own"], "game"]
+    }
+    for run in in_order(table, agents).itertuples():
+        if run.game not in standards:
+            standards[run.game] = (run.agent, run.agent, run.protocol._replace(updates=True))
+    found = [
+        (whose, protocol.differences(run.protocol, usual, short) if run.own else ())
+        for run in table.itertuples()
+        for whose, short, usual in [standards[run.game]]
+    ]
+    return table.assign(standard=[s for s, _ in found], differs=[d for _, d in found])
+
+
+def in_order(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFrame:
+    """Returns the rows of some agents, in the order of the agents."""
+    of_agents = table[table["agent"].isin(agents)]
+    return of_agents.sort_values(
+        "agent", key=lambda names: names.map(list(agents).index), kind="stable"
+    )
+
+
+def strictly(table: pd.DataFrame, note: Notify) -> pd.DataFrame:
+    """Leaves out the runs whose protocol differs from the standard."""
+    differs = table["differs"].map(bool).astype(bool)
+    for agent, rows in table[differs].groupby("agent", sort=False):
+        different = dict.fromkeys(reason for reasons in rows["differs"] for reason in reasons)
+        note(
+            f"{agent}: {counted(len(rows), 'run')} left out by --strict, not comparable with "
+            f"{labels.standard(rows)}: {'; '.join(map(str, different))}"
+        )
+    return table[~differs]
+
+
+def align(
+    table: pd.DataFrame, iteration: int | str, human: Collection[str], note: Notify
+) -> pd.DataFrame:
+    """Finds the emulator frames up to which returns count.
+
+    Args:
+        table: runs; see `tabulate`.
+        iteration: see `Request`.
+        human: the games that have human scores.
+        note: is told what sets the frames.
+
+    Returns:
+        The table with `apart`, whether a game has neither human scores nor published runs, and so
+        an experience of its own, and `until`, the frames; NaN for each run's own end.
+    """
+    apart = ~table["game"].isin({*human, *table.loc[~table["own"], "game"]})
+    until: dict[str, int] = {}
+    if iteration != "final":
+        of_own = ((f"{game}: ", rows) for game, rows in table[apart].groupby("game"))
+        for where, rows in (("", table[~apart]), *of_own):
+            if len(rows):
+                until |= dict.fromkeys(rows["game"], _common_frames(rows, iteration, where, note))
+    return table.assign(apart=apart, until=table["game"].map(until).astype(float))
+
+
+def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: Notify) -> int:
+    """Returns the emulator frames that all of some runs have, or that were asked for."""
+    if iteration != "common":
+        return (int(iteration) + 1) * int(rows["length"].max())
+    shortest = rows.loc[rows["trained"].idxmin()]
+    skip, frames = frame_skip(rows), int(shortest.trained)
+    # 198 and 199 (published and own full runs) are as good as equal.
+    if frames < 0.95 * rows["trained"].max():
+        note(
+            f"{where}all are compared after {words.frames(frames, skip)}, the last that all "
+            f"{'own ' * bool(shortest.own)}runs have (set by "
+            f"{'/'.join(shortest[['agent', 'game', 'seed']])}); --iteration=final compares each "
+            "run at its own end"
+        )
+    late = rows[[r.length > frames and not math.isnan(r.returns[0]) for r in rows.itertuples()]]
+    for length, of_length in late.groupby("length", sort=False):
+        note(
+            f"{where}{', '.join(of_length['agent'].unique())}: no scores before the end of the "
+            f"first iteration, {words.frames(length, skip)}, which stands in"
+        )
+    return frames
