@@ -9,6 +9,7 @@
     python scripts/benchmark.py cores --rounds=8   a run a core against one run on all cores
     python scripts/benchmark.py linear       the chain task's kernels against plain Python
     python scripts/benchmark.py sweep --rounds=1   a sweep of 8 runs against 8 runs by hand
+    python scripts/benchmark.py peers --rounds=8   DQN here, in Dopamine, rejax and purejaxrl
 
 A line of two agents gives both medians and the median of the ratios of neighbouring blocks, with
 its range. A ratio is LogDQN's over the other's.
@@ -27,7 +28,17 @@ from log_dqn.program import shell
 
 # A part is imported where it runs: TensorFlow's agents and JAX's want a process of their own, and
 # the vectorized part runs where neither TensorFlow nor Dopamine is installed.
-PARTS = ("agents", "checkpoint", "vectorized", "minatar", "cores", "gpu", "linear", "sweep")
+PARTS = (
+    "agents",
+    "checkpoint",
+    "vectorized",
+    "minatar",
+    "cores",
+    "gpu",
+    "linear",
+    "sweep",
+    "peers",
+)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -62,10 +73,13 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--capacity",
         type=shell.at_least(1),
         default=10_000,
-        help="transitions of a run (default: 10000)",
+        help="transitions of a run, also of peers (default: 10000)",
     )
     seconds = shell.number(0.1, "seconds, at least 0.1")
     add("--seconds", type=seconds, default=8.0, help="of each figure, at least (default: 8)")
+    add = parser.add_argument_group("of peers").add_argument
+    add("--seeds", type=shell.at_least(1), nargs="+", default=[1, 8], help="default: 1 8")
+    add("--purejaxrl", type=pathlib.Path, metavar="FOLDER", help="a clone of purejaxrl")
     gpu = parser.add_argument_group("of gpu")
     add = gpu.add_argument
     add("--out", type=pathlib.Path, default=pathlib.Path("gpu"), help="folder (default: gpu)")
@@ -96,6 +110,8 @@ def _run(args: argparse.Namespace) -> int:
         part.run(args.runs, args.agent, args.capacity, args.seconds, args.rounds)
     elif args.what == "minatar":
         part.run("MinAtar/Freeway", args.rounds)
+    elif args.what == "peers":
+        part.run(args.rounds, args.capacity, args.seeds, args.purejaxrl)
     elif args.what == "gpu":
         return part.run(args.out, args.dry_run)
     elif args.what in ("cores", "sweep"):

@@ -40,14 +40,22 @@ class Player:
     """
 
     def __init__(
-        self, game: str, agent: str, seeds: Sequence[int], steps: int = STEPS, **settings: float
+        self,
+        game: str,
+        agent: str,
+        seeds: Sequence[int],
+        steps: int = STEPS,
+        capacity: int = 100_000,
+        **settings: float,
     ) -> None:
         """Plays some steps of a run for each seed, until updates have begun.
 
-        `settings` are of the agent, other than those of its gin file.
+        `capacity` is of the replay memory; `settings` are of the agent, other than those of its gin
+        file.
         """
         gin.clear_config()
-        gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], []))
+        capacity_line = f"VectorizedRunner.replay_capacity = {capacity}"
+        gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], [capacity_line]))
         for name, value in settings.items():
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
         runner = schedule.RunnerSettings(training_steps=10**9)
@@ -131,8 +139,8 @@ def _product() -> Callable[[], object]:
     return lambda: [multiply(matrix, matrix).block_until_ready() for _ in range(_PRODUCTS)]
 
 
-def _dopamine(game: str) -> Callable[[], object]:
-    """Returns what trains Dopamine's JaxDQNAgent on a game for `_DOPAMINE_STEPS` steps."""
+def dopamine(game: str, steps: int, capacity: int = 100_000, seed: int = 1) -> Callable[[], object]:
+    """Returns what trains Dopamine's JaxDQNAgent on a game for some steps."""
     from log_dqn import compat
 
     with compat.quiet():
@@ -142,12 +150,13 @@ def _dopamine(game: str) -> Callable[[], object]:
     from log_dqn import minatar
 
     gin.clear_config()
-    gin_files.read(gin_files.parse(["jax_dqn_minatar.gin"], []))
-    environment = minatar.create_environment(game, seed=1)
-    agent = dopamine_agents.create_agent(None, environment, seed=1)
+    capacity_line = f"ReplayBuffer.max_capacity = {capacity}"
+    gin_files.read(gin_files.parse(["jax_dqn_minatar.gin"], [capacity_line]))
+    environment = minatar.create_environment(game, seed=seed)
+    agent = dopamine_agents.create_agent(None, environment, seed=seed)
     agent.begin_episode(environment.reset())
     measuring.play(agent, environment, 0, 1200)
-    return lambda: measuring.play(agent, environment, 0, _DOPAMINE_STEPS)
+    return lambda: measuring.play(agent, environment, 0, steps)
 
 
 def run(game: str, rounds: int) -> None:
@@ -170,7 +179,7 @@ def run(game: str, rounds: int) -> None:
     }
     steps = dict.fromkeys(blocks, STEPS) | {"cores": cores * STEPS}
     if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):
-        blocks["Dopamine's JaxDQNAgent"] = _dopamine(game)
+        blocks["Dopamine's JaxDQNAgent"] = dopamine(game, _DOPAMINE_STEPS)
         steps["Dopamine's JaxDQNAgent"] = _DOPAMINE_STEPS
     times = measuring.interleave(blocks, rounds, "MinAtar")
     products = 2e-9 * _PRODUCTS * _ROWS**3 / times.pop("products")

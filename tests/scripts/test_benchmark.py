@@ -8,7 +8,17 @@ import pytest
 
 from tests.scripts import SCRIPTS
 
-PARTS = ("agents", "checkpoint", "vectorized", "minatar", "gpu", "linear", "sweep", "cores")
+PARTS = (
+    "agents",
+    "checkpoint",
+    "vectorized",
+    "minatar",
+    "gpu",
+    "linear",
+    "sweep",
+    "cores",
+    "peers",
+)
 
 
 @pytest.fixture
@@ -48,7 +58,7 @@ def test_flags_that_are_refused(benchmark, capsys, flag):
 
 def test_parts_have_a_module_each(benchmark):
     modules = {path.stem for path in (SCRIPTS / "benchmarks").glob("*.py")}
-    helpers = {"__init__", "measuring", "gpu_steps"}
+    helpers = {"__init__", "measuring", "gpu_steps", "peer_worker"}
     assert modules - helpers == {"agents_tf", "agents_jax", *PARTS[1:]}
 
 
@@ -123,3 +133,22 @@ def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
     _, line = capsys.readouterr().out.splitlines()
     together, one, ratio = map(float, re.findall(r"\d[\d.e+]*(?= |$)", line)[:3])
     assert together > 0 and one > 0 and 0.5 < ratio < 8
+
+
+def test_a_table_of_peers_has_ratios_over_the_first_within_a_round(benchmark):
+    from benchmarks import peers
+
+    speeds = {"here": np.array([1000.0, 2000.0, 4000.0]), "peer": np.array([500.0, 3000.0, 2000.0])}
+    assert peers.table(speeds)[2:] == [
+        "| here | 2,000 (1,200 to 3,600) | 1.00 (1.00 to 1.00) |",
+        "| peer | 2,000 (800 to 2,800) | 0.50 (0.50 to 1.30) |",
+    ]
+
+
+def test_a_folder_that_is_no_clone_of_purejaxrl_is_refused(benchmark, tmp_path, capsys):
+    assert benchmark.main(["peers", f"--purejaxrl={tmp_path}"]) != 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        f"--purejaxrl is {str(tmp_path)!r}; it must be a clone of "
+        "https://github.com/luchris429/purejaxrl"
+    )
