@@ -14,10 +14,13 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import itertools
 import os
 import pathlib
+import re
 import sys
 import tempfile
+import textwrap
 import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
@@ -252,13 +255,38 @@ def without_wildcards(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         yield link
 
 
+_ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?: .*\n?|\n)+)", re.MULTILINE)
+
+
+def _documented(docstring: str | None) -> dict[str, str]:
+    """Returns what a docstring in Google's style says of each argument or attribute."""
+    section = _ARGUMENTS.search(inspect.cleandoc(docstring or ""))
+    entries = re.findall(
+        r"^( +)(\w+): (.*(?:\n\1 +.*)*)", section[1] if section else "", re.MULTILINE
+    )
+    return {name: " ".join(text.split()) for _, name, text in entries}
+
+
+def _described(parameter: inspect.Parameter, text: str) -> str:
+    """Returns a parameter's lines in a docstring, its default behind the text."""
+    default = parameter.default
+    is_plain = type(default) in (str, float, int, bool, tuple, type(None))
+    name = getattr(default, "name", type(default).__name__)  # TensorFlow's types have one.
+    shown = repr(default) if is_plain else getattr(default, "__name__", name)
+    if default is not parameter.empty:
+        text = f"{text.removesuffix('.')} (default: {shown})."
+    line = f"    {parameter.name}: {text}"
+    return textwrap.fill(line, 100, subsequent_indent=" " * 8, break_long_words=False)
+
+
 def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
     """Decorates a constructor `f(self, a, b, *, ...)` to take the parameters of classes A and B.
 
     Its parameters are then the classes', in their order, and its own, those behind the `*`. Of a
     name that several have, the last default counts. As `a` and `b` it gets the values of each
     class's parameters by name, defaults too. Calls by position, `help`, `inspect.signature` and
-    gin go by that list, and refuse any other name.
+    gin go by that list, and refuse any other name. The docstring names each, with its default and
+    what the classes' docstrings say of it.
 
     Reason: Dopamine's agents take 20 parameters each. gin admits any name where a constructor has
     `**kwargs`, and leaves the defaults of what goes through them out of the operative
@@ -276,6 +304,12 @@ def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         signature = inspect.Signature([p.replace(kind=kind) for p in parameters.values()])
         init.__signature__ = signature
+        texts: dict[str, str] = {}
+        for of in (*itertools.chain(*((cls, cls.__init__) for cls in classes)), init):
+            texts |= _documented(of.__doc__)
+        lines = [_described(p, texts.get(p.name, "")) for p in signature.parameters.values()][1:]
+        arguments = "\n".join(["Args:", *lines, "", ""])
+        init.__doc__ = _ARGUMENTS.sub(lambda _: arguments, inspect.cleandoc(init.__doc__ or ""))
 
         @functools.wraps(init)
         def init_with_all(*args: Any, **kwargs: Any) -> None:

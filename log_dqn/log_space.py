@@ -426,7 +426,7 @@ class LogUpdate:
         beta_reg: step-size of the averaging in the ordinary space, in (0, 1].
         update_horizon: n of the n-step update, in agent steps; at least 1.
         q_init_plus: ordinary value that an output of 0 stands for in the plus head.
-        q_init_minus: the same in the minus head.
+        q_init_minus: ordinary value that an output of 0 stands for in the minus head.
         clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma), above which no
             return is of rewards up to 1.
         clip_inverse: whether an output below the floor counts as the floor gamma^k, the literal

@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 import os
+import pydoc
+import re
 import textwrap
 
 import gin
@@ -10,6 +12,8 @@ import jax
 import pytest
 
 from log_dqn import compat
+from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
+from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.programs import python
 
 
@@ -224,6 +228,27 @@ def test_parameters_of_other_classes(args, settings, below, taken, own):
 def test_they_are_one_list():
     assert str(inspect.signature(Above)) == "(a, b: int = 3, c=5, d: int = 4, e=6)"
     assert list(inspect.signature(Above.__init__).parameters) == ["self", *"abcde"]
+
+
+@pytest.mark.parametrize(("agent", "count"), [(LogDQNAgent, 35), (JaxLogDQNAgent, 33)])
+def test_help_names_each_parameter_with_its_meaning_and_default(agent, count):
+    text = " ".join(pydoc.plain(pydoc.render_doc(agent)).replace("|", " ").split())
+    parameters = inspect.signature(agent).parameters
+    _, *described = re.split(rf" ({'|'.join(parameters)}): ", text[text.index("Args:") :])
+    described = dict(zip(described[::2], described[1::2], strict=True))
+    assert list(described) == list(parameters) and len(parameters) == count
+    for name, parameter in parameters.items():
+        meaning, _, default = described[name].partition("(default: ")
+        assert len(meaning) > 10
+        shown = default.partition(").")[0]
+        if parameter.default is parameter.empty:
+            assert default == ""
+        elif isinstance(parameter.default, str | int | float | None):
+            assert shown == repr(parameter.default)
+        else:
+            assert re.fullmatch(r"[A-Za-z]\w+|\(.*", shown)
+    assert described["gamma"].startswith("discount factor, in (0, 1) (default: 0.96).")
+    assert described["observation_dtype"].endswith("(default: uint8).")
 
 
 def test_other_names_are_refused():

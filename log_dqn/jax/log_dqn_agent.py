@@ -33,7 +33,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
     """DQN with a plus and a minus head, learned in the log space, in float32.
 
     Its parameters are JaxDQNAgent's in their order, then `log_space.LogUpdate`'s, then its own.
-    The defaults are the paper's.
+    The defaults are the paper's. `help(JaxLogDQNAgent)` lists all of them.
     """
 
     online_params: Any
@@ -59,7 +59,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
                 of which `network` gets twice the outputs.
             log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
             optimizer: an optax optimizer, or a name that Dopamine's `create_optimizer` knows; its
-                learning rate is beta_log, the step-size in the log space.
+                learning rate is beta_log, the step-size in the log space (0.0025).
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
             precision: of the network's torso, one of `log_space.PRECISIONS`.

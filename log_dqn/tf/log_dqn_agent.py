@@ -18,7 +18,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
     """DQN with a plus and a minus head, learned in the log space.
 
     Its parameters are DQNAgent's in their order, then `log_space.LogUpdate`'s, then its own. The
-    defaults are the paper's.
+    defaults are the paper's. `help(LogDQNAgent)` lists all of them.
     """
 
     @take_parameters_of(dqn_agent.DQNAgent, log_space.LogUpdate)
@@ -41,7 +41,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
             dopamine: collected by the decorator: DQNAgent's parameters, given by name or place, of
                 which `network` gets twice the outputs.
             log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
-            optimizer: its learning rate is beta_log, the step-size in the log space.
+            optimizer: its learning rate is beta_log, the step-size in the log space (0.0025).
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
             dtype: 'float32' or 'float64', of the heads and of the update.
