@@ -4,8 +4,53 @@ Importing this package makes Dopamine importable (see `log_dqn.compat`). It impo
 TensorFlow nor JAX nor Dopamine itself.
 """
 
+import os
+from typing import TYPE_CHECKING
+
 from log_dqn import compat
+
+if TYPE_CHECKING:
+    from log_dqn.film.players import TrainedAgent
 
 __version__ = "0.1.0"
 
 compat.apply()
+
+
+def load(
+    run: str | os.PathLike[str],
+    agent: str | None = None,
+    gamma: float | None = None,
+    env: str | None = None,
+    seed: int = 0,
+) -> "TrainedAgent":
+    """Loads a trained agent and its game; no code that the run's folder names is run.
+
+    Args:
+        run: folder of a run of `log-dqn train` or `train-vectorized`, of which the newest
+            checkpoint is loaded; or a game of which a network comes with the package, such as
+            'MinAtar/Asterix'.
+        agent: that network's agent: 'loglin_dqn' (default), 'log_dqn' or 'dqn'.
+        gamma: that network's discount factor; by default the larger of the two that there are.
+        env: 'MODULE:FACTORY' of the run's JAX environment if it is your own, which else isn't
+            imported.
+        seed: seed of the quantiles that IQN draws.
+
+    Returns:
+        What acts, `act(observation)`, and says its values, `values(observation)`.
+
+    Raises:
+        ValueError: if there is no such run or network, or it can't be loaded.
+        log_dqn.run_folder.checkpoints.CheckpointError: if the checkpoints are damaged.
+    """
+    from log_dqn import trained
+    from log_dqn.run_folder import configuration
+
+    named = str(run) if str(run).startswith("MinAtar/") else None
+    folder = trained.run_dir(run, named, agent, gamma)
+    configuration.check_trained("run", folder)
+    with compat.quiet():
+        from log_dqn.film import loading
+    # On its own: where a run is refused, what TensorFlow wrote at its start is not shown.
+    with compat.quiet():
+        return loading.load(folder, seed, env)

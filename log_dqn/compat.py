@@ -14,7 +14,6 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import itertools
 import os
 import pathlib
 import re
@@ -255,6 +254,28 @@ def without_wildcards(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         yield link
 
 
+@contextlib.contextmanager
+def own_gin_configuration() -> Iterator[None]:
+    """Gives the block an empty configuration of gin, and afterwards back what there was before.
+
+    Reason: gin has one configuration for a process, which a user's script may be using while it
+    loads an agent of another configuration.
+    Can go: when gin has configurations as values.
+    """
+    import gin
+
+    kept = (gin.config._CONFIG, gin.config._OPERATIVE_CONFIG, gin.config._SINGLETONS)
+    before, is_locked = [part.copy() for part in kept], gin.config_is_locked()
+    gin.clear_config()
+    try:
+        yield
+    finally:
+        gin.clear_config()
+        for part, values in zip(kept, before, strict=True):
+            part.update(values)
+        gin.config._set_config_is_locked(is_locked)
+
+
 _ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?: .*\n?|\n)+)", re.MULTILINE)
 
 
@@ -305,8 +326,9 @@ def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
         signature = inspect.Signature([p.replace(kind=kind) for p in parameters.values()])
         init.__signature__ = signature
         texts: dict[str, str] = {}
-        for of in (*itertools.chain(*((cls, cls.__init__) for cls in classes)), init):
-            texts |= _documented(of.__doc__)
+        said = [of.__doc__ for cls in classes for of in (cls, cls.__init__)]  # type: ignore[misc]
+        for docstring in (*said, init.__doc__):
+            texts |= _documented(docstring)
         lines = [_described(p, texts.get(p.name, "")) for p in signature.parameters.values()][1:]
         arguments = "\n".join(["Args:", *lines, "", ""])
         init.__doc__ = _ARGUMENTS.sub(lambda _: arguments, inspect.cleandoc(init.__doc__ or ""))

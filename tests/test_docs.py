@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from log_dqn import sweep, train, train_vectorized
-from log_dqn.commands import compare, linear_figures, play
+from log_dqn.commands import compare, evaluate, linear_figures, play
 from tests.programs import python
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -50,6 +50,7 @@ PROGRAMS = {
     "log-dqn sweep": lambda: sweep.main,
     "log-dqn compare": lambda: compare.main,
     "log-dqn play": lambda: play.main,
+    "log-dqn evaluate": lambda: evaluate.main,
     "log-dqn figures": lambda: linear_figures.main,
     "scripts/benchmark.py": lambda: script("benchmark.py"),
     "scripts/check_versions.py": lambda: script("check_versions.py"),
@@ -126,6 +127,7 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
         ("docs/sweeps.md", "log-dqn sweep"),
         ("docs/results.md", "log-dqn compare"),
         ("docs/films.md", "log-dqn play"),
+        ("docs/python.md", "log-dqn evaluate"),
     ],
 )
 def test_a_page_describes_every_flag_of_its_program(page, program, capsys):

@@ -16,12 +16,23 @@ API = {
         "The agents are classes of Dopamine's kind, and the update is plain mathematics beside "
         "them. [An example](../README.md#from-python) plays with both agents.\n\n"
         "| page | what is there |\n|---|---|\n"
+        "| [trained agents](trained.md) | `log_dqn.load`, and what it returns |\n"
         "| [agents](agents.md) | `LogDQNAgent` on TensorFlow, `JaxLogDQNAgent` on JAX |\n"
         "| [the update](log_space.md) | `log_dqn.log_space`: targets, errors and greedy actions |\n"
         "| [the mapping](mapping.md) | `log_dqn.mapping`: from values to the log space and back |\n"
         "| [heads](heads.md) | two output heads on a network of Dopamine's |\n"
         "| [games](games.md) | Atari and MinAtar as the agents play them, and quiet imports |",
         (),
+    ),
+    "trained": (
+        "Trained agents",
+        "[From Python](../python.md) shows how to use them.",
+        (
+            "log_dqn.load",
+            "log_dqn.film.players.TrainedAgent",
+            "log_dqn.film.players.Values",
+            "log_dqn.film.evaluation",
+        ),
     ),
     "agents": (
         "The agents",

@@ -57,6 +57,11 @@ COMMANDS = {
         "film a trained agent beside the values of its actions",
         "--trained=MinAtar/Asterix --out=asterix.gif",
     ),
+    "evaluate": Command(
+        "log_dqn.commands.evaluate",
+        "play episodes with a trained agent, for its mean return",
+        "--trained=MinAtar/Asterix --episodes=30",
+    ),
     "figures": Command(
         "log_dqn.commands.linear_figures",
         "draw the figures of the paper's small experiments",

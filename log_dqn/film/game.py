@@ -1,5 +1,6 @@
 """The games that are played, each with its screen."""
 
+import functools
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -109,26 +110,22 @@ def legend(game: str, own: Sequence[str] = ()) -> dict[str, tuple[int, int, int]
 class DopamineGame:
     """An environment with Dopamine's interface: of Atari, MinAtar or gymnasium."""
 
-    def __init__(self, name: str, environment: Any, seed: int) -> None:
-        """Takes the environment, and seeds it."""
+    def __init__(self, name: str, environment: Any) -> None:
+        """Takes the environment."""
         self._environment = environment
         self._game = game = environment.environment.unwrapped
         if hasattr(game, "ale"):
             self.action_names = game.get_action_meanings()
         else:
             self.action_names = _names(name, int(environment.action_space.n))
-        self._is_board = isinstance(game, minatar.Game)
-        if not hasattr(game, "ale") and not self._is_board:
+        self._name, self._is_board = name, isinstance(game, minatar.Game)
+        if "rgb_array" in game.metadata.get("render_modes", []):
             os.environ.update(_WITHOUT_SCREEN)
-            if _DRAWN_BY_PYGAME & set(type(game).__module__.split(".")):
-                check_extra("play", ("pygame",))
-            modes = game.metadata.get("render_modes", [])
-            check("env", name, "rgb_array" in modes, "one that draws itself, as rgb_array")
             game.render_mode = "rgb_array"
-        seeding.seed_environment(environment, seed)
 
-    def reset(self) -> Any:
-        """Begins an episode; returns the first observation."""
+    def reset(self, seed: int) -> Any:
+        """Begins the episode of a seed; returns the first observation."""
+        seeding.seed_environment(self._environment, seed)
         self._observation = self._environment.reset()
         return self._observation
 
@@ -138,10 +135,31 @@ class DopamineGame:
         return self._observation, float(reward), bool(terminal or self._environment.game_over)
 
     def screen(self) -> np.ndarray:
-        """Returns the screen, uint8, shape [height, width, 3]."""
+        """Returns the screen, uint8, shape [height, width, 3].
+
+        Raises:
+            ValueError: if the environment doesn't draw itself.
+        """
+        game = self._game
         if self._is_board:
             return board(self._observation)
-        return self._game.ale.getScreenRGB() if hasattr(self._game, "ale") else self._game.render()
+        if hasattr(game, "ale"):
+            return game.ale.getScreenRGB()
+        if _DRAWN_BY_PYGAME & set(type(game).__module__.split(".")):
+            check_extra("play", ("pygame",))
+        check(
+            "env",
+            self._name,
+            game.render_mode == "rgb_array",
+            "one that draws itself, as rgb_array",
+        )
+        return game.render()
+
+
+def begin(game: JaxGame, seed: jax.Array) -> tuple[Any, jax.Array]:
+    """Returns the first state and observation of the episode of a seed, within JAX."""
+    _, key = jax.random.split(jax.random.key(seed))
+    return game.reset(key)
 
 
 class BoardGame:
@@ -151,21 +169,19 @@ class BoardGame:
     `render` that takes its state and parameters and returns a picture, uint8.
     """
 
-    def __init__(self, game: JaxGame, seed: int) -> None:
-        """Takes the game, and seeds it."""
+    def __init__(self, game: JaxGame) -> None:
+        """Takes the game."""
         own, self._params = game.environment
-        self._game, self._render = game, getattr(own, "render", None)
+        self.program, self._render = game, getattr(own, "render", None)
         if type(own).__module__.startswith("gymnax."):
             self._render = None  # Those return figures of matplotlib.
-        self._key = jax.random.key(seed)
-        self._reset, self._step = jax.jit(game.reset), jax.jit(game.step)
+        self._reset, self._step = jax.jit(functools.partial(begin, game)), jax.jit(game.step)
         self.action_names = _names(game.name, game.num_actions, getattr(own, "action_names", None))
         self.channel_names = tuple(getattr(own, "channel_names", ()))
 
-    def reset(self) -> np.ndarray:
-        """Begins an episode; returns the first observation."""
-        self._key, key = jax.random.split(self._key)
-        self._state, frame = self._reset(key)
+    def reset(self, seed: int) -> np.ndarray:
+        """Begins the episode of a seed; returns the first observation."""
+        self._state, frame = self._reset(np.uint32(seed))
         self._frame = np.asarray(frame)
         return self._frame
 
@@ -183,6 +199,6 @@ class BoardGame:
                 return np.asarray(drawn)
             self._render = None
         seen = self._frame
-        if self._game.prepare is not None:
-            seen = np.asarray(self._game.prepare(jnp.asarray(seen)[None, ..., None]))
+        if self.program.prepare is not None:
+            seen = np.asarray(self.program.prepare(jnp.asarray(seen)[None, ..., None]))
         return picture(self._frame, seen)

@@ -9,10 +9,11 @@ import pathlib
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import gin
 import gymnasium
+import numpy as np
 import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 
@@ -21,7 +22,7 @@ from dopamine.discrete_domains import run_experiment as _run_experiment  # noqa:
 from dopamine.jax import networks as _jax_networks  # noqa: F401
 from dopamine.jax.replay_memory import replay_buffer as _replay_buffer  # noqa: F401
 
-from log_dqn import atari, games, minatar
+from log_dqn import atari, compat, games, minatar
 from log_dqn.checks import check
 from log_dqn.film import players
 from log_dqn.film.game import BoardGame, DopamineGame
@@ -59,27 +60,18 @@ _CONSTANT = re.compile(r"%[\w.]+")
 _CALLED = ("AdamOptimizer", "RMSPropOptimizer", "adam", "rmsprop_tf")
 
 
-class Player(NamedTuple):
-    """An agent in its game, with the weights of its newest checkpoint."""
-
-    agent: players.DopaminePlayer | players.VectorizedPlayer
-    game: DopamineGame | BoardGame
-    game_name: str
-    iterations: int  # Of training, finished.
-    max_steps: int  # Agent steps after which training left an episode.
-
-
-def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> Player:
+def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.TrainedAgent:
     """Rebuilds the agent and the game of a run, with the weights of its newest checkpoint.
 
-    The replay memory is not read; `seed` is the game's. `env` names the run's JAX environment if
-    it is the user's own, which else isn't imported.
+    The replay memory is not read. `seed` is of what the agent draws, as IQN its quantiles. `env`
+    names the run's JAX environment if it is the user's own, which else isn't imported.
     """
     parameters = configuration.read(run_dir)
     try:
-        if "VectorizedRunner.agent" in parameters:
-            return _load_vectorized(run_dir, parameters, seed, env)
-        return _load_single(run_dir, parameters, seed)
+        with compat.own_gin_configuration():
+            if "VectorizedRunner.agent" in parameters:
+                return _load_vectorized(run_dir, parameters, env)
+            return _load_single(run_dir, parameters, seed)
     except (KeyError, TypeError) as error:
         config = run_dir / layout.CONFIG
         raise ValueError(f"{config} is not this version's: {explain(error)}") from error
@@ -103,7 +95,6 @@ def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any]) -> None:
         for name, value in parameters.items()
         if _is_known(name.rpartition("/")[2].rpartition(".")[0])
     ]
-    gin.clear_config()
     with explained("--run", str(run_dir)):
         gin.parse_config(lines)
         gin.parse_config([f"{name} = 1000" for name in _MEMORIES])
@@ -162,21 +153,25 @@ def _check_registered(environment_id: str) -> None:
     check("env", environment_id, is_there, allowed)
 
 
-def _load_single(run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int) -> Player:
+def _load_single(
+    run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
+) -> players.TrainedAgent:
     _bind(run_dir, parameters)
     agents.agent_name()
     agents.prepare_tensorflow()
     seeding.seed_everything(seed)
     game, environment = _environment(parameters)
-    played = DopamineGame(game, environment, seed)
     max_steps = int(parameters["Runner.max_steps_per_episode"])
     folder, manifest = _newest_checkpoint(run_dir)
     with tf.Graph().as_default():
         agent = agents.create_agent(None, environment, seed=seed)
         saved_run.load_weights(folder, agent)
     agent.eval_mode = True
-    player = players.on_jax(agent) if agents.uses_jax() else players.on_tensorflow(agent)
-    return Player(player, played, game, manifest["iteration"] + 1, max_steps)
+    made = players.on_jax if agents.uses_jax() else players.on_tensorflow
+    return made(
+        agent, game=DopamineGame(game, environment), game_name=game,
+        iterations=manifest["iteration"] + 1, max_steps=max_steps,
+    )  # fmt: skip
 
 
 # Runs of vectorized training.
@@ -195,9 +190,8 @@ def _jax_environment(parameters: Mapping[str, Any], env: str | None) -> JaxGame 
 
 
 def _load_vectorized(
-    run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int, env: str | None
-) -> Player:
-    gin.clear_config()
+    run_dir: pathlib.Path, parameters: Mapping[str, Any], env: str | None
+) -> players.TrainedAgent:
     made = _jax_environment(parameters, env)
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
@@ -209,21 +203,23 @@ def _load_vectorized(
     folder, manifest = _newest_checkpoint(run_dir)
     game_name, max_steps = manifest["game"], runner.max_steps_per_episode
     game: DopamineGame | BoardGame
+    dtype: np.dtype
     if game_name in jax_games.GAMES:
         made = jax_games.create(game_name, max_steps)
     if made is not None:
-        game, frame_shape = BoardGame(made, seed), made.frame_shape
+        game, frame_shape, dtype = BoardGame(made), made.frame_shape, np.dtype(made.frame_dtype)
     else:
         # The frames are the same as vectorized training's.
-        environment = atari.create_environment(game_name)
-        game = DopamineGame(game_name, environment, seed)
-        frame_shape = environments.FRAME_SHAPE
+        game = DopamineGame(game_name, atari.create_environment(game_name))
+        frame_shape, dtype = environments.FRAME_SHAPE, np.dtype(np.uint8)
     network = start.create_network(runner, made)
     state_shape = (*frame_shape, runner.stack_size)
     num_actions = len(game.action_names)
     params = runs.load_params(folder, agent, network, state_shape, num_actions)
-    player = players.VectorizedPlayer(agent, network, params, state_shape, num_actions)
-    return Player(player, game, game_name, manifest["iteration"] + 1, max_steps)
+    return players.vectorized(
+        agent, network, params, num_actions, state_shape=state_shape, dtype=dtype, game=game,
+        game_name=game_name, iterations=manifest["iteration"] + 1, max_steps=max_steps,
+    )  # fmt: skip
 
 
 def _of(configurable: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from PIL import GifImagePlugin, Image, ImageChops, ImageDraw, ImageFont
 
 from log_dqn.film.episode import Step, play
 from log_dqn.film.game import legend
-from log_dqn.film.loading import Player
+from log_dqn.film.players import TrainedAgent
 
 FRAMES_PER_SECOND = 15
 """Agent steps a second: a step is four of the emulator's 60 frames a second."""
@@ -277,7 +277,7 @@ def _place(values: np.ndarray, low: float, high: float, start: float, end: float
 
 
 def film(
-    players: Sequence[Player], titles: Sequence[str], max_steps: int, seed: int
+    players: Sequence[TrainedAgent], titles: Sequence[str], max_steps: int, seed: int
 ) -> Iterator[tuple[Image.Image, list[Step]]]:
     """Plays an episode of each player, and draws them side by side, under their titles.
 
@@ -290,17 +290,14 @@ def film(
     painters = [
         Painter(
             title,
-            player.agent.gamma,
+            player.gamma,
             player.game.action_names,
             player.game_name,
             getattr(player.game, "channel_names", ()),
         )
         for player, title in zip(players, titles, strict=True)
     ]
-    episodes = [
-        play(player.agent, player.game, min(max_steps, player.max_steps), seed)
-        for player in players
-    ]
+    episodes = [play(player, max_steps, seed, draws=True) for player in players]
     last: list[Step | None] = [None] * len(players)
     for steps in itertools.zip_longest(*episodes):
         last = [step or before for step, before in zip(steps, last, strict=True)]

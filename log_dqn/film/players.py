@@ -1,5 +1,6 @@
-"""The agents that play: Dopamine's kind on TensorFlow and on JAX, and those trained vectorized."""
+"""Trained agents: Dopamine's kind on TensorFlow and on JAX, and those trained vectorized."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,13 +13,21 @@ from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
 from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
 
 from log_dqn import log_space
+from log_dqn.checks import check
+from log_dqn.film.game import BoardGame, DopamineGame
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from log_dqn.vectorized import agents, networks
 
 
+def random_action(generator: np.random.Generator, epsilon: float, num_actions: int) -> int | None:
+    """Returns a random action with probability epsilon, else None for the greedy one."""
+    explores = generator.random() < epsilon
+    return int(generator.integers(num_actions)) if explores else None
+
+
 class Values(NamedTuple):
-    """What an agent makes of each action.
+    """An agent's values in one state.
 
     Attributes:
         q: Q, shape [num_actions].
@@ -29,6 +38,22 @@ class Values(NamedTuple):
     q: np.ndarray
     heads: np.ndarray | None
     keys: np.ndarray
+
+    @property
+    def q_plus(self) -> np.ndarray | None:
+        """q_+ of LogDQN, shape [num_actions]; None for other agents."""
+        return None if self.heads is None else np.exp(self.heads[0])
+
+    @property
+    def q_minus(self) -> np.ndarray | None:
+        """q_- of LogDQN, shape [num_actions]; None for other agents."""
+        return None if self.heads is None else np.exp(self.heads[1])
+
+    def action(self, epsilon: float = 0.0, generator: np.random.Generator | None = None) -> int:
+        """Returns the greedy action, or with probability epsilon a random one."""
+        generator = np.random.default_rng() if generator is None else generator
+        action = random_action(generator, epsilon, len(self.q))
+        return int(self.keys.argmax()) if action is None else action
 
 
 def values_of(q: Any) -> Values:
@@ -45,46 +70,113 @@ def values_of_heads(rule: log_space.UpdateRule, plus: Any, minus: Any) -> Values
     return Values(q_plus - q_minus, heads, rule.action_keys(outputs))
 
 
-class DopaminePlayer:
-    """An agent with Dopamine's interface, whose state is the frames that it has seen.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedAgent:
+    """A trained agent and its game, with the weights of the run's newest checkpoint.
 
     Attributes:
+        agent: Dopamine's agent, or the settings of a vectorized one.
+        compute: maps a state to its values.
+        keys: maps states, shape [batch_size, *state_shape], to keys, shape [batch_size,
+            num_actions], within JAX; None for Dopamine's agents.
+        state_shape: shape of a state: an observation's, then how many of them a state holds.
+        dtype: type of an observation.
         gamma: discount factor.
         epsilon: exploration rate in evaluation.
+        game: the game that it was trained on, with `reset` and `step`.
+        game_name: the game's name.
+        iterations: finished iterations of training.
+        max_steps: agent steps after which training left an episode.
     """
 
-    def __init__(self, agent: Any, values: Callable[[], Values]) -> None:
-        """Takes the agent, with its weights, and what it makes of its state."""
-        self._agent, self._values = agent, values
-        self.gamma, self.epsilon = agent.gamma, agent.epsilon_eval
+    agent: Any
+    compute: Callable[[np.ndarray], Values]
+    keys: Callable[[jax.Array], jax.Array] | None = None
+    state_shape: tuple[int, ...]
+    dtype: np.dtype
+    gamma: float
+    epsilon: float
+    game: DopamineGame | BoardGame
+    game_name: str
+    iterations: int
+    max_steps: int
 
-    def see(self, observation: Any, begins: bool) -> Values:
-        """Takes in an observation, which may be the first of its episode."""
-        if begins:
-            self._agent._reset_state()
-        self._agent._record_observation(observation)
-        return self._values()
+    def values(self, observation: Any) -> Values:
+        """Returns the agent's values of each action.
+
+        Args:
+            observation: shape `state_shape`, of which axes of length 1 may be left out: an
+                observation of the game, or the last ones where a state holds several (see `stack`).
+
+        Raises:
+            ValueError: if the shape is another, or a number is none of `dtype` or not finite.
+        """
+        return self.compute(self._checked(observation, self.state_shape))
+
+    def act(
+        self,
+        observation: Any,
+        epsilon: float = 0.0,
+        generator: np.random.Generator | None = None,
+    ) -> int:
+        """Returns the greedy action, or with probability epsilon a random one.
+
+        The observation is as `values` takes it. Without a generator each call draws anew.
+        """
+        return self.values(observation).action(epsilon, generator)
+
+    def stack(self, observation: Any, state: np.ndarray | None = None) -> np.ndarray:
+        """Returns the state after one more observation of the game, such as an Atari frame.
+
+        Takes the state before, None at the start of an episode: zeros stand for what was before.
+        Returns shape `state_shape`, the new observation last.
+        """
+        frame = self._checked(observation, self.state_shape[:-1])
+        if state is None:
+            state = np.zeros(self.state_shape, self.dtype)
+        return np.concatenate([state[..., 1:], frame[..., None]], axis=-1)
+
+    def _checked(self, observation: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns an observation of a shape, and of `dtype`."""
+        array = np.asarray(observation)
+        fits = [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
+        stacks = f", {shape[-1]} observations (see stack)" * (shape[-1] > 1)
+        check("the observation's shape", array.shape, fits, f"{shape}{stacks}")
+        with np.errstate(invalid="ignore", over="ignore"):
+            cast = array.astype(self.dtype)
+        kept = np.isfinite(cast) if self.dtype.kind == "f" else cast == array
+        for wrong in array[~kept][:1].tolist():
+            check("a number of the observation", wrong, False, f"a finite {self.dtype}")
+        return cast.reshape(shape)
 
 
-def on_tensorflow(agent: Any) -> DopaminePlayer:
-    """Returns what plays one of Dopamine's TensorFlow agents, or LogDQN."""
+def _of_dopamine(agent: Any, dtype: Any, **others: Any) -> TrainedAgent:
+    return TrainedAgent(
+        agent=agent, state_shape=(*agent.observation_shape, agent.stack_size),
+        dtype=np.dtype(dtype), gamma=agent.gamma, epsilon=agent.epsilon_eval, **others,
+    )  # fmt: skip
+
+
+def on_tensorflow(agent: Any, **of_game: Any) -> TrainedAgent:
+    """Returns one of Dopamine's TensorFlow agents, or LogDQN, with what is said of its game."""
     fetches = agent._net_outputs
     if isinstance(agent, ImplicitQuantileAgent):
         fetches = agent._q_values  # The mean over quantiles that are drawn each time.
     elif not isinstance(agent, LogDQNAgent):
         fetches = agent._net_outputs.q_values
 
-    def values() -> Values:
-        outputs = agent._sess.run(fetches, {agent.state_ph: agent.state})
+    def compute(state: np.ndarray) -> Values:
+        outputs = agent._sess.run(fetches, {agent.state_ph: state[None]})
         if isinstance(agent, LogDQNAgent):
             return values_of_heads(agent._update.rule, *outputs)
         return values_of(outputs)
 
-    return DopaminePlayer(agent, values)
+    dtype = agent.observation_dtype.as_numpy_dtype
+    return _of_dopamine(agent, dtype, compute=compute, **of_game)
 
 
-def on_jax(agent: Any) -> DopaminePlayer:
-    """Returns what plays one of Dopamine's JAX agents, or LogDQN on JAX."""
+def on_jax(agent: Any, **of_game: Any) -> TrainedAgent:
+    """Returns one of Dopamine's JAX agents, or LogDQN on JAX, with what is said of its game."""
     network, of_next = agent.network_def, agent._rng
 
     @jax.jit
@@ -104,44 +196,42 @@ def on_jax(agent: Any) -> DopaminePlayer:
             return network.apply(params, state, support=agent._support).q_values
         return network.apply(params, state).q_values
 
-    def values() -> Values:
+    def compute(state: np.ndarray) -> Values:
         nonlocal of_next
         of_next, key = jax.random.split(of_next)
-        outputs = apply(agent.online_params, agent.preprocess_fn(agent.state), key)
+        # As Dopamine's own state, which is in double precision.
+        outputs = apply(agent.online_params, agent.preprocess_fn(state.astype(float)), key)
         if isinstance(agent, JaxLogDQNAgent):
             return values_of_heads(agent._update.rule, *outputs)
         return values_of(outputs)
 
-    return DopaminePlayer(agent, values)
+    return _of_dopamine(agent, agent.observation_dtype, compute=compute, **of_game)
 
 
-class VectorizedPlayer:
-    """An agent of vectorized training; with the attributes of `DopaminePlayer`."""
+def vectorized(
+    agent: agents.Agent, network: networks.Network, params: Any, num_actions: int, **others: Any
+) -> TrainedAgent:
+    """Returns an agent of vectorized training.
 
-    def __init__(
-        self,
-        agent: agents.Agent,
-        network: networks.Network,
-        params: Any,
-        state_shape: tuple[int, ...],
-        num_actions: int,
-    ) -> None:
-        """Takes the agent's settings and its parameters, without columns that are never used."""
-        self._agent = agent
-        self._params = params
-        self._state_shape = state_shape
-        self._apply = jax.jit(
-            lambda params, state: agent.outputs(network, params, state[None], num_actions)
-        )
-        self.gamma, self.epsilon = agent.gamma, agent.epsilon_eval
+    Takes its settings, its parameters without columns that are never used, and what else
+    `TrainedAgent` says.
+    """
 
-    def see(self, observation: Any, begins: bool) -> Values:
-        """Takes in an observation, which may be the first of its episode."""
-        frame = np.reshape(observation, (*self._state_shape[:-1], 1))
-        if begins:
-            self._state = np.zeros(self._state_shape, frame.dtype)
-        self._state = np.concatenate([self._state[..., 1:], frame], axis=-1)
-        outputs = self._apply(self._params, jnp.asarray(self._state))
-        if isinstance(self._agent, agents.VectorizedLogDQNAgent):
-            return values_of_heads(self._agent.rule, *outputs)
-        return values_of(outputs[0])
+    def outputs(params: Any, states: Any) -> Any:
+        return agent.outputs(network, params, states, num_actions)
+
+    def keys(params: Any, states: Any) -> jax.Array:
+        return agent.action_keys(agent.constants, outputs(params, states))
+
+    outputs_of_one = jax.jit(lambda params, state: outputs(params, state[None]))
+
+    def compute(state: np.ndarray) -> Values:
+        found = outputs_of_one(params, jnp.asarray(state))
+        if isinstance(agent, agents.VectorizedLogDQNAgent):
+            return values_of_heads(agent.rule, *found)
+        return values_of(found[0])
+
+    return TrainedAgent(
+        agent=agent, compute=compute, keys=jax.tree_util.Partial(keys, params),
+        gamma=agent.gamma, epsilon=agent.epsilon_eval, **others,
+    )  # fmt: skip

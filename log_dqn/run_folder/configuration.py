@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import gin
 from gin import config_parser
 
+from log_dqn.checks import check
 from log_dqn.run_folder import layout
 from log_dqn.run_folder.checkpoints import CheckpointError, replace_file
 
@@ -121,6 +122,20 @@ def read(folder: pathlib.Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ValueError(f"{path}: damaged; it must hold JSON's names and values")
     return values
+
+
+def check_trained(option: str, folder: pathlib.Path) -> None:
+    """Checks that a folder holds a run that this package trained; raises ValueError else."""
+    if {_AGENT, "VectorizedRunner.agent"} & read(folder).keys():
+        return
+    lacks = f"no {layout.CONFIG} that names an agent"
+    if not folder.is_dir():
+        fault = "is no folder"
+    elif layout.has_folders(folder):
+        fault = f"looks like a run of Dopamine's own, with {lacks}"
+    else:
+        fault = f"has {lacks}"
+    check(option, str(folder), False, f"the folder of a run that log-dqn trained; this one {fault}")
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ A network lies where a run would, `{agent}/gamma={gamma}/{game}/{seed}/`, and is
 trained, its score then, and the version of the package that it came with first.
 """
 
+import os
 import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -33,18 +34,30 @@ def networks() -> Iterator[Network]:
         yield Network(name, agent, float(setting.removeprefix("gamma=")), folder)
 
 
-def find(game: str, agent: str, gamma: float | None = None) -> pathlib.Path:
+def run_dir(
+    run: str | os.PathLike[str], game: str | None, agent: str | None, gamma: float | None
+) -> pathlib.Path:
+    """Returns the folder of a game's network (see `find`), or without a game that of a run."""
+    if game is not None:
+        return find(game, agent, gamma)
+    for name, value in (("agent", agent), ("gamma", gamma)):
+        check(name, value, value is None, "left out for a run of your own, which has one")
+    return pathlib.Path(run)
+
+
+def find(game: str, agent: str | None = None, gamma: float | None = None) -> pathlib.Path:
     """Returns the folder of a network.
 
     Args:
         game: game of MinAtar.
-        agent: its agent.
+        agent: its agent; by default LogLinDQN.
         gamma: its discount factor; by default the largest that there is.
 
     Raises:
         ValueError: if there is no such network.
     """
     game = games.canonical(game) or game
+    agent = "loglin_dqn" if agent is None else agent
     there = list(networks())
     of_game = [network for network in there if network.game == game]
     known = list(dict.fromkeys(network.game for network in there))

@@ -57,6 +57,7 @@ TRAIN = ["train", f"--base_dir={NOWHERE}"]
 VECTORIZED = ["train-vectorized", "--games=Pong", f"--results_dir={NOWHERE}"]
 COMPARE = ["compare", f"--out={NOWHERE}"]
 PLAY = ["play", f"--run={NOWHERE}", f"--out={NOWHERE}.gif"]
+EVALUATE = ["evaluate", "--trained=MinAtar/Asterix"]
 FIGURES = ["figures", f"--out={NOWHERE}"]
 SWEEP = ["sweep", "--games=Pong", "--agents=dqn", f"--results_dir={NOWHERE}"]
 
@@ -117,6 +118,11 @@ REFUSED = [
     ([*PLAY, f"--run={ROOT}"], "this one has no config.json that names an agent"),
     ([*PLAY, "--out=film.avi"], "'film.avi' does not end in .mp4 or .gif"),
     ([*PLAY, "--max_steps=0"], "'0' is not a whole number, at least 1"),
+    (["evaluate"], "one of the arguments --run --trained is required"),
+    ([*EVALUATE, "--episodes=0"], "'0' is not a whole number, at least 1"),
+    ([*EVALUATE, "--epsilon=2"], "epsilon is 2.0; it must be a number from 0 to 1"),
+    (["evaluate", f"--run={NOWHERE}"], f"run is '{NOWHERE}'; it must be the folder of a run that"),
+    (["evaluate", f"--run={NOWHERE}", "--gamma=0.5"], "gamma is 0.5; it must be left out for a"),
     ([*FIGURES, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*FIGURES, "--only=kappa"], "argument --only: invalid choice: 'kappa'"),
     ([*FIGURES, "--gammas", "0.5", "1.5"], "gamma is 1.5; it must be a number between 0 and 1"),
@@ -187,6 +193,7 @@ def write_run(folder, text):
         (["compare", "--out=out"], "a report on the published baselines in out"),
         (["compare", "--out=out", "--results_dir=results"], "a report on results in out"),
         (["play", "--out=a.gif", f"--run={RUN}"], f"a film of {RUN} in a.gif"),
+        (["evaluate", "--episodes=2", f"--run={RUN}"], f"2 episodes of {RUN}"),
         (
             ["figures", "--out=out", "--only", "rms_error", "chain_log"],
             "rms_error, chain_log in out",

@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageSequence
 
-from log_dqn import games, train_vectorized
+from log_dqn import games, load, train_vectorized
 from log_dqn.commands import play as commands_play
 from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, play
@@ -186,10 +186,11 @@ def test_what_pygame_draws_needs_it(a_run, monkeypatch):
         importlib.util, "find_spec", lambda name, *of: None if name == "pygame" else find(name, *of)
     )
     for folder in drawn_by_pygame:
+        player = loading.load(folder, seed=0)
+        assert len(list(play(player, 2, seed=0, draws=False))) == 2
         with pytest.raises(ValueError, match="pygame must be installed"):
-            loading.load(folder, seed=0)
-        forget()
-    assert loading.load(own, seed=0).game_name.endswith(DRAWN)
+            next(play(player, 2, seed=0, draws=True))
+    assert next(play(loading.load(own, seed=0), 1, seed=0, draws=True)).screen.shape == (30, 40, 3)
 
 
 def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
@@ -216,7 +217,7 @@ def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
 def test_an_environment_of_gymnasium_is_played_as_in_training(a_run, kind, names):
     player = loading.load(a_run(kind), seed=3)
     assert player.game.action_names == names
-    steps = list(play(player.agent, player.game, max_steps=6, seed=0))
+    steps = list(play(player, max_steps=6, seed=0, draws=True))
     if kind == "log_dqn vector":
         assert [step.score for step in steps] == [-1, -2, -3, -4, -5, -6]
         assert steps[0].screen.shape == (400, 600, 3)
@@ -233,75 +234,76 @@ def test_an_environment_that_does_not_draw_itself_is_refused(tmp_path, capsys):
     assert capsys.readouterr().err == f"log-dqn play: error: {error}\n" and not out.exists()
 
 
-def test_log_dqns_values_are_those_of_the_papers_formulas(log_dqn):
+def test_the_weights_are_the_trained_ones(log_dqn):
     run_dir, trained = log_dqn
     player = loading.load(run_dir, seed=1)
-    agent = player.agent._agent
-    restored = agent._sess.run(agent.online_convnet.trainable_weights)
+    restored = player.agent._sess.run(player.agent.online_convnet.trainable_weights)
     weights = trained._sess.run(trained.online_convnet.trainable_weights)
     np.testing.assert_equal(restored, weights)
-    steps = list(play(player.agent, player.game, max_steps=12, seed=1))
-    assert len(steps) == 12
-    # Independent of the package: tq from the last layer, q = exp((tq - d) / c), equation 13's d.
-    outputs = agent._sess.run(agent._net_outputs, {agent.state_ph: agent.state})
-    c, gamma, k = 0.5, 0.96, 100
-    q_plus = np.exp(outputs[0][0] / c)  # d = 0 for q_init = 1
-    q_minus = np.exp(outputs[1][0] / c + k * np.log(gamma))  # d = -c k ln(gamma) for q_init = 0
-    values = steps[-1].values
-    # play() leaves the agent in the state of its last step.
-    np.testing.assert_allclose(
-        [*np.exp(values.heads), values.q], [q_plus, q_minus, q_plus - q_minus], rtol=1e-5
-    )
-    greedy = [step.action == step.values.q.argmax() for step in steps]
-    assert np.mean(greedy) > 0.9  # epsilon is 0.001.
-    assert player.agent.epsilon == 0.001 and player.agent.gamma == 0.96
-    assert steps[0].screen.shape == (210, 160, 3)
+    assert player.epsilon == 0.001 and player.gamma == 0.96
+    steps = list(play(player, max_steps=12, seed=1, draws=True))
+    assert len(steps) == 12 and steps[0].screen.shape == (210, 160, 3)
     assert any(not np.array_equal(steps[0].screen, step.screen) for step in steps)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["log_dqn", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dqn", "rainbow"))],
-)
-def test_a_tensorflow_agent_plays_as_it_does_itself(a_run, kind):
-    player = loading.load(a_run(kind), seed=1)
-    agent = player.agent._agent
-    for step in play(player.agent, player.game, max_steps=5, seed=0):
-        own = agent._sess.run(agent._q_argmax, {agent.state_ph: agent.state})
-        assert (step.values.heads is None) == (kind != "log_dqn")
-        assert step.values.q.shape == (agent.num_actions,)
-        assert step.action == own == step.values.q.argmax()
+    greedy = [step.action == step.values.q.argmax() for step in steps]
+    assert np.mean(greedy) > 0.9
 
 
 def wander(player, steps):
-    """Returns some observations of an episode, and the keys of each as the film has them."""
-    observations, keys = [player.game.reset()], []
+    """Returns some observations of an episode, and the values of each."""
+    observations, values, state = [player.game.reset(3)], [], None
     for number in range(steps):
-        values = player.agent.see(observations[-1], begins=number == 0)
-        keys.append(values.keys)
-        observation, _, over = player.game.step(number % len(values.q))
+        state = player.stack(observations[-1], state)
+        values.append(player.values(state))
+        assert player.act(state) == values[-1].keys.argmax()
+        observation, _, over = player.game.step(number % len(values[-1].q))
         assert not over
         observations.append(observation)
-    return observations[:steps], np.array(keys)
+    return observations[:steps], values
+
+
+def own_outputs(agent):
+    """What an agent's network makes of the agent's own state."""
+    if hasattr(agent, "_sess"):
+        return agent._sess.run(agent._net_outputs, {agent.state_ph: agent.state})
+    settings = {"support": agent._support} if hasattr(agent, "_support") else {}
+    if hasattr(agent, "_noisy"):
+        settings |= {"key": agent._rng, "eval_mode": True}
+    state = agent.preprocess_fn(agent.state)
+    return agent.network_def.apply(agent.online_params, state, **settings)
 
 
 @pytest.mark.parametrize(
     "kind",
     [
-        "jax_log_dqn cartpole",
-        "jax_dqn minatar",
-        pytest.param("full_rainbow", marks=pytest.mark.slow),
-        pytest.param("jax_rainbow", marks=pytest.mark.slow),
+        "log_dqn", "dqn", "jax_log_dqn cartpole", "jax_dqn minatar",
+        *[
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("rainbow", "c51", "full_rainbow", "jax_rainbow", "jax_log_dqn")
+        ],
     ],
-)
+)  # fmt: skip
 @NEEDS_MINATAR
-def test_a_jax_agent_plays_as_it_does_itself(a_run, kind):
+def test_an_agent_of_dopamines_kind_values_and_acts_as_it_does_itself(a_run, kind):
     player = loading.load(a_run(kind), seed=1)
-    (first, *others), keys = wander(player, 5)
-    agent = player.agent._agent
+    (first, *others), values = wander(player, 6)
+    agent = player.agent
     agent.epsilon_eval = 0.0
     own = [agent.begin_episode(first), *(agent.step(0.0, other) for other in others)]
-    assert own == keys.argmax(axis=1).tolist()
+    assert own == [value.keys.argmax() for value in values]
+    outputs, last = own_outputs(agent), values[-1]
+    assert last.q.shape == (agent.num_actions,)
+    if "log_dqn" not in kind:
+        assert (last.heads, last.q_plus, last.q_minus) == (None, None, None)
+        np.testing.assert_allclose(last.q, np.ravel(outputs.q_values), rtol=1e-5, atol=1e-7)
+        return
+    # Independent of the package: tq from the last layer, q = exp((tq - d) / c), equation 13's d.
+    plus, minus = outputs[-2:]
+    c, gamma, k = agent._update.c, agent.gamma, agent._update.k
+    q_plus = np.exp(np.ravel(plus) / c)  # d = 0 for q_init = 1
+    q_minus = np.exp(np.ravel(minus) / c + k * np.log(gamma))  # d = -c k ln(gamma) for 0
+    np.testing.assert_allclose(
+        [last.q_plus, last.q_minus, last.q], [q_plus, q_minus, q_plus - q_minus], rtol=1e-5
+    )
 
 
 @NEEDS_MINATAR
@@ -309,16 +311,15 @@ def test_a_jax_agent_plays_as_it_does_itself(a_run, kind):
     "kind",
     ["vectorized log_dqn", pytest.param("vectorized dqn catch", marks=pytest.mark.slow)],
 )
-def test_a_vectorized_agent_plays_as_in_training(a_run, kind):
+def test_a_vectorized_agent_values_and_acts_as_in_training(a_run, kind):
     player = loading.load(a_run(kind), seed=3)
-    of_player, shape = player.agent, player.agent._state_shape
+    agent, shape = player.agent, player.state_shape
     network = networks.NETWORKS["nature" if kind == "vectorized log_dqn" else "revisiting_rainbow"]
-    observations, keys = wander(player, 6)
-    dtype = np.asarray(observations[0]).dtype
-    problem = learner.Problem(network, shape[:-1], dtype, shape[-1], 8, 50)
-    training = learner.Learner(
-        [of_player._agent], problem, schedule.RunnerSettings(), [keys.shape[1]], [1]
-    )
+    observations, values = wander(player, 6)
+    num_actions = len(values[0].q)
+    problem = learner.Problem(network, shape[:-1], player.dtype, shape[-1], 8, 50)
+    settings = schedule.RunnerSettings()
+    training = learner.Learner([agent], problem, settings, [num_actions], [1])
     folder, _ = layout.newest_checkpoint(a_run(kind), print, "")
     training.set_run_weights(0, data.load(folder / "weights"))
     nothing = training.slots
@@ -328,7 +329,90 @@ def test_a_vectorized_agent_plays_as_in_training(a_run, kind):
         choice = timeline.Choice(*(np.array([value]) for value in numbers))
         frames = np.reshape(observation, (1, *shape[:-1]))
         own += toys.act(training, frames, np.zeros(1, np.float32), choice).tolist()
-    assert own == keys.argmax(axis=1).tolist()
+    assert own == [value.keys.argmax() for value in values]
+    frames = [np.reshape(observation, shape[:-1]) for observation in observations[-shape[-1] :]]
+    (params, *_), _ = training.weights, None
+    outputs = agent.outputs(network, params, np.stack(frames, axis=-1)[None], num_actions)
+    last = values[-1]
+    if kind == "vectorized dqn catch":
+        np.testing.assert_allclose(last.q, outputs[0][0], rtol=1e-6)
+    else:
+        c, floor = agent.c, agent.gamma**agent.k
+        expected = np.exp(outputs[0][0] / c), floor * np.exp(np.float64(outputs[1][0] / c))
+        np.testing.assert_allclose([last.q_plus, last.q_minus], expected, rtol=1e-5)
+        np.testing.assert_allclose(last.q, last.q_plus - last.q_minus)
+
+
+@pytest.mark.parametrize(
+    ("observation", "message"),
+    [
+        (
+            np.zeros((84, 84)),
+            r"shape is \(84, 84\); it must be \(84, 84, 4\), 4 observations \(see",
+        ),
+        (np.zeros((4, 84, 84)), r"shape is \(4, 84, 84\); it must be"),
+        (
+            np.full((84, 84, 4), 0.5),
+            "a number of the observation is 0.5; it must be a finite uint8",
+        ),
+        (np.full((84, 84, 4), np.nan), "a number of the observation is nan; it must be"),
+        (None, r"shape is \(\); it must be"),
+    ],
+)
+def test_an_observation_of_another_shape_or_type_is_refused(a_run, observation, message):
+    player = loading.load(a_run("vectorized log_dqn"), seed=0)
+    with pytest.raises(ValueError, match=f"^[^\n]*{message}[^\n]*$"):
+        player.act(observation)
+
+
+def test_what_is_the_same_is_taken_for_it(a_run):
+    """Axes of length 1, numbers of another type: the same values."""
+    player = loading.load(a_run("vectorized log_dqn"), seed=0)
+    frame = player.game.reset(5)
+    state = player.stack(frame)
+    assert frame.shape == (84, 84, 1) and state.shape == (84, 84, 4) and state.dtype == np.uint8
+    assert not state[..., :3].any() and (state[..., 3:] == frame).all()
+    for same in (player.stack(frame[..., 0]), state[None], state.astype(float), state.tolist()):
+        np.testing.assert_array_equal(player.values(same).q, player.values(state).q)
+    following = player.stack(frame, state)
+    assert not following[..., :2].any() and (following[..., 2:] == frame).all()
+
+
+def test_random_actions_are_the_generators(a_run):
+    player = loading.load(a_run("vectorized log_dqn"), seed=0)
+    state = player.stack(player.game.reset(5))
+
+    def actions(epsilon, seed):
+        generator = np.random.default_rng(seed)
+        return [player.act(state, epsilon, generator) for _ in range(30)]
+
+    greedy = player.act(state)
+    assert actions(0.0, 1) == [greedy] * 30
+    assert actions(0.5, 1) == actions(0.5, 1) != actions(0.5, 2)
+    assert 5 <= actions(0.5, 1).count(greedy) < 30
+    assert player.act(state, epsilon=1.0) in range(18)
+
+
+def test_gins_configuration_stays_the_users(a_run):
+    run_dir = a_run("log_dqn cartpole")
+    gin.parse_config("LogDQNAgent.gamma = 0.5\nCHOSEN = 3\n")
+    before = gin.config_str()
+    assert loading.load(run_dir, seed=0).gamma != 0.5
+    with pytest.raises(ValueError):
+        loading.load(pathlib.Path("nowhere"), seed=0)
+    assert gin.config_str() == before and not gin.config_is_locked()
+
+
+def test_what_there_is_not_to_load(tmp_path):
+    for arguments, message in (
+        (("nowhere",), "run is 'nowhere'; it must be the folder of a run .* is no folder"),
+        ((tmp_path,), "this one has no config.json that names an agent"),
+        (("MinAtar/Asteri",), "trained is 'MinAtar/Asteri'; it must be one of MinAtar/Asterix"),
+        (("MinAtar/Asterix", "c51"), "agent is 'c51'; it must be one of dqn, log_dqn"),
+        ((tmp_path, "dqn"), "agent is 'dqn'; it must be left out for a run of your own"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load(*arguments)
 
 
 def test_a_film_ends_where_training_leaves_an_episode(a_run):
@@ -345,9 +429,11 @@ class Fake:
     gamma, epsilon = 0.5, 0.0
 
     def __init__(self, length=3):
-        self.actions, self.length = [], length
+        self.actions, self.length, self.game, self.max_steps = [], length, self, 100
+        self.game_name, self.iterations = "game", 1
 
-    def reset(self):
+    def reset(self, seed):
+        self.actions = []
         return "first"
 
     def step(self, action):
@@ -357,27 +443,30 @@ class Fake:
     def screen(self):
         return np.full((30, 40, 3), 10 * len(self.actions) % 256, np.uint8)
 
-    def see(self, observation, begins):
-        assert begins == (observation == "first")
-        return values_of(np.array([0.0, 1.0 if begins else -1.0]))
+    def stack(self, observation, state):
+        assert (state is None) == (observation == "first")
+        return observation
+
+    def values(self, state):
+        return values_of(np.array([0.0, 1.0 if state == "first" else -1.0]))
 
 
 def test_the_score_holds_the_last_reward():
     game = Fake()
-    steps = list(play(game, game, max_steps=10, seed=0))
+    steps = list(play(game, max_steps=10, seed=0, draws=True))
     assert [(step.screen[0, 0, 0], step.action, step.score) for step in steps] == [
         (0, 1, 1.0), (10, 0, 3.0), (20, 0, 7.0),
     ]  # fmt: skip
     assert game.actions == [1, 0, 0]
     game = Fake()
-    assert [step.score for step in play(game, game, max_steps=2, seed=0)] == [1.0, 3.0]
+    assert [step.score for step in play(game, 2, seed=0, draws=True)] == [1.0, 3.0]
 
 
 def test_random_actions_are_epsilons_and_the_seeds():
     def actions(seed):
         game = Fake(length=300)
-        game.epsilon, game.rewards = 0.5, [0.0] * 300
-        return [step.action for step in play(game, game, 300, seed)][1:]
+        game.epsilon, game.rewards, game.max_steps = 0.5, [0.0] * 300, 300
+        return [step.action for step in play(game, 300, seed, draws=False)][1:]
 
     assert actions(1) == actions(1) != actions(2)
     assert 0.18 < np.mean(actions(1)) < 0.32  # Half of them are random, and half of those are 1.
@@ -480,8 +569,7 @@ def test_a_long_title_gives_way():
     ],
 )
 def test_a_title_names_agent_game_and_seed(run, title):
-    player = loading.Player(Fake(1), Fake(1), "Pong", 1, 100)
-    assert commands_play._title(pathlib.Path(run), player) == title
+    assert commands_play._title(pathlib.Path(run), Fake(1)) == title
 
 
 def test_a_board_shows_its_last_channel():
@@ -512,8 +600,7 @@ def test_a_legend_below_the_board_names_its_colours(name):
 
 
 def test_two_agents_side_by_side():
-    players = [loading.Player(Fake(length), Fake(length), "game", 1, 100) for length in (3, 2)]
-    players = [player._replace(game=player.agent) for player in players]
+    players = [Fake(length) for length in (3, 2)]
     frames = [(np.asarray(frame), last) for frame, last in painter.film(players, "ab", 10, 0)]
     assert [[step.score for step in last] for _, last in frames] == [[1, 1], [3, 3], [7, 3]]
     assert all(frame.shape == (468, 1600, 3) for frame, _ in frames)

@@ -1,5 +1,6 @@
 """The networks that come with the package play as well as they did in training."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from log_dqn import games, trained
 from log_dqn.commands import play
-from log_dqn.film import episode, loading
+from log_dqn.film import evaluation, loading
 from log_dqn.results import protocol
 from log_dqn.run_folder import configuration, layout
 
@@ -24,12 +25,8 @@ def returns(folder, episodes):
     player = loading.load(folder, seed=1)
     parameters = configuration.by_short_name(configuration.read(folder))
     (name,) = protocol.agent_parameters(parameters, "epsilon_train")
-    player.agent.epsilon = parameters[name]
-    found = []
-    for seed in range(episodes):
-        *_, last = episode.play(player.agent, player.game, 5000, seed)
-        found.append(last.score)
-    return np.array(found)
+    player = dataclasses.replace(player, epsilon=parameters[name])
+    return evaluation.evaluate(player, range(episodes), 5000, lambda count: None).returns
 
 
 def names(network):
@@ -48,7 +45,7 @@ def test_a_network_loads_and_plays(network):
     """One game of each agent at each discount factor; the test below plays all."""
     folder = trained.find(network.game, network.agent, network.gamma)
     assert folder == network.folder
-    assert loading.load(folder, seed=1).agent.gamma == network.gamma
+    assert loading.load(folder, seed=1).gamma == network.gamma
     assert len(returns(folder, 1)) == 1
 
 

@@ -322,7 +322,7 @@ def test_the_names_of_gymnax():
 def film(run_dir, env=None, steps=4):
     """Returns the player of a run, and the screens of its first steps."""
     player = loading.load(run_dir, 1, env)
-    steps = episode.play(player.agent, player.game, steps, 1)
+    steps = episode.play(player, steps, 1, draws=True)
     return player, [step.screen for step in steps]
 
 
