@@ -10,6 +10,7 @@ import pandas as pd
 import tensorboard_events
 
 from log_dqn import games, log_space
+from log_dqn.checks import check
 from log_dqn.program import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints
@@ -34,7 +35,8 @@ def path_of(stage: str) -> pathlib.Path:
 
 def read(stage: str) -> pd.DataFrame:
     """Returns the committed curves of the file of a stage; an absent setting is an empty text."""
-    return pd.read_csv(path_of(stage), keep_default_na=False, na_values={"q_plus": [""]})
+    absent = {"mean_return": [""], "q_plus": [""]}
+    return pd.read_csv(path_of(stage), keep_default_na=False, na_values=absent)
 
 
 def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
@@ -126,18 +128,27 @@ def _minatar(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[
 def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
     for name, of_game, seed, run in runs.find_runs(folder):
         agent, _, setting = name.partition("/")
-        key = (games.canonical(of_game), agent, setting, int(seed))
-        log, returns = runs.read_run(run, "train", notify) or ({}, [])
-        steps = runs.parameters_of(run, notify)["Runner.training_steps"]
-        q_plus = _q_plus(run, steps) if len(returns) else {}
-        for iteration, value in enumerate(returns):
-            episodes = np.size(log[f"iteration_{iteration}"]["train_episode_returns"])
-            yield dict(zip(ATARI_RUN, key, strict=True)) | {
-                "steps": (iteration + 1) * steps,
-                "mean_return": value,
-                "episodes": episodes,
-                "q_plus": q_plus.get(iteration),
-            }
+        try:
+            (game,) = games.select_atari([games.canonical(of_game) or of_game])
+            key = dict(zip(ATARI_RUN, (game, agent, setting, int(seed)), strict=True))
+            yield from [key | row for row in _atari_curve(run, notify)]
+        except (KeyError, OSError, ValueError) as error:
+            notify(f"{name} {of_game} {seed}: {shell.explain(error)}; left out")
+
+
+def _atari_curve(run: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a run on Atari, as far as it is, without its name."""
+    log, returns = runs.read_run(run, "train", notify) or ({}, ())
+    steps: Any = runs.parameters_of(run, notify).get("Runner.training_steps")
+    check("Runner.training_steps", steps, bool(steps), "in its config.json")
+    q_plus = _q_plus(run, steps)
+    for iteration, value in enumerate(returns):
+        yield {
+            "steps": (iteration + 1) * steps,
+            "mean_return": value,
+            "episodes": np.size(log[f"iteration_{iteration}"]["train_episode_returns"]),
+            "q_plus": q_plus.get(iteration),
+        }
 
 
 def _q_plus(folder: pathlib.Path, steps: int) -> dict[int, float]:

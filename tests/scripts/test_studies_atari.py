@@ -66,6 +66,23 @@ def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatc
     assert {file.name for file in (tmp_path / "o").iterdir()} == {"atari.png", "atari_log_dqn.png"}
 
 
+def test_what_cannot_be_read_on_atari_is_left_out(tmp_path):
+    whole = tmp_path / "atari" / "dqn" / "Pong" / "1"
+    synthetic.write_log(whole, [1.0], episodes=2, config=CONFIG)
+    others = {"Pong/2": {"DQNAgent.gamma": 0.9}, "Pong/x": CONFIG, "CartPole-v1/1": CONFIG}
+    for name, config in others.items():
+        synthetic.write_log(tmp_path / "atari" / "dqn" / name, [1.0], episodes=2, config=config)
+    notes = []
+    (row,) = data._atari("atari", tmp_path / "atari", notes.append)
+    assert (row["game"], row["seed"], row["steps"], row["mean_return"]) == ("Pong", 1, 125_000, 1.0)
+    first, *rest = sorted(notes)
+    assert first.startswith("dqn CartPole-v1 1: games is 'CartPole-v1'; it must be one of")
+    assert rest == [
+        "dqn Pong 2: Runner.training_steps is None; it must be in its config.json; left out",
+        "dqn Pong x: invalid literal for int() with base 10: 'x'; left out",
+    ]
+
+
 def test_a_half_is_the_mean_of_its_episodes():
     rows = [(100_000, 1.0, 30), (200_000, 4.0, 10), (250_000, 2.0, 10), (300_000, 7.0, 1)]
     curves = [{**RUN, "steps": s, "mean_return": r, "episodes": n} for s, r, n in rows]
