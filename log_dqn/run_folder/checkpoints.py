@@ -95,7 +95,7 @@ def write(
         root: folder of the checkpoints.
         iteration: the finished iteration, which names the checkpoint.
         save: writes the checkpoint's files into a folder.
-        description: what the checkpoint is of; JSON.
+        description: what else the checkpoint is of; JSON.
     """
     root.mkdir(parents=True, exist_ok=True)
     for number in unfinished(root):
@@ -112,7 +112,7 @@ def write(
             path.name: {"bytes": path.stat().st_size, "sha256": _checksum(path)}
             for path in sorted(aside.iterdir())
         }
-        manifest = {"format": _FORMAT, **description, "files": files}
+        manifest = {"format": _FORMAT, "iteration": iteration, **description, "files": files}
         (aside / _MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         for path in aside.iterdir():
             _synchronise(path)
@@ -134,10 +134,10 @@ def write(
 def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     """Checks the files in a checkpoint's folder and returns its manifest.
 
-    That holds the description given to `write`.
+    That holds its iteration, and the description given to `write`.
 
     Raises:
-        CheckpointError: if a file is missing, truncated or altered.
+        CheckpointError: if a file is missing, truncated or altered, or of another iteration.
         OSError: if a file can't be read, which says nothing of what is in it.
     """
     try:
@@ -145,6 +145,8 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
         files = manifest["files"]
         if manifest["format"] != _FORMAT:
             raise CheckpointError(f"its format is {manifest['format']}, not {_FORMAT}")
+        if manifest["iteration"] != int(folder.name):
+            raise CheckpointError(f"it is of iteration {manifest['iteration']}")
         for name, expected in files.items():
             path = folder / pathlib.PurePath(name).name
             if not path.is_file():
@@ -157,6 +159,8 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
                 raise CheckpointError(f"{name} is not what was written")
     except (FileNotFoundError, NotADirectoryError) as error:
         raise CheckpointError(f"{_MANIFEST} is missing") from error
+    except IsADirectoryError as error:
+        raise CheckpointError(f"{_MANIFEST} is a folder") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{_MANIFEST} is damaged") from error
     return manifest

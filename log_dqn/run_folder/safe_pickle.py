@@ -3,11 +3,12 @@
 `pickle.load` calls whatever a file names. Here a file may name numpy arrays and numbers and the
 containers of `collections` and of Python itself; anything else is refused by name.
 
-Two things beside that list need care. numpy restores a dtype and an array from a state which
+Three things beside that list need care. numpy restores a dtype and an array from a state which
 the file controls, and believes it: a forged state makes it take any number for a pointer. So
 both are rebuilt here from checked parts (plain numbers, strings and objects; no structured
-dtypes). And a pickle may set attributes on what it has named; what is handed out here takes
-none.
+dtypes). A pickle may set attributes on what it has named; what is handed out here takes none. And
+a dictionary's key may be a tuple that holds another twice, which holds another twice, ...: its
+hash takes years. So no tuple of tuples may stand in two places.
 """
 
 import collections
@@ -16,7 +17,7 @@ import math
 import pickle
 import re
 from collections.abc import Callable, Collection
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -150,12 +151,12 @@ def _not_callable(*_: Any) -> Any:
     raise UnsafePickleError("refused to call numpy.ndarray")
 
 
-class _Unpickler(pickle.Unpickler):
-    """Loads only what `_admitted` holds."""
+class _Admitting:
+    """Loads only what `_admitted` holds; a part of an unpickler."""
 
     def __init__(self, file: IO[bytes], records: Collection[tuple[str, str]]) -> None:
         # latin1: Dopamine's first versions also ran on Python 2.
-        super().__init__(file, encoding="latin1")
+        super().__init__(file, encoding="latin1")  # type: ignore[call-arg]
         self._dtypes: list[_DType] = []
         self._any_arrays = False
         ndarray = _Admitted(_not_callable)
@@ -198,10 +199,46 @@ class _Unpickler(pickle.Unpickler):
         raise UnsafePickleError(f"refused to load the persistent object {pid!r}")
 
     def load(self) -> Any:
-        loaded = super().load()
+        loaded = super().load()  # type: ignore[misc]
         if self._any_arrays or not all(dtype.used for dtype in self._dtypes):
             return _without_stand_ins(loaded, {})
         return loaded
+
+
+# A pickle of nothing but numbers, strings, lists and dictionaries: what runs of this package write.
+_STRINGS = b"|".join(
+    b"(?:\x8c%b|X%b\0\0\0).{%d}" % (size, size, n)
+    for n in range(256)
+    for size in [re.escape(bytes([n]))]
+)
+_WITHOUT_TUPLES = re.compile(
+    rb"(?s:[]}N(aesu.\x88\x89\x94]|[Khq\x80].|M..|[Jjr].{4}|[G\x95].{8}|" + _STRINGS + b")*"
+)
+
+
+def _refusing(load: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Returns a loader of something that is in the file before, which refuses tuples of tuples."""
+
+    def checked(unpickler: Any) -> None:
+        load(unpickler)
+        top = unpickler.stack[-1]
+        if isinstance(top, tuple) and any(isinstance(item, tuple) for item in top):
+            raise UnsafePickleError("refused to load a tuple of tuples that stands in two places")
+
+    return checked
+
+
+class _Fast(_Admitting, pickle.Unpickler):
+    """For pickles without tuples."""
+
+
+class _Careful(_Admitting, pickle._Unpickler):
+    """Refuses a tuple of tuples that stands in two places. In Python, it takes 15 times as long."""
+
+    dispatch: ClassVar = pickle._Unpickler.dispatch | {
+        code[0]: _refusing(pickle._Unpickler.dispatch[code[0]])
+        for code in (pickle.GET, pickle.BINGET, pickle.LONG_BINGET, pickle.DUP)
+    }
 
 
 def _without_stand_ins(item: Any, seen: dict[int, Any]) -> Any:
@@ -248,7 +285,8 @@ def load(file: IO[bytes], records: Collection[tuple[str, str]] = ()) -> Any:
     """
     data = file.read()
     try:
-        return _Unpickler(io.BytesIO(data), records).load()
+        has_tuples = _WITHOUT_TUPLES.match(data).end() < len(data)  # type: ignore[union-attr]
+        return (_Careful if has_tuples else _Fast)(io.BytesIO(data), records).load()
     except (UnsafePickleError, DamagedPickleError):
         raise
     # Damaged bytes make the unpickler fail with nearly any exception.

@@ -81,8 +81,9 @@ def save(
         data.save(folder / checkpoints.LOG, state.log)
         data.save(folder / checkpoints.METRICS, state.metrics)
 
-    description = {"iteration": state.iteration, "config": parameters}
-    checkpoints.write(layout.checkpoints_dir(run_dir), state.iteration, write, description)
+    checkpoints.write(
+        layout.checkpoints_dir(run_dir), state.iteration, write, {"config": parameters}
+    )
 
 
 def load(

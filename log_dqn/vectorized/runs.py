@@ -167,7 +167,6 @@ def save(
             _save_replay(folder, learner, index, min(counters["stored"], learner.slots))
 
     description = {
-        "iteration": iteration,
         "game": run.game,
         "seed": run.seed,
         "config": run.config.parameters,

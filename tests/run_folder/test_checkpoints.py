@@ -48,6 +48,16 @@ DAMAGES = {
     "bit-flipped": (lambda f: flip_a_bit(f / "data"), "data is not what was written"),
     "missing file": (lambda f: (f / "data").unlink(), "data is missing"),
     "missing manifest": (lambda f: (f / "manifest.json").unlink(), "manifest.json is missing"),
+    "a folder for a manifest": (
+        lambda f: ((f / "manifest.json").unlink(), (f / "manifest.json").mkdir()),
+        "manifest.json is a folder",
+    ),
+    "manifest of another iteration": (
+        lambda f: (f / "manifest.json").write_text(
+            (f / "manifest.json").read_text().replace(f'"iteration": {f.name}', '"iteration": 9')
+        ),
+        "it is of iteration 9",
+    ),
     "empty manifest": (lambda f: os.truncate(f / "manifest.json", 0), "manifest.json is damaged"),
     "foreign manifest": (
         lambda f: (f / "manifest.json").write_text("[1]"),

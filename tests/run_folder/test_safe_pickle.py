@@ -273,3 +273,29 @@ def test_a_number_for_an_array_s_bytes_is_refused():
     )
     with pytest.raises(safe_pickle.DamagedPickleError, match="data is of type int"):
         safe_pickle.load(io.BytesIO(hostile))
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        b"q\x010h\x01h\x01\x86",
+        b"r\x01\0\0\x000j\x01\0\0\0j\x01\0\0\0\x86",
+        b"p1\n0g1\ng1\n\x86",
+        b"2\x86",
+    ],
+)
+def test_a_key_whose_hash_takes_years_is_refused(twice):
+    # {(((), ()), ((), ())): None}, and so on, 60 deep; the memo's places are used again.
+    log = b"\x80\x02}))\x86" + twice * 60 + b"Ns."
+    with pytest.raises(safe_pickle.UnsafePickleError, match="a tuple of tuples that stands in two"):
+        loads(log)
+    assert loads(b"\x80\x02})q\x010h\x01h\x01\x86Ns.") == {((), ()): None}
+
+
+def test_logs_without_tuples_are_read_by_the_fast_unpickler(monkeypatch):
+    log = {"iteration_0": {"train_episode_lengths": [1, 300, 70_000], "returns": [0.5, None, True]}}
+    monkeypatch.delattr(safe_pickle, "_Careful")
+    for protocol in (2, 4, 5):
+        assert loads(pickle.dumps(log, protocol=protocol)) == log
+    with pytest.raises(safe_pickle.DamagedPickleError, match="_Careful"):
+        loads(pickle.dumps({(1, 2): 3}))
