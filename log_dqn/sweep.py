@@ -122,14 +122,15 @@ def _ray_folder(results_dir: pathlib.Path) -> Iterator[str]:
             for left in results_dir.glob(".sweep-*"):
                 with contextlib.suppress(ValueError, OSError), lock.hold(left):
                     shutil.rmtree(left)
-            folder = stack.enter_context(
-                tempfile.TemporaryDirectory(
-                    prefix=".sweep-", dir=results_dir, ignore_cleanup_errors=True
-                )
-            )
-            stack.enter_context(lock.hold(pathlib.Path(folder)))
+            # Locked before it has the name by which others find and remove it.
+            new = pathlib.Path(tempfile.mkdtemp(prefix=".new-sweep-", dir=results_dir))
+            folder = new.with_name(new.name.replace("new-", ""))
+            for path in (folder, new):
+                stack.callback(shutil.rmtree, path, ignore_errors=True)
+            stack.enter_context(lock.hold(new))
+            new.rename(folder)
         undo.pop_all()
-        yield folder
+        yield str(folder)
 
 
 def _last_lines(

@@ -109,7 +109,6 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     settings = start.read_settings(written.lines, args.scan, args.agent)
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
-    job_runs, found = start.unfinished(planned, runner.num_iterations)
     told = args.env if ":" in (args.env or "") else None
     trained = next_steps.Trained(
         planned[0].folder, pathlib.Path(args.results_dir), runner.num_iterations, told
@@ -117,12 +116,15 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     next_lines = next_steps.lines(
         trained, "train-vectorized", create_parser(), args, "VectorizedRunner"
     )
-    if not job_runs:
-        print(*next_lines, sep="\n", flush=True)
-        return None
-    environment = settings[0].environment
-    workload = training.Workload(job_runs, runner, found, args.checkpoint_replay, environment)
-    pool = start.create_pool(workload, num_threads, threads_of_run, stack)
+    with contextlib.ExitStack() as undo:
+        job_runs, found = start.claim_unfinished(planned, runner.num_iterations, stack, undo)
+        if not job_runs:
+            print(*next_lines, sep="\n", flush=True)
+            return None
+        environment = settings[0].environment
+        workload = training.Workload(job_runs, runner, found, args.checkpoint_replay, environment)
+        pool = start.create_pool(workload, num_threads, threads_of_run)
+        undo.pop_all()
 
     def train() -> int:
         pool.train()

@@ -2,10 +2,12 @@
 
 import dataclasses
 import inspect
+import math
 import os
 import pydoc
 import re
 import textwrap
+from unittest import mock
 
 import gin
 import jax
@@ -13,6 +15,7 @@ import pytest
 
 from log_dqn import compat
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
+from log_dqn.single import runner as single_runner
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.programs import python
 
@@ -267,3 +270,11 @@ def test_gin_sets_and_records_them_at_the_class_alone():
     lines = gin.operative_config_str().splitlines()
     bound = [line for line in lines if line and not line.startswith("#")]
     assert bound == ["Above.b = 3", "Above.c = 5", "Above.d = 22", "Above.e = 6"]
+
+
+def test_dopamine_measures_by_a_steady_clock(monkeypatch):
+    runner = mock.Mock(_run_one_phase=lambda *_: (100, 5.0, 2), _training_steps=100)
+    for moments in ([7.0, 7.0], [7.0, 6.0]):
+        monkeypatch.setattr("time.time", iter(moments).__next__)
+        speed = single_runner.ResumableRunner._run_train_phase(runner, mock.Mock())[2]
+        assert 0 < speed < math.inf

@@ -431,3 +431,20 @@ def test_without_ray_it_says_how_to_install_it(tmp_path):
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2
     assert "ray must be installed: pip install '.[sweep]' in the source" in line
+
+
+def test_a_folder_of_ray_has_its_name_only_once_it_is_held(tmp_path, monkeypatch):
+    hold, names = sweep.lock.hold, []
+
+    def hold_unnamed(folder):
+        names.append([path.name for path in tmp_path.iterdir()])
+        return hold(folder)
+
+    monkeypatch.setattr(sweep.lock, "hold", hold_unnamed)
+    with sweep._ray_folder(tmp_path) as folder:
+        assert names[0][0].startswith(".new-sweep-") and len(names) == 1
+        assert [str(path) for path in tmp_path.iterdir()] == [folder]
+        assert pathlib.Path(folder).name.startswith(".sweep-")
+        with sweep._ray_folder(tmp_path) as other:  # It leaves the first, which is held.
+            assert {str(path) for path in tmp_path.iterdir()} == {folder, other}
+    assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ from log_dqn import train_vectorized
 from log_dqn.jax import devices
 from log_dqn.program import progress, shell, threads
 from log_dqn.results import runs
-from log_dqn.run_folder import checkpoints
+from log_dqn.run_folder import checkpoints, lock
 from log_dqn.vectorized import placement, pool, training
 from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
@@ -321,8 +321,6 @@ def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys)
     assert run(*arguments(tmp_path, VectorizedLogDQNAgent__gamma=0.5)) == 2
     error = capsys.readouterr().err
     assert "VectorizedLogDQNAgent.gamma was 0.96 and is 0.5" in error
-    from log_dqn.run_folder import lock
-
     folder = tmp_path / "log_dqn" / "Centipede"
     shutil.copytree(folder, folder.with_name("Pong"))
     assert run(*arguments(tmp_path, games="Pong")) == 2
@@ -401,3 +399,17 @@ def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tm
     folder = tmp_path / "log_dqn" / "Centipede" / "1"
     assert len(log(folder, 0)) == 1
     assert not list(pathlib.Path(folder).glob("events*"))
+
+
+def test_checkpoints_are_chosen_once_the_runs_are_held(tmp_path, monkeypatch, trainers):
+    find, held = vectorized_runs.find, []
+
+    def find_held(found, report):
+        with pytest.raises(ValueError, match="it must not be in use"), lock.hold(found.folder):
+            pass
+        held.append(found.seed)
+        return find(found, report)
+
+    monkeypatch.setattr(vectorized_runs, "find", find_held)
+    assert run(*arguments(tmp_path, "--seeds=2")) == 0
+    assert held == [1, 2]

@@ -169,5 +169,14 @@ def _write_take_away(
 
 
 def _write_csv(path: pathlib.Path, table: pd.DataFrame) -> None:
-    """Nine digits are more than any score has; NaN becomes an empty cell."""
+    """Nine digits are more than any score has; NaN becomes an empty cell.
+
+    A text that spreadsheets would take for a formula begins with an apostrophe.
+    """
+    table = table.apply(lambda column: column.map(_no_formula))
     table.to_csv(path, index=False, float_format="%.9g", lineterminator="\n")
+
+
+def _no_formula(cell: Any) -> Any:
+    is_formula = isinstance(cell, str) and cell.startswith(tuple("=+-@\t\r"))
+    return f"'{cell}" if is_formula else cell

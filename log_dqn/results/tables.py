@@ -1,6 +1,7 @@
 """The two tables of a report, as the page, LaTeX and Markdown show them."""
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -119,10 +120,19 @@ def with_protocol(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(protocol=np.where(runs["own"], own, "published"))
 
 
+# What a name may hold that Markdown reads: numbers, their intervals and log_dqn are as they are.
+_MARKDOWN = re.compile(r"[\\`*~<>&$!]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(#|[+-](?= ))")
+
+
+def _plain(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\g<0>", text)
+
+
 def markdown(table: Table, notes: Sequence[str] = ()) -> str:
     """A table in Markdown, and lines below it."""
-    rows = [[cell.text for cell in row] for row in table]
-    return "\n".join([words.markdown(rows, "---:"), *(f"\n{note}" for note in notes)]) + "\n"
+    rows = [[_plain(cell.text) for cell in row] for row in table]
+    below = [f"\n{_plain(note)}" for note in notes]
+    return "\n".join([words.markdown(rows, "---:"), *below]) + "\n"
 
 
 _LATEX = str.maketrans(

@@ -18,6 +18,7 @@ import gin
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
+from log_dqn import compat
 from log_dqn.program import divergence, environments, progress, words
 from log_dqn.program.gin_files import bound
 from log_dqn.program.shell import RunStopped, say
@@ -34,6 +35,8 @@ _WEIGHTS_PERIOD = 500
 
 # What TensorFlow agents' replay memory says when it finds no transitions for a batch.
 _NO_BATCH = re.compile("Max sample attempts|Cannot sample a batch")
+
+compat.measure_by_a_steady_clock()
 
 
 def schedule() -> str:

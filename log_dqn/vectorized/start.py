@@ -118,22 +118,39 @@ def plan_runs(
     return planned
 
 
-def unfinished(
-    planned: Sequence[runs.Run], num_iterations: int
+def claim_unfinished(
+    planned: Sequence[runs.Run],
+    num_iterations: int,
+    stack: contextlib.ExitStack,
+    undo: contextlib.ExitStack,
 ) -> tuple[list[runs.Run], list[runs.LatestCheckpoint | None]]:
-    """Returns the runs that have iterations left, each with its checkpoint if it has one."""
+    """Returns the runs that have iterations left, each with its checkpoint if it has one.
+
+    Their folders are made and held by `stack`, and `undo` removes the new ones. A finished run's
+    folder is held while its checkpoint is looked for.
+    """
     report = functools.partial(shell.warn, "train-vectorized")
-    found = [runs.find(run, report) for run in planned]
-    left = [f is None or f.iterations < num_iterations for f in found]
-    for run, checkpoint, goes_on in zip(planned, found, left, strict=True):
-        if goes_on or checkpoint is None:  # Its trainer writes its results.
-            continue
-        if not layout.log_path(run.folder, checkpoint.iterations - 1).exists():
-            with contextlib.closing(runs.Events(run.folder)) as events:
-                runs.restore_results(run.folder, checkpoint.log, checkpoint.iterations - 1, events)
-    if not all(left):
-        print(f"{left.count(False)} of {len(left)} runs have finished.", flush=True)
-    return list(itertools.compress(planned, left)), list(itertools.compress(found, left))
+    # Each run holds a lock and its events open.
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    left: list[runs.Run] = []
+    found: list[runs.LatestCheckpoint | None] = []
+    for run in planned:
+        with contextlib.ExitStack() as held:
+            lock.claim(run.folder, held, undo)
+            checkpoint = runs.find(run, report)
+            if checkpoint is None or checkpoint.iterations < num_iterations:
+                left.append(run)
+                found.append(checkpoint)
+                stack.push(held.pop_all())
+            elif not layout.log_path(run.folder, checkpoint.iterations - 1).exists():
+                # A trainer would write the results.
+                last = checkpoint.iterations - 1
+                with contextlib.closing(runs.Events(run.folder)) as events:
+                    runs.restore_results(run.folder, checkpoint.log, last, events)
+    if len(left) < len(planned):
+        print(f"{len(planned) - len(left)} of {len(planned)} runs have finished.", flush=True)
+    return left, found
 
 
 def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = None) -> None:
@@ -151,13 +168,8 @@ def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = 
     check("stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
 
 
-def create_pool(
-    workload: training.Workload,
-    num_threads: int,
-    threads_of_run: int,
-    stack: contextlib.ExitStack,
-) -> pool.Pool:
-    """Makes the runs' folders and what trains them. If that fails, the new folders are gone again.
+def create_pool(workload: training.Workload, num_threads: int, threads_of_run: int) -> pool.Pool:
+    """Makes what trains the runs of a job, and writes their configurations.
 
     A CPU computes one run a core side by side: more in one call gain nothing there, and each run's
     arithmetic is the very same whatever runs beside it. Another device computes all runs in one
@@ -167,7 +179,6 @@ def create_pool(
         workload: all runs.
         num_threads: cores of a CPU that are used.
         threads_of_run: threads that each of a CPU's runs computes in.
-        stack: holds the runs' folders.
     """
     job_runs, runner = workload.runs, workload.runner
     check_fits(runner, job_runs[0].game, workload.environment)
@@ -193,15 +204,8 @@ def create_pool(
         parts += [(indices[i : i + size], create) for i in range(0, len(indices), size)]
     parts.sort(key=lambda part: part[0])
     trainers = [functools.partial(create, part) for part, create in parts]
-    # Each run holds a lock and its events open.
-    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    with contextlib.ExitStack() as undo:
-        for run in job_runs:
-            lock.claim(run.folder, stack, undo)
-        for run in job_runs:
-            configuration.write(run.folder, run.config)
-        undo.pop_all()
+    for run in job_runs:
+        configuration.write(run.folder, run.config)
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)

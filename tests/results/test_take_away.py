@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import log_dqn
@@ -231,3 +232,26 @@ def test_with_what_it_was_made(made, tmp_path):
     assert re.fullmatch("[0-9a-f]{40}", provenance._commit(tmp_path))
     (tmp_path / "file").write_text("changed")
     assert provenance._commit(tmp_path).endswith("-dirty")
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped"),
+    [
+        ("log_dqn/gamma=0.5", "log_dqn/gamma=0.5"), ("_a_*b*`c`", r"\_a\_\*b\*\`c\`"),
+        ("<b>&lt;$x$", r"\<b\>\&lt;\$x\$"), ("![a](http://b)", r"\![a\](http://b)"),
+        ("a|b\\", r"a\|b\\"), ("# a", r"\# a"), ("- a", r"\- a"),
+        ("-0.5 [0.4, 0.6]", "-0.5 [0.4, 0.6]"),
+    ],
+)  # fmt: skip
+def test_a_name_is_no_markdown(name, escaped):
+    rows = [[tables.Cell("", "Agent")], [tables.Cell("", name)]]
+    assert tables.markdown(rows).splitlines()[2] == f"| {escaped} |"
+
+
+def test_a_name_is_no_formula(tmp_path):
+    names = ["=1+1", "+a", "-a", "@a", "\ta", "log_dqn", ""]
+    rows = pd.DataFrame({"agent": names, "score": -1.5})
+    report._write_csv(tmp_path / "a.csv", rows)
+    cells = [row["agent"] for row in table(tmp_path / "a.csv")]
+    assert cells == ["'=1+1", "'+a", "'-a", "'@a", "'\ta", "log_dqn", ""]
+    assert {row["score"] for row in table(tmp_path / "a.csv")} == {"-1.5"}

@@ -16,7 +16,7 @@ import pytest
 
 from log_dqn.program import shell
 from log_dqn.run_folder import checkpoints, configuration
-from log_dqn.vectorized import learner, runs, start, timeline, training
+from log_dqn.vectorized import learner, runs, timeline, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -373,7 +373,7 @@ def test_a_run_killed_after_its_checkpoint_writes_its_results_when_it_is_found(t
     of_seed = toys.make_runs(tmp_path, [toys.log_dqn()], [1])
     for find in (
         lambda: toys.make_trainer(tmp_path, found=True, runner=more),
-        lambda: start.unfinished(of_seed, RUNNER.num_iterations),
+        lambda: toys.unfinished(of_seed, RUNNER),
     ):
         for path in [*paths, *(tmp_path / "1").glob("events.*")]:
             path.unlink()

@@ -1,5 +1,6 @@
 """Small environments and networks for the tests of vectorized training."""
 
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -130,7 +131,7 @@ def make_trainer(
     job_runs = make_runs(folder, run_agents, seeds)
     checkpoints = [None] * len(job_runs)
     if found:
-        job_runs, checkpoints = start.unfinished(job_runs, runner.num_iterations)
+        job_runs, checkpoints = unfinished(job_runs, runner)
     environments = Toys(game, len(job_runs))
     workload = training.Workload(job_runs, runner, checkpoints, checkpoint_replay)
     indices = range(len(job_runs))
@@ -140,6 +141,12 @@ def make_trainer(
     return training.HostTrainer(
         workload, problem(game, runner), environments, shown, indices, on_host
     )
+
+
+def unfinished(job_runs, runner):
+    """Returns what `start.claim_unfinished` does, and lets the runs' folders go."""
+    with contextlib.ExitStack() as stack:
+        return start.claim_unfinished(job_runs, runner.num_iterations, stack, stack)
 
 
 def make_runs(folder, run_agents, seeds):
