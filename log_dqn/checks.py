@@ -1,10 +1,11 @@
 """Checks of settings: an error says what the setting is and what it must be."""
 
+import contextlib
 import difflib
 import importlib.util
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -30,10 +31,23 @@ def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
 
 
+@contextlib.contextmanager
+def of(owner: str) -> Iterator[None]:
+    """Puts the owner of a setting before its name in what the checks of the block raise."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{owner}.{error}") from error
+
+
 def nearest(name: Any, known: Iterable[str], count: int = 3) -> str:
-    """Returns, in words, the known names that are most like one, in any case; '' if none is."""
-    by_lower = {word.lower(): word for word in known}
-    near = difflib.get_close_matches(str(name).lower(), by_lower, count, cutoff=0.5)
+    """Returns, in words, the known names that are most like one, in any case; '' if none is.
+
+    Or those that it holds: Pong for ALE/Pong-v5.
+    """
+    by_lower, lower = {word.lower(): word for word in known}, str(name).lower()
+    near = difflib.get_close_matches(lower, by_lower, count, cutoff=0.5)
+    near = near or [word for word in by_lower if len(word) > 3 and word in lower][:count]
     return f" (nearest: {', '.join(by_lower[word] for word in near)})" if near else ""
 
 

@@ -26,6 +26,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+OPTIMIZERS = ("adam", "rmsprop", "sgd")
+"""Names that the `create_optimizer` of Dopamine's JAX agents knows."""
+
 
 def apply() -> None:
     """Applies every workaround that has to precede the first import of Dopamine."""
@@ -82,6 +85,17 @@ def use_legacy_keras() -> None:
     Can go: when Dopamine's TensorFlow agents run on Keras 3. A value set by the user is kept.
     """
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+
+
+def check_legacy_keras() -> None:
+    """Raises ValueError where it is too late for `use_legacy_keras`. Imports TensorFlow."""
+    import tensorflow as tf
+
+    if not issubclass(tf.keras.Model, tf.Module):
+        raise ValueError(
+            "tf.keras is Keras 3; it must be Keras 2: import log_dqn first, before anything uses "
+            "tf.keras, and leave TF_USE_LEGACY_KERAS unset"
+        )
 
 
 class _MissingBaselines(types.ModuleType):
@@ -165,11 +179,14 @@ def config_dir() -> pathlib.Path:
 def provide_gin_files() -> None:
     """Lets gin find the package's gin files by name, with or without `configs/` before it.
 
-    Reason: Dopamine's wheel ships no gin files, so that ours also hold its baselines' settings.
+    Reason: Dopamine's wheel ships no gin files, so that ours also hold its baselines' settings. And
+    gin opens files in the locale's encoding, where a byte order mark is taken for a name.
     Can go: never for LogDQN's own files.
     """
     import gin
 
+    # gin asks its own reader first.
+    gin.config._FILE_READERS[0] = (functools.partial(open, encoding="utf-8-sig"), os.path.isfile)
     for folder in (config_dir(), config_dir().parent):
         gin.add_config_file_search_path(str(folder))
 
@@ -311,6 +328,30 @@ def _described(parameter: inspect.Parameter, text: str) -> str:
         text = f"{text.removesuffix('.')} (default: {shown})."
     line = f"    {parameter.name}: {text}"
     return textwrap.fill(line, 100, subsequent_indent=" " * 8, break_long_words=False)
+
+
+def remove_generated_files() -> None:
+    """Makes TensorFlow remove a file of code that it has generated once the code is loaded.
+
+    Reason: it removes them when Python exits, so that they, and their compiled copies, stay in the
+    temporary folder when a process is killed.
+    Can go: when TensorFlow's autograph leaves no files.
+    """
+    from tensorflow.python.autograph.pyct import loader
+
+    load_source = loader.load_source
+
+    def load_and_remove(source: str, delete_on_exit: bool) -> tuple[Any, str]:
+        del delete_on_exit
+        before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        try:
+            module, path = load_source(source, False)
+        finally:
+            sys.dont_write_bytecode = before
+        os.remove(path)
+        return module, path
+
+    loader.load_source = load_and_remove
 
 
 def take_parameters_of(*classes: type) -> Callable[[Any], Any]:

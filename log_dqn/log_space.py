@@ -64,6 +64,9 @@ from log_dqn.mapping import Array, LogMapping, Scalar
 
 HEAD_INITS = ("asymmetric", "symmetric")
 LOSSES = ("huber", "mse")
+DTYPES = ("float32", "float64")
+"""Of the heads and the update."""
+
 PRECISIONS = ("float32", "tf32", "bfloat16")
 """Of a network's torso: 'float32'; 'tf32', in which Nvidia's GPUs from 2020 on round the factors of
 a float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', which rounds
@@ -433,8 +436,9 @@ class LogUpdate:
             reading of Appendix C.1. If not, it keeps its value, and greedy actions stay
             distinguishable.
         linear_above: ordinary value above which the mapping is linear, b; positive. inf, the
-            default, is the paper's mapping. Far below q_init_plus it costs float32 its digits of
-            small values: with b = c = 0.001 their logarithms are in steps of about 0.0001.
+            default, is the paper's mapping, and so is None, which gin can write. Far below
+            q_init_plus it costs float32 its digits of small values: with b = c = 0.001 their
+            logarithms are in steps of about 0.0001.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -449,7 +453,7 @@ class LogUpdate:
     q_init_minus: float = 0.0
     clip_bootstrap: bool = True
     clip_inverse: bool = False
-    linear_above: float = math.inf
+    linear_above: float | None = math.inf
 
     def __post_init__(self) -> None:
         beta_reg, n = self.beta_reg, self.update_horizon

@@ -62,7 +62,8 @@ class LogMapping:
         c: scale of the log space; positive.
         q_init: ordinary value that corresponds to 0 in the log space; not negative.
         additive: whether the additive form is used rather than the clipped one.
-        linear_above: ordinary value b above which the mapping is linear; positive, inf for none.
+        linear_above: ordinary value b above which the mapping is linear; positive, None or inf for
+            none.
             In the additive form it is compared with x + gamma^k.
 
     Raises:
@@ -74,7 +75,7 @@ class LogMapping:
     c: float
     q_init: float
     additive: bool = False
-    linear_above: float = math.inf
+    linear_above: float | None = math.inf
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
@@ -82,12 +83,13 @@ class LogMapping:
             check_positive(name, getattr(self, name))
         check_not_negative("q_init", self.q_init)
         b = self.linear_above
-        check("linear_above", b, as_number(b) > 0, "a positive number")
+        is_allowed = b is None or as_number(b) > 0
+        check("linear_above", b, is_allowed, "a positive number, or None for no line")
 
     @property
     def log_b(self) -> float:
-        """The logarithm of `linear_above`."""
-        return math.log(self.linear_above)
+        """The logarithm of `linear_above`; inf for no line."""
+        return math.inf if self.linear_above is None else math.log(self.linear_above)
 
     @property
     def log_floor(self) -> float:

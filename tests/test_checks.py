@@ -66,3 +66,14 @@ def test_a_number_is_finite_and_of_its_sign(value):
         checks.check_positive("k", 0)
     with pytest.raises(ValueError, match=r"^q_init is .*; it must be 0 or a positive number$"):
         checks.check_not_negative("q_init", value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Pongg", " (nearest: Pong)"), ("ALE/Pong-v5", " (nearest: Pong)"),
+        ("PongNoFramskip-v4", " (nearest: Pong)"), ("x", ""),
+    ],
+)  # fmt: skip
+def test_the_nearest_of_known_names(name, said):
+    assert checks.nearest(name, ["Pong", "Asterix"]) == said

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from log_dqn import log_space
 from log_dqn.mapping import LogMapping
 
 mappings = st.builds(
@@ -150,3 +151,11 @@ def test_arrays_of_every_namespace():
             assert values.dtype == np.float32
             np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-5)
             np.testing.assert_allclose(back, clipped, rtol=1e-5, atol=1e-6)
+
+
+def test_none_is_no_line():
+    settings = {"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 1.0}
+    none, default = LogMapping(**settings, linear_above=None), LogMapping(**settings)
+    assert (none.log_b, none.d) == (default.log_b, default.d) == (np.inf, 0.0)
+    assert none.f(1e6) == default.f(1e6)
+    assert log_space.LogUpdate(linear_above=None).rule == log_space.LogUpdate().rule

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from log_dqn import games
+from log_dqn import checks, games
 from log_dqn.program import shell
 
 
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments).sets
     for name in chosen:
         if name not in games.SETS:
-            parser.error(f"SET is {name!r}; it must be one of {', '.join(games.SETS)}")
-    print("\n".join(games.select(chosen)) if chosen else _listing())
-    return 0
+            near = checks.nearest(name, games.SETS)
+            parser.error(f"SET is {name!r}; it must be one of {', '.join(games.SETS)}{near}")
+    text = "\n".join(games.select(chosen)) if chosen else _listing()
+    return shell.run_once(parser.prog, lambda: print(text))

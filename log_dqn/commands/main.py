@@ -135,8 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program = importlib.import_module(COMMANDS[arguments[0]].module)
         return program.main(arguments[1:])
     flags = _parse(arguments)
-    print(_completion(flags.print_completion) if flags.print_completion else overview())
-    return 0
+    of_shell = flags.print_completion
+    return shell.run_once(
+        "log-dqn", lambda: print(_completion(of_shell) if of_shell else overview())
+    )
 
 
 if __name__ == "__main__":

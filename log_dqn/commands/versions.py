@@ -18,13 +18,17 @@ def create_parser() -> shell.Parser:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the versions; returns the exit status."""
-    create_parser().parse_args(arguments)
+def _print_versions() -> None:
     print(f"log_dqn {__version__}\nPython {platform.python_version()}")
     for name in _SHOWN:
         try:
             print(name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             print(name, "is not installed")
-    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the versions; returns the exit status."""
+    parser = create_parser()
+    parser.parse_args(arguments)
+    return shell.run_once(parser.prog, _print_versions)

@@ -16,9 +16,9 @@ from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements, replay_buffer
 
 from log_dqn.checks import check
+from log_dqn.compat import OPTIMIZERS
 
 _create_optimizer = dqn_agent.create_optimizer
-OPTIMIZERS = ("adam", "rmsprop", "sgd")
 
 
 def create_optimizer(optimizer: optax.GradientTransformation | str) -> optax.GradientTransformation:

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import passive_env_checker
 
-from log_dqn import checks
+from log_dqn import checks, games
 from log_dqn.program import shell
 
 _LEAST_SIDE = 36  # Of a picture that DQN's network can take.
@@ -78,7 +78,9 @@ def check_id(environment_id: str | None) -> None:
     try:
         gymnasium.spec(own_id)
     except gymnasium.error.Error as error:
-        raise refused(environment_id, error) from error
+        game = games.canonical(own_id)
+        hint = f" (a game: --game={game})" if game else checks.nearest(own_id, gymnasium.registry)
+        raise ValueError(f"{refused(environment_id, error)}{hint}") from error
 
 
 def is_picture(space: spaces.Space) -> bool:

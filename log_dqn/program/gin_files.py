@@ -29,11 +29,11 @@ DEFAULT_AGENT = "log_dqn"
 _PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
 
 
-def find_gin_file(name: str) -> str:
+def find_gin_file(name: str, command: str = "") -> str:
     """Returns the path of a gin file.
 
     Its name is a path, or that of a file that comes with the package, with or without a folder
-    `configs/` before it.
+    `configs/` before it. The error names files that a command reads, one of `_COMMANDS`.
     """
     if os.path.isfile(name):
         return name
@@ -41,11 +41,27 @@ def find_gin_file(name: str) -> str:
     if str(pathlib.PurePath(name).parent) in (".", "configs") and packaged.is_file():
         return str(packaged)
     names = sorted(path.name for path in config_dir().glob("*.gin"))
+    names = [known for known in names if not command or _command_of_file(known) == command]
     folder = os.path.dirname(name)
     with contextlib.suppress(OSError):  # There may be no such folder.
         names += [os.path.join(folder, own) for own in os.listdir(folder or ".") if ".gin" in own]
     nearest = checks.nearest(name, names) or f", or one of {', '.join(names)}"
     raise ValueError(f"gin_files is {name!r}; it must be the path of a gin file{nearest}")
+
+
+_COMMANDS = ("train", "train-vectorized")
+
+
+def _command_of_file(name: str) -> str:
+    """Returns the command that a file which comes with the package is for."""
+    return _COMMANDS[name.startswith("vectorized")]
+
+
+def _command_of(configurable: str) -> str | None:
+    """Returns the command that alone reads a configurable, or None if both may."""
+    selector = configurable.rpartition("/")[2]
+    is_of_one = selector.endswith(("Agent", "Runner", "create_agent", "create_runner"))
+    return _COMMANDS[selector.startswith("Vectorized")] if is_of_one else None
 
 
 class Line(NamedTuple):
@@ -124,7 +140,7 @@ def parse(
             raise RecursionError
         around.append(path)
         is_shipped = pathlib.Path(path).resolve().parent == config_dir().resolve()
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             add(file, "gin_files", text, is_shipped)
         around.pop()
 
@@ -176,7 +192,7 @@ def explained(name: str, value: str) -> Iterator[None]:
         deep = isinstance(error, RecursionError)
         message = "it includes itself, or is nested too deeply" if deep else explain(error)
         if message.startswith("malformed node"):
-            message = "a value must be a literal of Python, such as 0.96, True or 'huber'"
+            message = "a value must be a literal of Python, such as 0.96, True, None or 'huber'"
         raise ValueError(
             f"{name} is {value!r}; it must be gin that can be read: {_in_words(message)}"
         ) from error
@@ -248,11 +264,38 @@ def parse_checked(
     for line in written.lines:
         # gin leaves these out of what it writes.
         is_finite = not isinstance(line.value, float) or math.isfinite(line.value)
-        checks.check(line.name, line.value, is_finite, "a finite number")
+        allowed = f"a finite number{', or None for no line' * line.name.endswith('.linear_above')}"
+        checks.check(line.name, line.value, is_finite, allowed)
         if "." not in line.name and line.name not in written.macros:
             raise unread(line, parameters, "a macro that")
     _check_names(written)
+    _check_updates(written.lines)
     return written
+
+
+def _check_updates(lines: Iterable[Line]) -> None:
+    """Checks what a user's lines bind of LogDQN's update, as far as that is plain."""
+    by_agent: dict[str, list[Line]] = {}
+    for line in lines:
+        agent = line.name.rpartition(".")[0].rpartition("/")[2]
+        if agent.endswith("LogDQNAgent") and agent in _shipped():
+            by_agent.setdefault(agent, []).append(line)
+    for agent, bound_to in by_agent.items():
+        if all(line.is_shipped for line in bound_to):
+            continue
+        from log_dqn import log_space  # It imports NumPy.
+
+        known = inspect.signature(log_space.LogUpdate).parameters
+        values = {line.name.rpartition(".")[2]: line.value for line in bound_to}
+        with checks.of(agent):
+            log_space.LogUpdate(
+                **{n: v for n, v in values.items() if n in known and not is_reference(v)}
+            )
+
+
+def is_reference(value: Any) -> bool:
+    """Returns whether a value is a reference or a macro, as gin writes them."""
+    return isinstance(value, str) and value.startswith(("@", "%"))
 
 
 def is_own(configurable: str) -> bool:
@@ -286,14 +329,24 @@ def complete(
     parameter: str,
     agents: Mapping[str, str],
     default: Callable[[str | None], str],
+    command: str,
 ) -> list[str]:
     """Returns the gin files that are to be read: an agent's own, then those of the user.
 
     If the user's files bind the `parameter` that names an agent, they are all; bindings may name it
     too. `agents` has the class of each agent, and `default` returns the name of an agent's own
-    file, or of the default agent's for None.
+    file, or of the default agent's for None. They must be for the command.
     """
+    for name in gin_files:
+        find_gin_file(name, command)
     written = parse(gin_files, [])
+    for line in written.lines:
+        other = _command_of(line.name.rpartition(".")[0])
+        if other not in (None, command):
+            raise ValueError(
+                f"gin_files is {line.text!r}; it must be for log-dqn {command}: this one is for "
+                f"log-dqn {other}, since it binds {line.name}"
+            )
     if written.values(parameter):
         return list(gin_files)
     agent = agent or next(iter(parse([], gin_bindings).values(parameter)), None)

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import math
 import os
 import pathlib
@@ -91,6 +92,12 @@ class Parser(argparse.ArgumentParser):
             words += [option] if action.nargs == 0 else [f"{option}={one}" for one in values]
         return words
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Prints help and errors at once; what can't be printed is an error, too."""
+        shown = functools.partial(print, end="", file=file or sys.stderr, flush=True)
+        if message and (status := run_once(self.prog, lambda: shown(message))):
+            sys.exit(status)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Does what ArgumentParser does."""
         self._given = sys.argv[1:] if args is None else list(args)
@@ -105,6 +112,8 @@ class Parser(argparse.ArgumentParser):
             message = f"unrecognized arguments: {unknown[0]}" if unknown else message
         if match := re.match("unrecognized arguments: (--[^ =]+)", message):
             message += nearest(match[1], self._option_string_actions)
+        elif match := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            message += nearest(match[1], re.findall(r"[\w-]+", match[2]))
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
@@ -266,16 +275,26 @@ def print_error(program: str, error: Exception) -> None:
 def run_once(program: str, work: Callable[[], int | None]) -> int:
     """Does the work of a program that leaves nothing to resume.
 
-    Returns the exit status: the work's, 2 for what the user can mend, 130 when interrupted.
+    Returns the exit status: the work's, 2 for what the user can mend, 128 + n when stopped by
+    signal n, as by SIGPIPE, without a word, where who read the output has gone.
     """
+    signals = [signal.SIGINT]
+
+    def stop(number: int, _: Any) -> NoReturn:
+        signals.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
     # Without a handler, what is half-written would stay.
-    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         status = work() or 0
         print(end="", flush=True)  # What can't be printed is an error, too.
         return status
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        _complain(f"{program}: stopped by {signals[-1].name}")
+        return 128 + signals[-1]
+    except BrokenPipeError:
+        return 128 + signal.SIGPIPE
     except (CheckpointError, OSError, ValueError) as error:
         print_error(program, error)
         return 2

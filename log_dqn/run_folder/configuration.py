@@ -158,12 +158,14 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_same(checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def check_same(
+    checkpoint: pathlib.Path, then: Mapping[str, Any], now: Mapping[str, Any], remedy: str
+) -> None:
     """Checks that a checkpoint was made with the present parameters, but for those that may change.
 
-    The error names the checkpoint's folder, and the `differences`.
+    The error names the checkpoint's folder, the `differences`, and what can be done.
     """
     if found := differences(then, now):
         raise CheckpointError(
-            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(found)}"
+            f"{checkpoint} is a checkpoint of another configuration: {'; '.join(found)}; {remedy}"
         )

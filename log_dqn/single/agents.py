@@ -12,7 +12,7 @@ from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
 from log_dqn import compat, log_space, minatar
-from log_dqn.checks import check, check_one_of
+from log_dqn.checks import check, check_one_of, of
 from log_dqn.jax import devices
 from log_dqn.program.gin_files import bound
 from log_dqn.single import gymnasium_game, request
@@ -50,23 +50,24 @@ def parameters_read(agent: str) -> dict[str, str]:
 
 def _check_network_fits(agent: str) -> None:
     """Checks that an agent's network, and the states it is given, fit the configured game."""
+    read = parameters_read(agent)
 
     def value(parameter: str, default: Any) -> Any:
-        return bound(parameters_read(agent)[parameter], default)
+        return bound(read[parameter], default)
 
     network = str(value("network", "@NatureDQNNetwork"))
     if not str(bound("Runner.create_environment_fn")).endswith(MINATAR_FACTORY):
         allowed = "left out, or another, where the game isn't MinAtar's"
-        check("network", network, not network.endswith("RevisitingRainbowNetwork"), allowed)
+        check(read["network"], network, not network.endswith("RevisitingRainbowNetwork"), allowed)
         return
     of_jax = "Jax" * issubclass(AGENTS[agent], JaxDQNAgent)
     allowed = f"@{of_jax}RevisitingRainbowNetwork or another for MinAtar"
-    check("network", network, not network.endswith("NatureDQNNetwork"), allowed)
+    check(read["network"], network, not network.endswith("NatureDQNNetwork"), allowed)
     shape = value("observation_shape", None)
-    check("observation_shape", shape, shape is None, "left out for MinAtar: the game has it")
+    check(read["observation_shape"], shape, shape is None, "left out for MinAtar: the game has it")
     stack_size = value("stack_size", 4)
     is_one = stack_size == 1 or not isinstance(stack_size, int)  # A reference is taken to be right.
-    check("stack_size", stack_size, is_one, "1 for MinAtar")
+    check(read["stack_size"], stack_size, is_one, "1 for MinAtar")
 
 
 def check_settings(agent: str) -> None:
@@ -75,7 +76,8 @@ def check_settings(agent: str) -> None:
     names = inspect.signature(log_space.LogUpdate).parameters
     if set(names) <= set(read):
         values = {name: bound(read[name]) for name in names}
-        log_space.LogUpdate(**{name: v for name, v in values.items() if v is not None})
+        with of(AGENTS[agent].__name__):
+            log_space.LogUpdate(**{name: v for name, v in values.items() if v is not None})
     _check_network_fits(agent)
 
 
@@ -121,6 +123,7 @@ def prepare_tensorflow() -> None:
         with compat.quiet(), contextlib.suppress(RuntimeError):
             tf.config.set_visible_devices([], "GPU")
     else:
+        compat.check_legacy_keras()
         tf.compat.v1.disable_v2_behavior()
 
 

@@ -78,9 +78,14 @@ def check(
     to_read = files.complete(
         gin_files, gin_bindings, agent, "create_agent.agent_name",
         {name: place.partition(":")[2] for name, place in AGENTS.items()},
-        lambda name: default_file(game, name, env),
+        lambda name: default_file(game, name, env), "train",
     )  # fmt: skip
-    return Request(files.parse_checked(to_read, gin_bindings), game, agent, seed, env)
+    written = files.parse_checked(to_read, gin_bindings)
+    if not all(line.is_shipped for line in written.lines):
+        from log_dqn.single import settings  # It imports NumPy.
+
+        settings.check_lines(written.lines)
+    return Request(written, game, agent, seed, env)
 
 
 def check_seed(seed: int) -> None:

@@ -16,7 +16,7 @@ from log_dqn.tf import agent_checkpoint
 
 # What can be done where a run can't resume.
 _REMEDY = "--restart starts over"
-
+_OTHER = "resume with its settings, or give another base_dir, or --restart, which deletes this run"
 
 Found = tuple[pathlib.Path | None, Mapping[str, Any]]
 """What a run can resume from: the folder of its newest usable checkpoint, or None if it has only
@@ -104,7 +104,7 @@ def load(
     if folder is None:
         return _load_dopamine(run_dir, agent)
     try:
-        configuration.check_same(folder, manifest["config"], parameters)
+        configuration.check_same(folder, manifest["config"], parameters, _OTHER)
         _of_agent().load(agent, folder, data.load(folder / checkpoints.AGENT))
         seeding.restore_random_state(environment, data.load(folder / checkpoints.RANDOM))
         log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)

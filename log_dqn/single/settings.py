@@ -8,7 +8,7 @@ from typing import Any
 
 import gin
 
-from log_dqn import log_space
+from log_dqn import compat, log_space
 from log_dqn.checks import (
     as_number,
     check,
@@ -18,12 +18,10 @@ from log_dqn.checks import (
     check_one_of,
     check_positive,
 )
-from log_dqn.jax import compat
 from log_dqn.program import environments
-from log_dqn.program.gin_files import bound, is_own, short_name
+from log_dqn.program.gin_files import Line, bound, is_own, is_reference, short_name
 from log_dqn.run_folder import configuration
 from log_dqn.single.request import check_seed
-from log_dqn.tf import heads
 
 SCHEDULES = ("continuous_train_and_eval", "continuous_train")
 """With an evaluation phase in each iteration, and without."""
@@ -76,7 +74,7 @@ _CHECKS: dict[str, _Check] = {
     "loss_type": _one_of(log_space.LOSSES),
     "head_init": _one_of(log_space.HEAD_INITS),
     "precision": _one_of(log_space.PRECISIONS),
-    "dtype": _one_of(heads.DTYPES),
+    "dtype": _one_of(log_space.DTYPES),
     "replay_scheme": _one_of(("uniform", "prioritized")),
     "schedule": _one_of(SCHEDULES),
     **dict.fromkeys(
@@ -149,14 +147,26 @@ def _check_memory() -> None:
             check(f"{memory}.{capacity}", size, size >= batch, allowed)
 
 
+def check_lines(lines: Iterable[Line]) -> None:
+    """Checks what a user's lines bind of what shipped files do too, without importing an agent."""
+    lines = list(lines)
+    shipped = {line.name.rpartition(".")[0] for line in lines if line.is_shipped}
+    for line in lines:
+        owner, _, parameter = line.name.rpartition(".")
+        check_one = _CHECKS.get(line.name, _CHECKS.get(parameter))
+        if check_one and owner in shipped and parameter not in _OF_UPDATE:
+            (value,) = configuration.as_json({"": line.value}).values()
+            if not is_reference(value):
+                check_one(line.name, value)
+
+
 def check_bound() -> None:
     """Checks all that gin binds of this package, Dopamine and the optimizers."""
     for full_name, value in configuration.parameters(gin.config_str()).items():
         name = short_name(full_name)
         selector, _, parameter = full_name.rpartition("/")[2].rpartition(".")
         # LogUpdate checks its own; what a reference names isn't known yet.
-        is_reference = isinstance(value, str) and value.startswith(("@", "%"))
-        if is_reference or parameter in _OF_UPDATE or is_own(selector):
+        if is_reference(value) or parameter in _OF_UPDATE or is_own(selector):
             continue
         check_one = _CHECKS.get(name, _CHECKS.get(parameter))
         if check_one is not None:

@@ -1,6 +1,7 @@
 """Runs the jobs of a sweep with Ray Tune: queueing, placement and retries."""
 
 import contextlib
+import os
 import signal
 from collections.abc import Sequence
 from typing import Any
@@ -50,7 +51,11 @@ def run(
     Returns the signals that came; then the processes have been stopped.
     """
     trainable = tune.with_parameters(
-        worker.Worker, jobs=list(jobs), cpus=resources["cpu"], gpus=resources["gpu"]
+        worker.Worker,
+        jobs=list(jobs),
+        cpus=resources["cpu"],
+        gpus=resources["gpu"],
+        started_in=os.getcwd(),
     )
     tuner = tune.Tuner(
         tune.with_resources(trainable, resources),

@@ -47,15 +47,19 @@ class Worker(tune.Trainable):
         jobs: Sequence[plan.Job] = (),
         cpus: float = 1,
         gpus: float = 0,
+        started_in: str = "",
     ) -> None:
         """Takes the first job, of which `config` has the index among those of all workers.
 
+        Its process runs in the folder that the sweep was started in, if this node has it: modules
+        that gin files and `--env` name are looked for there, as the sweep has done.
         Of its CPUs by Ray's count each is for a thread; a part of one is one thread.
         """
         self._jobs = jobs
         # Ray counts what it was told, or the machine's, of which a process may be kept to a part.
         self._threads = min(max(1, int(cpus)), threads.cores())
         self._gpus = gpus
+        self._folder = started_in if os.path.isdir(started_in) else None
         self._take(jobs[config["job"]])
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -88,6 +92,7 @@ class Worker(tune.Trainable):
             numbers = self._numbers.fileno()
             return subprocess.Popen(
                 [sys.executable, tethered.__file__, str(os.getpid()), *command],
+                cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

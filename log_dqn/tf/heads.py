@@ -7,8 +7,6 @@ import tensorflow as tf
 
 from log_dqn.checks import check
 
-DTYPES = ("float32", "float64")
-
 
 class HeadsInitializer:
     """Initialises the kernel of a doubled output layer, each head as a layer of its own."""

@@ -6,11 +6,13 @@ import gin
 import tensorflow as tf
 from dopamine.tf.agents.dqn import dqn_agent
 
-from log_dqn import log_space
+from log_dqn import compat, log_space
 from log_dqn.checks import check, check_one_of
 from log_dqn.compat import take_parameters_of
 from log_dqn.tf import heads
 from log_dqn.tf.namespace import xp
+
+compat.remove_generated_files()
 
 
 @gin.configurable
@@ -51,10 +53,11 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         Raises:
             ValueError: if a parameter is outside its range.
         """
+        compat.check_legacy_keras()
         self._update = log_space.LogUpdate(**log_update)
         check_one_of("head_init", head_init, log_space.HEAD_INITS)
         check_one_of("loss_type", loss_type, log_space.LOSSES)
-        check_one_of("dtype", dtype, heads.DTYPES)
+        check_one_of("dtype", dtype, log_space.DTYPES)
         check_one_of("precision", precision, log_space.PRECISIONS)
         check("network", dopamine["network"], callable(dopamine["network"]), "a network class")
         is_optimizer = isinstance(optimizer, tf.compat.v1.train.Optimizer)

@@ -29,7 +29,7 @@ def check(
         gin_bindings = [*gin_bindings, f"create_jax_environment.environment_id = {game!r}"]
     to_read = files.complete(
         gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
-        lambda name: default_file(name, game),
+        lambda name: default_file(name, game), "train-vectorized",
     )  # fmt: skip
     return files.parse_checked(to_read, gin_bindings, scans)
 

@@ -240,7 +240,8 @@ def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
-    configuration.check_same(folder, manifest["config"], run.config.parameters)
+    remedy = f"resume with its settings, or give another results_dir, or remove {run.folder}"
+    configuration.check_same(folder, manifest["config"], run.config.parameters, remedy)
     return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
 
 

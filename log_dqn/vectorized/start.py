@@ -13,7 +13,7 @@ import gin
 import jax
 
 from log_dqn import games, scan
-from log_dqn.checks import check
+from log_dqn.checks import check, of
 from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
@@ -68,18 +68,23 @@ def read_settings(
         for binding in setting.gin_bindings():
             with files.explained("scan", binding):
                 gin.parse_config(binding)
-        runner = RunnerSettings()
+        with of("VectorizedRunner"):
+            runner = RunnerSettings()
         check(
             "agent", agent, agent in (None, runner.agent),
             f"{runner.agent!r}, which the gin files configure",
         )  # fmt: skip
-        chosen = agents.AGENTS[runner.agent]()
+        with of(agents.AGENTS[runner.agent].__name__):
+            chosen = agents.AGENTS[runner.agent]()
         most = max(runner.replay_capacity - runner.stack_size, 1)
         check(
-            "update_horizon", chosen.update_horizon, chosen.update_horizon <= most,
+            f"{type(chosen).__name__}.update_horizon",
+            chosen.update_horizon,
+            chosen.update_horizon <= most,
             f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
         )  # fmt: skip
-        chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
+        with of(chosen.optimizer):
+            chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
         environment = None
         if files.bound("create_jax_environment.environment_id") is not None:
             environment = jax_environments.create_environment(runner.max_steps_per_episode)
@@ -158,14 +163,15 @@ def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = 
     if environment is not None:
         networks.by_shape(runner.network, environment.frame_shape)
         return
+    name = "VectorizedRunner.network"
     if game not in jax_games.GAMES:
-        check("network", runner.network, runner.network == "nature", "'nature' for Atari")
+        check(name, runner.network, runner.network == "nature", "'nature' for Atari")
         return
     check(
-        "network", runner.network, runner.network in ("revisiting_rainbow", "minatar"),
+        name, runner.network, runner.network in ("revisiting_rainbow", "minatar"),
         "'revisiting_rainbow' or 'minatar' for MinAtar",
     )  # fmt: skip
-    check("stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
+    check("VectorizedRunner.stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
 
 
 def create_pool(workload: training.Workload, num_threads: int, threads_of_run: int) -> pool.Pool:

@@ -62,10 +62,26 @@ FIGURES = ["figures", f"--out={NOWHERE}"]
 SWEEP = ["sweep", "--games=Pong", "--agents=dqn", f"--results_dir={NOWHERE}"]
 
 REFUSED = [
-    (["tran"], "argument command: invalid choice: 'tran'"),
+    (["trian"], "'version') (nearest: train, version)"),
     (["--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     (["--print-completion=fish"], "invalid choice: 'fish'"),
-    (["games", "atari6"], "SET is 'atari6'; it must be one of paper55, paper6"),
+    (["games", "atari6"], "all60, atari5, minatar5 (nearest: atari5, minatar5, paper6)"),
+    ([*COMPARE, f"--baselines={ROOT}"], "it must be a folder that holds files such as pong.json"),
+    (
+        [*TRAIN, "--gin_files=vectorized_dqn.gin", "--agent=dqn"],
+        "it must be for log-dqn train: this one is for log-dqn train-vectorized, since it binds V",
+    ),
+    (
+        [*VECTORIZED, "--gin_files=short.gin"],
+        "this one is for log-dqn train, since it binds create_runner.schedule",
+    ),
+    (
+        [*TRAIN, "--gin_files=vectorised_dqn.gin"],
+        "gin file (nearest: loglin_dqn.gin, log_dqn.gin, dqn.gin)",
+    ),
+    ([*VECTORIZED, "--gin_files=dqn.gn"], "a gin file (nearest: vectorized_dqn.gin"),
+    ([*TRAIN, "--game=PongNoFramskip-v4"], "spelt like MinAtar/Breakout (nearest: Pong)"),
+    ([*TRAIN, "--gin_bindings=LogDQNAgent.linear_above=1e999"], "finite number, or None for no l"),
     ([*COMPARE, "--baselines=no/where"], "baselines is 'no/where'; it must be a folder or an http"),
     (["version", "x"], "unrecognized arguments: x"),
     ([*TRAIN, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
@@ -124,13 +140,67 @@ REFUSED = [
     (["evaluate", f"--run={NOWHERE}"], f"run is '{NOWHERE}'; it must be the folder of a run that"),
     (["evaluate", f"--run={NOWHERE}", "--gamma=0.5"], "gamma is 0.5; it must be left out for a"),
     ([*FIGURES, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
-    ([*FIGURES, "--only=kappa"], "argument --only: invalid choice: 'kappa'"),
+    ([*FIGURES, "--only=kappa"], "'convergence') (nearest: kappa_full, kappa_regular)"),
     ([*FIGURES, "--gammas", "0.5", "1.5"], "gamma is 1.5; it must be a number between 0 and 1"),
     ([*FIGURES, "--runs=0"], "'0' is not a whole number, at least 1"),
     ([*FIGURES, "--seed=-1"], "'-1' is not a whole number, at least 0"),
     ([*FIGURES, "--out=/proc/nowhere"], "out is '/proc/nowhere'; it must be a folder that can"),
     ([*FIGURES, "--out="], "out is ''; it must be the name of a folder"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*TRAIN, "--gin_bindings=LogDQNAgent.gamma=1.5"], "LogDQNAgent.gamma is 1.5; it must be"),
+        ([*TRAIN, "--gin_bindings=LogDQNAgent.k=-1"], "LogDQNAgent.k is -1; it must be a positive"),
+        (
+            [*TRAIN, "--gin_bindings=Runner.num_iterations=1", "--gin_bindings=LogDQNAgent.c='a'"],
+            "LogDQNAgent.c is 'a'; it must be a",
+        ),
+        (
+            [*TRAIN, "--agent=dqn", "--gin_bindings=DQNAgent.epsilon_eval=2"],
+            "DQNAgent.epsilon_eval is 2; it",
+        ),
+        (
+            [*TRAIN, "--gin_bindings=WrappedReplayBuffer.batch_size=0"],
+            "WrappedReplayBuffer.batch_size is 0",
+        ),
+        ([*VECTORIZED, "--gin_bindings=VectorizedLogDQNAgent.k=0"], "VectorizedLogDQNAgent.k is 0"),
+        (
+            [*VECTORIZED, "--scan=VectorizedLogDQNAgent.gamma=2,3"],
+            "VectorizedLogDQNAgent.gamma is 2",
+        ),
+        (
+            [*SWEEP, "--agents=log_dqn", "--gin_bindings=LogDQNAgent.beta_reg=3"],
+            "LogDQNAgent.beta_reg is 3; it",
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_refused_before_the_agents_are_imported(arguments, message):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "['numpy']\n")
+    (line,) = done.stderr.splitlines()
+    assert f": error: {message}" in line
+
+
+@pytest.mark.parametrize("arguments", [[], ["games"], ["version"], ["train", "--help"]])
+@pytest.mark.parametrize("is_full", [True, False])
+def test_output_that_is_lost_ends_in_one_line_or_quietly(arguments, is_full):
+    code = "import sys; from log_dqn.commands import main; sys.exit(main.main(sys.argv[1:]))"
+    if is_full:
+        lost = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, lost = os.pipe()
+        os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], stdout=lost, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    os.close(lost)
+    name = " ".join(["log-dqn", *arguments[:1]])
+    said = f"{name}: error: [Errno 28] No space left on device\n" if is_full else ""
+    assert (done.returncode, done.stderr) == (2 if is_full else 141, said)
 
 
 def assert_refused(message, *arguments, before=""):

@@ -62,7 +62,8 @@ def test_errors_of_the_options_begin_as_the_programs_own(capsys):
         (ValueError("seed is -1"), 2, "log-dqn play: error: seed is -1\n"),
         (CheckpointError("none is usable"), 2, "log-dqn play: error: none is usable\n"),
         (OSError(28, "No space left"), 2, "log-dqn play: error: [Errno 28] No space left\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "log-dqn play: stopped by SIGINT\n"),
+        (BrokenPipeError(), 141, ""),
     ],
 )
 def test_a_small_program_ends_in_one_line(capsys, error, status, said):
@@ -74,7 +75,7 @@ def test_a_small_program_ends_in_one_line(capsys, error, status, said):
     assert capsys.readouterr().err == said
 
 
-def test_a_small_program_that_is_terminated_leaves_nothing_half_written():
+def test_a_small_program_that_is_terminated_leaves_nothing_half_written(capsys):
     done = []
 
     def work():
@@ -84,9 +85,9 @@ def test_a_small_program_that_is_terminated_leaves_nothing_half_written():
             done.append("undone")
 
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as exit_:
-        shell.run_once("log-dqn play", work)
-    assert (exit_.value.code, done) == (128 + signal.SIGTERM, ["undone"])
+    assert shell.run_once("log-dqn play", work) == 128 + signal.SIGTERM
+    assert done == ["undone"]
+    assert capsys.readouterr().err == "log-dqn play: stopped by SIGTERM\n"
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -40,16 +40,20 @@ def test_what_was_called_is_operative():
 
 def test_differences_are_named(tmp_path):
     then = {"A.b": 1, "A.c": 2, "Runner.num_iterations": 3}
-    configuration.check_same(tmp_path, then, {**then, "A.b": 1.0, "Runner.num_iterations": 4})
+    configuration.check_same(tmp_path, then, {**then, "A.b": 1.0, "Runner.num_iterations": 4}, "")
     with pytest.raises(CheckpointError) as error:
-        configuration.check_same(tmp_path, then, {"A.b": 5, "A.d": 1, "Logger.logs_duration": 9})
+        configuration.check_same(
+            tmp_path, then, {"A.b": 5, "A.d": 1, "Logger.logs_duration": 9}, "do x"
+        )
     assert str(error.value) == (
         f"{tmp_path} is a checkpoint of another configuration: A.b was 1 and is 5; A.c is not set; "
-        "A.d was not set"
+        "A.d was not set; do x"
     )
 
 
 def test_of_another_agent_only_that_is_said(tmp_path):
     then = {"create_agent.agent_name": "dqn", "A.b": 1}
-    with pytest.raises(CheckpointError, match=r": create_agent.agent_name was 'dqn' and is 'c51'$"):
-        configuration.check_same(tmp_path, then, {"create_agent.agent_name": "c51"})
+    with pytest.raises(
+        CheckpointError, match=r": create_agent.agent_name was 'dqn' and is 'c51'; x$"
+    ):
+        configuration.check_same(tmp_path, then, {"create_agent.agent_name": "c51"}, "x")

@@ -33,3 +33,12 @@ def test_a_name_that_gin_does_not_know_is_answered_with_the_nearest(binding, sai
         gin_files.explained("gin_bindings", binding),
     ):
         gin.parse_config(binding)
+
+
+def test_a_gin_file_may_begin_with_a_byte_order_mark(tmp_path):
+    for name, line in {"a": "include 'b.gin'", "b": "LogDQNAgent.gamma = 0.5"}.items():
+        text = line.replace("b.gin", str(tmp_path / "b.gin"))
+        (tmp_path / f"{name}.gin").write_text(text, encoding="utf-8-sig")
+    files = ["log_dqn.gin", str(tmp_path / "a.gin")]
+    gin_files.read(gin_files.parse_checked(files, []))
+    assert gin_files.bound("LogDQNAgent.gamma") == 0.5

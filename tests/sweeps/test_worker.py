@@ -92,3 +92,15 @@ def test_jobs_that_share_a_gpu_take_their_parts_of_its_memory(gpus, expected):
     environment = worker._environment(gpus)
     names = ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION")
     assert tuple(map(environment.get, names)) == expected
+
+
+def test_a_process_runs_where_the_sweep_was_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+    run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "1", 2, 100)
+    job = plan.Job(("-c", "import os; print(os.getcwd())"), (run,), tmp_path / "output.log")
+    for started_in, folder in ((str(tmp_path), tmp_path), ("/not/here", pathlib.Path.cwd())):
+        of_job = object.__new__(worker.Worker)
+        of_job.setup({"job": 0}, [job], started_in=started_in)
+        while not of_job.step()["done"]:
+            pass
+        assert (tmp_path / "output.log").read_text().splitlines()[-1] == str(folder)

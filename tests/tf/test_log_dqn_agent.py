@@ -1,5 +1,6 @@
 import inspect
 import math
+import pathlib
 
 import gin
 import numpy as np
@@ -8,6 +9,7 @@ import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 from dopamine.jax import networks as jax_networks
 from dopamine.tf.agents.dqn import dqn_agent
+from tensorflow.python.autograph.pyct import loader
 
 from log_dqn import log_space
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
@@ -428,3 +430,17 @@ class _NoDense(tf.keras.Model):
 def test_a_setting_out_of_range_is_named(settings, message):
     with pytest.raises(ValueError, match=message):
         LogDQNAgent(None, 2, **settings)
+
+
+def test_keras_3_is_told_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(tf.keras, "Model", object)
+    message = r"^tf.keras is Keras 3; it must be Keras 2: import log_dqn first, before anything"
+    with pytest.raises(ValueError, match=message):
+        LogDQNAgent(None, num_actions=2)
+
+
+def test_the_code_that_tensorflow_generates_stays_nowhere(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    module, path = loader.load_source("x = 1", True)
+    assert module.x == 1 and pathlib.Path(path).parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
