@@ -180,7 +180,10 @@ WRONG = [
     (["--gin_files=log_dqn.gin"], "gin_files is 'log_dqn.gin'; it must build on an agent's own"),
     (["--gin_files=log_dqn.gin", "--agent=log_dqn"], "LogDQNAgent.gamma is 0.96, which nothing"),
     (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
-    (["--gin_bindings=rmsprop_tf.decay=2"], "decay is 2; it must be from 0 to 1, 1 excluded"),
+    (
+        ["--gin_bindings=rmsprop_tf.decay=2"],
+        "rmsprop_tf.decay is 2; it must be from 0 to 1, 1 excluded",
+    ),
     ([f"{SCAN}gamma=0.5,1.5"], "gamma is 1.5; it must be a number between"),
     ([f"{SCAN}gama=0.5"], "(nearest: gamma)"),
     ([f"{SCAN}update_horizon=1,3"], "that may differ within a job: not upd"),

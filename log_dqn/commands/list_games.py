@@ -37,9 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the list; returns the exit status."""
     parser = create_parser()
     chosen = parser.parse_args(arguments).sets
-    for name in chosen:
-        if name not in games.SETS:
-            near = checks.nearest(name, games.SETS)
-            parser.error(f"SET is {name!r}; it must be one of {', '.join(games.SETS)}{near}")
-    text = "\n".join(games.select(chosen)) if chosen else _listing()
-    return shell.run_once(parser.prog, lambda: print(text))
+
+    def show() -> None:
+        for name in chosen:
+            checks.check_one_of("SET", name, games.SETS)
+        print("\n".join(games.select(chosen)) if chosen else _listing())
+
+    return shell.run_once(parser.prog, show)

@@ -3,12 +3,19 @@
 The paper and the published DQN train with the first, Dopamine's JAX agents with the second.
 """
 
-import math
+from typing import Any
 
 import gin
 import optax
 
-from log_dqn.checks import as_number, check
+from log_dqn.checks import as_number, check, check_positive
+
+
+def _check(positive: dict[str, Any], decays: dict[str, Any]) -> None:
+    for name, value in positive.items():
+        check_positive(name, value)
+    for name, value in decays.items():
+        check(name, value, 0 <= as_number(value) < 1, "from 0 to 1, 1 excluded")
 
 
 @gin.configurable
@@ -40,14 +47,10 @@ def rmsprop_tf(
     Raises:
         ValueError: if a parameter is outside its range.
     """
-    for name, value, is_allowed, allowed in (
-        ("learning_rate", learning_rate, 0 < as_number(learning_rate) < math.inf, "positive"),
-        ("decay", decay, 0 <= as_number(decay) < 1, "from 0 to 1, 1 excluded"),
-        ("momentum", momentum, 0 <= as_number(momentum) < 1, "from 0 to 1, 1 excluded"),
-        ("epsilon", epsilon, 0 < as_number(epsilon) < math.inf, "positive"),
-        ("centered", centered, isinstance(centered, bool), "True or False"),
-    ):
-        check(name, value, is_allowed, allowed)
+    check("centered", centered, isinstance(centered, bool), "True or False")
+    _check(
+        {"learning_rate": learning_rate, "epsilon": epsilon}, {"decay": decay, "momentum": momentum}
+    )
     return optax.rmsprop(
         learning_rate,
         decay=decay,
@@ -79,13 +82,7 @@ def adam(
     Raises:
         ValueError: if a parameter is outside its range.
     """
-    for name, value, is_allowed, allowed in (
-        ("learning_rate", learning_rate, 0 < as_number(learning_rate) < math.inf, "positive"),
-        ("beta1", beta1, 0 <= as_number(beta1) < 1, "from 0 to 1, 1 excluded"),
-        ("beta2", beta2, 0 <= as_number(beta2) < 1, "from 0 to 1, 1 excluded"),
-        ("epsilon", epsilon, 0 < as_number(epsilon) < math.inf, "positive"),
-    ):
-        check(name, value, is_allowed, allowed)
+    _check({"learning_rate": learning_rate, "epsilon": epsilon}, {"beta1": beta1, "beta2": beta2})
     return optax.adam(learning_rate, beta1, beta2, epsilon)
 
 

@@ -33,7 +33,7 @@ def find_gin_file(name: str, command: str = "") -> str:
     """Returns the path of a gin file.
 
     Its name is a path, or that of a file that comes with the package, with or without a folder
-    `configs/` before it. The error names files that a command reads, one of `_COMMANDS`.
+    `configs/` before it. The error names files of the command, if one is given.
     """
     if os.path.isfile(name):
         return name
@@ -41,7 +41,7 @@ def find_gin_file(name: str, command: str = "") -> str:
     if str(pathlib.PurePath(name).parent) in (".", "configs") and packaged.is_file():
         return str(packaged)
     names = sorted(path.name for path in config_dir().glob("*.gin"))
-    names = [known for known in names if not command or _command_of_file(known) == command]
+    names = [known for known in names if _command_of(known) == command or not command]
     folder = os.path.dirname(name)
     with contextlib.suppress(OSError):  # There may be no such folder.
         names += [os.path.join(folder, own) for own in os.listdir(folder or ".") if ".gin" in own]
@@ -49,19 +49,9 @@ def find_gin_file(name: str, command: str = "") -> str:
     raise ValueError(f"gin_files is {name!r}; it must be the path of a gin file{nearest}")
 
 
-_COMMANDS = ("train", "train-vectorized")
-
-
-def _command_of_file(name: str) -> str:
-    """Returns the command that a file which comes with the package is for."""
-    return _COMMANDS[name.startswith("vectorized")]
-
-
-def _command_of(configurable: str) -> str | None:
-    """Returns the command that alone reads a configurable, or None if both may."""
-    selector = configurable.rpartition("/")[2]
-    is_of_one = selector.endswith(("Agent", "Runner", "create_agent", "create_runner"))
-    return _COMMANDS[selector.startswith("Vectorized")] if is_of_one else None
+def _command_of(name: str) -> str:
+    """Returns the command that a file, or an agent or a runner in gin, of such a name is for."""
+    return "train-vectorized" if name.lower().startswith("vectorized") else "train"
 
 
 class Line(NamedTuple):
@@ -273,24 +263,21 @@ def parse_checked(
     return written
 
 
-def _check_updates(lines: Iterable[Line]) -> None:
-    """Checks what a user's lines bind of LogDQN's update, as far as that is plain."""
-    by_agent: dict[str, list[Line]] = {}
-    for line in lines:
-        agent = line.name.rpartition(".")[0].rpartition("/")[2]
-        if agent.endswith("LogDQNAgent") and agent in _shipped():
-            by_agent.setdefault(agent, []).append(line)
-    for agent, bound_to in by_agent.items():
-        if all(line.is_shipped for line in bound_to):
-            continue
+def _check_updates(lines: Sequence[Line]) -> None:
+    """Checks what a user's lines bind of LogDQN's update, as far as that is plain, or a macro."""
+    agents = {line.name.rpartition(".")[0] for line in lines if not line.is_shipped}
+    macros = {f"%{line.name}": line.value for line in lines}
+    for agent in sorted(name for name in agents & _shipped().keys() if "LogDQNAgent" in name):
         from log_dqn import log_space  # It imports NumPy.
 
-        known = inspect.signature(log_space.LogUpdate).parameters
-        values = {line.name.rpartition(".")[2]: line.value for line in bound_to}
+        own = {
+            line.name.rpartition(".")[2]: macros.get(str(line.value), line.value)
+            for line in lines
+            if line.name.startswith(f"{agent}.")
+        }
+        names = inspect.signature(log_space.LogUpdate).parameters.keys() & own.keys()
         with checks.of(agent):
-            log_space.LogUpdate(
-                **{n: v for n, v in values.items() if n in known and not is_reference(v)}
-            )
+            log_space.LogUpdate(**{n: own[n] for n in names if not is_reference(own[n])})
 
 
 def is_reference(value: Any) -> bool:
@@ -341,12 +328,11 @@ def complete(
         find_gin_file(name, command)
     written = parse(gin_files, [])
     for line in written.lines:
-        other = _command_of(line.name.rpartition(".")[0])
-        if other not in (None, command):
-            raise ValueError(
-                f"gin_files is {line.text!r}; it must be for log-dqn {command}: this one is for "
-                f"log-dqn {other}, since it binds {line.name}"
-            )
+        bound_to = line.name.rpartition(".")[0].rpartition("/")[2]
+        is_of_one = bound_to.endswith(("Agent", "Runner", "create_agent", "create_runner"))
+        allowed = f"for log-dqn {command}: {bound_to} is for log-dqn {_command_of(bound_to)}"
+        is_for_it = not is_of_one or _command_of(bound_to) == command
+        checks.check("gin_files", line.text, is_for_it, allowed)
     if written.values(parameter):
         return list(gin_files)
     agent = agent or next(iter(parse([], gin_bindings).values(parameter)), None)

@@ -117,15 +117,27 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """Returns the type of an option that is a whole number, at least some number."""
-
-    def parse(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, at least {least}")
-        return int(text)
+def _finite(kind: Callable[[str], Any], least: float, what: str) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value < math.inf:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {what}")
+        return value
 
     return parse
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns the type of an option that is a whole number, at least some number."""
+    return _finite(int, least, f"whole number, at least {least}")
+
+
+def number(least: float, of_what: str) -> Callable[[str], float]:
+    """Returns the type of an option that is a finite number, at least some number."""
+    return _finite(float, least, f"number of {of_what}")
 
 
 def seeds(text: str) -> range:
@@ -138,21 +150,6 @@ def seeds(text: str) -> range:
     return given
 
 
-def number(least: float, of_what: str) -> Callable[[str], float]:
-    """Returns the type of an option that is a finite number, at least some number."""
-
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not least <= value < math.inf:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {of_what}")
-        return value
-
-    return parse
-
-
 def folder(text: str) -> pathlib.Path:
     """Returns the folder that an option names; an empty name, the current folder's, is refused."""
     if not text.strip():
@@ -160,20 +157,19 @@ def folder(text: str) -> pathlib.Path:
     return pathlib.Path(text)
 
 
-def whole(text: str) -> int | str:
-    """Returns a whole number; or the text as it is, for the check of the setting to refuse."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
+def _or_text(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Returns the type of an option that is a number, or a text, for its own check to refuse."""
+
+    def parse(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            return text
+
+    return parse
 
 
-def real(text: str) -> float | str:
-    """Returns a number; or the text as it is, for the check of the setting to refuse."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+whole, real = _or_text(int), _or_text(float)
 
 
 def explain(error: Exception) -> str:

@@ -121,12 +121,9 @@ def is_address(source: str) -> bool:
 
 def check_source(baselines: str) -> None:
     """Raises ValueError if a source of baselines is neither an address nor a folder of them."""
-    is_folder = bool(baselines) and pathlib.Path(baselines).is_dir()
-    is_source = is_folder or is_address(baselines)
-    check("baselines", baselines, is_source, "a folder or an http(s) address")
-    holds_some = not is_folder or any(pathlib.Path(baselines).glob("*.json"))
+    is_source = is_address(baselines) or (baselines and any(pathlib.Path(baselines).glob("*.json")))
     allowed = "a folder that holds files such as pong.json, or an http(s) address"
-    check("baselines", baselines, holds_some, allowed)
+    check("baselines", baselines, bool(is_source), allowed)
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:

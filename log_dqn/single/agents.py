@@ -11,8 +11,8 @@ from dopamine.jax.agents.dqn.dqn_agent import JaxDQNAgent
 from dopamine.tf.agents.dqn.dqn_agent import DQNAgent
 from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 
-from log_dqn import compat, log_space, minatar
-from log_dqn.checks import check, check_one_of, of
+from log_dqn import compat, minatar
+from log_dqn.checks import check, check_one_of
 from log_dqn.jax import devices
 from log_dqn.program.gin_files import bound
 from log_dqn.single import gymnasium_game, request
@@ -48,7 +48,7 @@ def parameters_read(agent: str) -> dict[str, str]:
     return {name: binding for name, binding in read.items() if name not in given}
 
 
-def _check_network_fits(agent: str) -> None:
+def check_network_fits(agent: str) -> None:
     """Checks that an agent's network, and the states it is given, fit the configured game."""
     read = parameters_read(agent)
 
@@ -68,17 +68,6 @@ def _check_network_fits(agent: str) -> None:
     stack_size = value("stack_size", 4)
     is_one = stack_size == 1 or not isinstance(stack_size, int)  # A reference is taken to be right.
     check(read["stack_size"], stack_size, is_one, "1 for MinAtar")
-
-
-def check_settings(agent: str) -> None:
-    """Checks the settings of an agent that depend on each other, or on its game."""
-    read = parameters_read(agent)
-    names = inspect.signature(log_space.LogUpdate).parameters
-    if set(names) <= set(read):
-        values = {name: bound(read[name]) for name in names}
-        with of(AGENTS[agent].__name__):
-            log_space.LogUpdate(**{name: v for name, v in values.items() if v is not None})
-    _check_network_fits(agent)
 
 
 def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:

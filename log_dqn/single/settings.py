@@ -147,34 +147,36 @@ def _check_memory() -> None:
             check(f"{memory}.{capacity}", size, size >= batch, allowed)
 
 
-def check_lines(lines: Iterable[Line]) -> None:
+def _check_by_name(name: str, value: Any) -> bool:
+    """Checks a setting whose name says what it must be; returns whether there is nothing else."""
+    parameter = name.rpartition(".")[2]
+    # LogUpdate checks its own; what a reference names isn't known yet.
+    if is_reference(value) or parameter in _OF_UPDATE:
+        return True
+    check_one = _CHECKS.get(name, _CHECKS.get(parameter))
+    if check_one is not None:
+        check_one(name, value)
+    return check_one is not None
+
+
+def check_lines(lines: Sequence[Line]) -> None:
     """Checks what a user's lines bind of what shipped files do too, without importing an agent."""
-    lines = list(lines)
     shipped = {line.name.rpartition(".")[0] for line in lines if line.is_shipped}
     for line in lines:
-        owner, _, parameter = line.name.rpartition(".")
-        check_one = _CHECKS.get(line.name, _CHECKS.get(parameter))
-        if check_one and owner in shipped and parameter not in _OF_UPDATE:
-            (value,) = configuration.as_json({"": line.value}).values()
-            if not is_reference(value):
-                check_one(line.name, value)
+        if line.name.rpartition(".")[0] in shipped:
+            _check_by_name(line.name, configuration.as_json({"": line.value})[""])
 
 
 def check_bound() -> None:
     """Checks all that gin binds of this package, Dopamine and the optimizers."""
     for full_name, value in configuration.parameters(gin.config_str()).items():
-        name = short_name(full_name)
         selector, _, parameter = full_name.rpartition("/")[2].rpartition(".")
-        # LogUpdate checks its own; what a reference names isn't known yet.
-        if is_reference(value) or parameter in _OF_UPDATE or is_own(selector):
+        name = short_name(full_name)
+        if is_own(selector) or _check_by_name(name, value):
             continue
-        check_one = _CHECKS.get(name, _CHECKS.get(parameter))
-        if check_one is not None:
-            check_one(name, value)
-        else:
-            parameters = inspect.signature(gin.get_configurable(selector)).parameters
-            if parameter in parameters:  # Of TensorFlow's optimizers not all are.
-                _check_by_default(name, value, parameters[parameter].default)
+        parameters = inspect.signature(gin.get_configurable(selector)).parameters
+        if parameter in parameters:  # Of TensorFlow's optimizers not all are.
+            _check_by_default(name, value, parameters[parameter].default)
     _check_memory()
     name, version = (bound(f"create_gym_environment.{n}") for n in ("environment_name", "version"))
     if isinstance(name, str):

@@ -75,7 +75,7 @@ def configure(asked: request.Request) -> None:
         gin.parse_config(f"{agents.GYMNASIUM_FACTORY}.environment_id = {env!r}")
     if seed is not None:
         gin.parse_config(f"seed_everything.seed = {seed!r}")
-    agents.check_settings(agents.agent_name())
+    agents.check_network_fits(agents.agent_name())
 
 
 def try_out(asked: request.Request) -> configuration.Configuration:

@@ -123,9 +123,8 @@ def _lengths(
     found = []
     for setting in scan.parse(scans):
         gin.clear_config()
-        asked = _request(options, agent, [*bindings, *setting.gin_bindings()])
         try:
-            start.configure(asked)
+            start.configure(_request(options, agent, [*bindings, *setting.gin_bindings()]))
             found.append(runner.length())
         except (ValueError, TypeError) as error:
             where = "/".join(filter(None, (agent, setting.name)))

@@ -50,12 +50,9 @@ def run(
     Each has so much `cpu` and `gpu`. The folder, empty, is for Tune's own files; all nodes see it.
     Returns the signals that came; then the processes have been stopped.
     """
+    cpus, gpus = resources["cpu"], resources["gpu"]
     trainable = tune.with_parameters(
-        worker.Worker,
-        jobs=list(jobs),
-        cpus=resources["cpu"],
-        gpus=resources["gpu"],
-        started_in=os.getcwd(),
+        worker.Worker, jobs=list(jobs), cpus=cpus, gpus=gpus, started_in=os.getcwd()
     )
     tuner = tune.Tuner(
         tune.with_resources(trainable, resources),

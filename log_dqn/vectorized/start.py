@@ -74,12 +74,12 @@ def read_settings(
             "agent", agent, agent in (None, runner.agent),
             f"{runner.agent!r}, which the gin files configure",
         )  # fmt: skip
-        with of(agents.AGENTS[runner.agent].__name__):
-            chosen = agents.AGENTS[runner.agent]()
+        agent_class = agents.AGENTS[runner.agent]
+        with of(agent_class.__name__):
+            chosen = agent_class()
         most = max(runner.replay_capacity - runner.stack_size, 1)
         check(
-            f"{type(chosen).__name__}.update_horizon",
-            chosen.update_horizon,
+            f"{agent_class.__name__}.update_horizon", chosen.update_horizon,
             chosen.update_horizon <= most,
             f"at most {most}, for a replay_capacity of {runner.replay_capacity}",
         )  # fmt: skip

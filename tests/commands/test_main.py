@@ -69,11 +69,11 @@ REFUSED = [
     ([*COMPARE, f"--baselines={ROOT}"], "it must be a folder that holds files such as pong.json"),
     (
         [*TRAIN, "--gin_files=vectorized_dqn.gin", "--agent=dqn"],
-        "it must be for log-dqn train: this one is for log-dqn train-vectorized, since it binds V",
+        "it must be for log-dqn train: VectorizedRunner is for log-dqn train-vectorized",
     ),
     (
         [*VECTORIZED, "--gin_files=short.gin"],
-        "this one is for log-dqn train, since it binds create_runner.schedule",
+        "for log-dqn train-vectorized: create_runner is for log-dqn train",
     ),
     (
         [*TRAIN, "--gin_files=vectorised_dqn.gin"],
@@ -82,7 +82,7 @@ REFUSED = [
     ([*VECTORIZED, "--gin_files=dqn.gn"], "a gin file (nearest: vectorized_dqn.gin"),
     ([*TRAIN, "--game=PongNoFramskip-v4"], "spelt like MinAtar/Breakout (nearest: Pong)"),
     ([*TRAIN, "--gin_bindings=LogDQNAgent.linear_above=1e999"], "finite number, or None for no l"),
-    ([*COMPARE, "--baselines=no/where"], "baselines is 'no/where'; it must be a folder or an http"),
+    ([*COMPARE, "--baselines=no/where"], "baselines is 'no/where'; it must be a folder that holds"),
     (["version", "x"], "unrecognized arguments: x"),
     ([*TRAIN, "--no_such_flag"], "unrecognized arguments: --no_such_flag"),
     ([*TRAIN, "--game=Pongg"], "game is 'Pongg'; it must be"),
