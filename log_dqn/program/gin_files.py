@@ -44,7 +44,8 @@ def find_gin_file(name: str, command: str = "") -> str:
     names = [known for known in names if _command_of(known) == command or not command]
     folder = os.path.dirname(name)
     with contextlib.suppress(OSError):  # There may be no such folder.
-        names += [os.path.join(folder, own) for own in os.listdir(folder or ".") if ".gin" in own]
+        own = (os.path.join(folder, name) for name in os.listdir(folder or "."))
+        names += [path for path in own if ".gin" in path and os.path.isfile(path)]
     nearest = checks.nearest(name, names) or f", or one of {', '.join(names)}"
     raise ValueError(f"gin_files is {name!r}; it must be the path of a gin file{nearest}")
 
