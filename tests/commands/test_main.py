@@ -179,7 +179,7 @@ REFUSED = [
 )
 def test_a_value_out_of_range_is_refused_before_the_agents_are_imported(arguments, message):
     done = run(*arguments)
-    assert (done.returncode, done.stdout) == (2, "['numpy']\n")
+    assert done.returncode == 2 and "tensorflow" not in done.stdout and "jax" not in done.stdout
     (line,) = done.stderr.splitlines()
     assert f": error: {message}" in line
 
