@@ -177,8 +177,7 @@ WRONG = [
     ([f"{AGENT}linear_above=1e999"], "QNAgent.linear_above is inf; it must be a finite number"),
     ([f"{AGENT}c=1e300"], "c is 1e+300; it must be a number that fl"),
     ([f"{AGENT}update_horizon=197"], "197; it must be at most 196"),
-    (["--gin_files=log_dqn.gin"], "gin_files is 'log_dqn.gin'; it must build on an agent's own"),
-    (["--gin_files=log_dqn.gin", "--agent=log_dqn"], "LogDQNAgent.gamma is 0.96, which nothing"),
+    (["--gin_files=log_dqn.gin"], "must be for log-dqn train-vectorized: "),
     (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
     (
         ["--gin_bindings=rmsprop_tf.decay=2"],
