@@ -60,7 +60,7 @@ class HostGames:
                 outcomes.append((self._frames[run], 0.0, False))
                 continue
             self._states[run], outcome = self._step(self._states[run], int(action))
-            outcomes.append(tuple(map(np.asarray, outcome)))
+            outcomes.append(tuple(map(np.asarray, outcome[:3])))
         frames, rewards, ended = map(np.array, zip(*outcomes, strict=True))
         return Outcome(frames, rewards.astype(np.float32), ended)
 
