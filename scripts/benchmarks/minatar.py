@@ -195,7 +195,8 @@ def run(game: str, rounds: int) -> None:
     operations = players["log_dqn"].arithmetic()
     rates = 1e-9 * operations * STEPS / 4 / times["updates"]
     print(
-        f"an update is {1e-6 * operations:.1f} million operations: {np.median(rates):.0f} GFLOP/s, "
+        f"an update is {1e-6 * operations:.1f} million operations, and DQN's "
+        f"{1e-6 * players['dqn'].arithmetic():.1f}: {np.median(rates):.0f} GFLOP/s, "
         f"and products of matrices of {_ROWS} rows do {np.median(products):.0f} GFLOP/s"
     )
     print(f"peak memory with a run of each agent: {resident:.0f} MiB")
