@@ -17,6 +17,7 @@ SWEEP = ["ray[tune]>=2.60,<2.61", "rich>=13.7,<16"]
 WANDB = ["wandb>=0.19,<1"]
 # mkdocs 2 has no plugins. mkdocstrings[python] has bounds of its own on griffe.
 DOCS = [
+    "proselint>=0.16,<0.17",
     "mkdocs>=1.6,<2",
     "mkdocs-material>=9.6,<10",
     "mkdocstrings[python]>=0.30,<2",

@@ -261,7 +261,7 @@ EXPECTED |= {
     "jax_dqn_minatar.gin": minatar("jax_dqn.gin", "JaxDQNAgent", JAX[0], 0.00025, JAX[2]),
 }
 for name, agent in (("log_dqn", "LogDQNAgent"), ("jax_log_dqn", "JaxLogDQNAgent")):
-    # As tuned on MinAtar: docs/minatar_tuning.md.
+    # As tuned on MinAtar: docs/reports/minatar_appendix.md.
     EXPECTED[f"{name}_minatar.gin"] |= of(agent, beta_reg=0.3, c=1.0)
 del EXPECTED["dqn_minatar.gin"]["DQNAgent.loss_type"]  # It has no other.
 
@@ -319,7 +319,7 @@ for name, agent, rmsprop, own_adam in (
     ):
         EXPECTED[f"{loglin}{suffix}.gin"] = EXPECTED[f"{name}{suffix}.gin"] | line | learning_rate
 
-# The gin file for short runs: docs/atari.md.
+# The gin file for short runs: docs/reports/atari.md.
 EXPECTED["loglin_dqn_short.gin"] = {
     **EXPECTED["loglin_dqn.gin"],
     **optimizer("LogDQNAgent", "AdamOptimizer", 0.0000625, epsilon=0.00015),

@@ -96,9 +96,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Has links between docs/ and the top level lead to where the pages are on the site."""
-    if page.file.src_uri in TOP_LEVEL:
+    uri = page.file.src_uri
+    if uri in TOP_LEVEL:
         markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
         return re.sub(r"\]\(log_dqn/(\w+)\.py\)", r"](api/\1.md)", markdown)
-    if not page.file.src_uri.startswith("api/"):
+    if uri.startswith("reports/"):
+        return markdown.replace("](../../", "](../")
+    if not uri.startswith("api/"):
+        markdown = re.sub(r"\]\(\.\./log_dqn/(\w+)\.py\)", r"](api/\1.md)", markdown)
         return markdown.replace("](../", "](")
     return markdown

@@ -17,7 +17,7 @@ from log_dqn import checks, games
 from log_dqn.program import progress, shell, threads
 from log_dqn.run_folder import layout
 
-# DQN's step-size is the one that docs/minatar_tuning.md found best for it.
+# DQN's step-size is the one that docs/reports/minatar_appendix.md found best for it.
 _AGENTS = {
     "log_dqn": ["VectorizedLogDQNAgent.gamma={gamma}"],
     "dqn": ["VectorizedDQNAgent.gamma={gamma}", "VectorizedDQNAgent.learning_rate=0.0005"],

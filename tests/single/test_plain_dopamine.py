@@ -107,7 +107,7 @@ def test_an_agent_of_dopamines_alone_is_handed_on(load, tmp_path, name):
 
 @pytest.mark.slow
 def test_dopamines_own_program_trains(tmp_path):
-    # As docs/dopamine.md prints it, in a process of its own, from a folder without configs/.
+    # As docs/python.md prints it, in a process of its own, from a folder without configs/.
     sizes = [f"--gin_bindings={line}" for line in SIZES.strip().split("\n")]
     start = (
         "import log_dqn, runpy; "
