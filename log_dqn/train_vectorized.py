@@ -80,7 +80,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
-    chosen = games.select_to_train(args.games.split(",")) if args.env is None else [args.env]
+    if args.env is None:
+        chosen = games.select_to_train(args.games.split(","))
+    else:
+        request.check_environment(args.env)
+        chosen = [args.env]
     is_jax = args.env is not None or games.are_small(chosen)
     _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
     written = request.check(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
