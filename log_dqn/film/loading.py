@@ -204,7 +204,7 @@ def _load_vectorized(
     game_name, max_steps = manifest["game"], runner.max_steps_per_episode
     game: DopamineGame | BoardGame
     dtype: np.dtype
-    if game_name in jax_games.GAMES:
+    if game_name in games.SMALL_GAMES:
         made = jax_games.create(game_name, max_steps)
     if made is not None:
         game, frame_shape, dtype = BoardGame(made), made.frame_shape, np.dtype(made.frame_dtype)

@@ -17,6 +17,8 @@ from log_dqn import checks, games
 from log_dqn.program import shell
 
 _LEAST_SIDE = 36  # Of a picture that DQN's network can take.
+# A component of a vector whose bounds lie beyond has none: some write so large a number for it.
+_UNBOUNDED = 1e6
 _LARGEST = np.finfo(np.float32).max
 _FLAGS = (bool, np.bool_, int, np.integer)
 _MOST = 100_000  # Actions, and numbers in an observation: more is a slip.
@@ -58,6 +60,13 @@ def refused(environment_id: str | None, error: BaseException) -> ValueError:
         f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
         f"{_explain(error)}{_place(error)}"
     )
+
+
+def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns (center, half) with which (x - center) / half has bounded components in [-1, 1]."""
+    bounded = (low > -_UNBOUNDED) & (high < _UNBOUNDED) & (low < high)
+    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
+    return (low + high) / 2, (high - low) / 2
 
 
 def check_id(environment_id: str | None) -> None:

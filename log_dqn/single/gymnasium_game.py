@@ -15,9 +15,6 @@ from log_dqn.program import environments
 # Side of a picture that DQN's network is made for.
 _SIDE = 84
 
-# A component of a vector whose bounds lie beyond has none: some write so large a number for it.
-_UNBOUNDED = 1e6
-
 
 class GymnasiumGame(gym_lib.GymPreprocessing):
     """An environment with the interface of Dopamine's wrappers.
@@ -58,10 +55,7 @@ def _as_vector(environment: gymnasium.Env) -> gymnasium.Env:
     """Makes a vector of any observation, with bounded components scaled to [-1, 1]."""
     environment = wrappers.FlattenObservation(environment)
     space: Any = environment.observation_space
-    low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-    bounded = (low > -_UNBOUNDED) & (high < _UNBOUNDED) & (low < high)
-    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
-    center, half = (low + high) / 2, (high - low) / 2
+    center, half = environments.scaling(space.low.astype(float), space.high.astype(float))
     return wrappers.TransformObservation(
         environment,
         lambda observation: ((observation - center) / half).astype(np.float32),

@@ -44,7 +44,7 @@ class JaxGame:
     """A game as pure functions.
 
     Attributes:
-        name: its name, as in `jax_games.GAMES`, or an environment's id.
+        name: its name, as in `games.SMALL_GAMES`, or an environment's id.
         frame_shape: shape of an observation.
         frame_dtype: its dtype.
         num_actions: number of actions.
@@ -73,39 +73,34 @@ class JaxGame:
         return f"{self.frame_dtype}{list(self.frame_shape)}"
 
 
-class Rules(NamedTuple):
-    """What an environment is played by.
-
-    Attributes:
-        reset: takes a random key and returns an observation and a state.
-        step: takes a random key, a state and an action and returns an observation, a state, a
-            reward, and whether the episode has ended, or was cut off.
-        begins_anew: whether the step begins the next episode.
-        cuts: whether an episode that is cut off isn't one that has ended.
-        sticky: probability that the last action is repeated.
-        max_steps: agent steps after which an episode is cut off.
-    """
-
-    reset: Callable[[jax.Array], tuple[jax.Array, Any]]
-    step: Callable[[jax.Array, Any, jax.Array], tuple[jax.Array, Any, Any, Any, Any]]
-    begins_anew: bool
-    cuts: bool
-    sticky: float
-    max_steps: int
-
-
 def functions(
-    rules: Rules, frame: Callable[[jax.Array], jax.Array], like: Any = None
+    begin: Callable[[jax.Array], tuple[Any, Any]],
+    advance: Callable[[jax.Array, Any, jax.Array], tuple[Any, ...]],
+    frame: Callable[[jax.Array], jax.Array],
+    max_steps: int,
+    *,
+    like: Any = None,
+    begins_anew: bool = True,
+    cuts: bool = True,
+    sticky: float = 0.0,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Returns `JaxGame`'s `reset` and `step`.
 
-    `frame` makes what is remembered of an observation. An environment's state may begin with other
-    dtypes than it goes on with: those of `like`, or else of the state.
+    Args:
+        begin: takes a random key and returns an observation and a state.
+        advance: takes a random key, a state and an action and returns an observation, a state, a
+            reward, and whether the episode has ended, or was truncated.
+        frame: makes what is remembered of an observation.
+        max_steps: agent steps after which an episode is cut off.
+        like: a state with the dtypes that it goes on with, if it may begin with others.
+        begins_anew: whether `advance` begins the next episode.
+        cuts: whether an episode that is cut off isn't one that has ended.
+        sticky: probability that the last action is repeated.
     """
 
     def reset(key: jax.Array) -> tuple[State, jax.Array]:
         key, reset_key = jax.random.split(key)
-        observation, game = rules.reset(reset_key)
+        observation, game = begin(reset_key)
         # gymnax starts with weakly typed numbers, and goes on with others.
         game = jax.tree.map(_typed, game, game if like is None else like)
         zero = jnp.int32(0)
@@ -113,25 +108,25 @@ def functions(
 
     def step(state: State, action: jax.Array) -> tuple[State, Outcome]:
         key, step_key, sticky_key, reset_key = jax.random.split(state.key, 4)
-        if rules.sticky:
-            repeats = jax.random.uniform(sticky_key) < rules.sticky
+        if sticky:
+            repeats = jax.random.uniform(sticky_key) < sticky
             action = jnp.where(repeats, state.last_action, action)
-        observation, game, reward, terminated, truncated = rules.step(step_key, state.game, action)
+        observation, game, reward, terminated, truncated = advance(step_key, state.game, action)
         steps = state.steps + 1
         over = terminated | truncated
-        ended = over | (steps >= rules.max_steps)
+        ended = over | (steps >= max_steps)
 
-        def begin(_: Any) -> tuple[Any, jax.Array]:
-            observation, new = rules.reset(reset_key)
+        def start(_: Any) -> tuple[Any, jax.Array]:
+            observation, new = begin(reset_key)
             return jax.tree.map(_typed, new, game), frame(observation)
 
         game = jax.tree.map(jnp.asarray, game)
         game, shown = jax.lax.cond(
-            ended & ~over if rules.begins_anew else ended,
-            begin, lambda _: (game, frame(observation)), None,
+            ended & ~over if begins_anew else ended,
+            start, lambda _: (game, frame(observation)), None,
         )  # fmt: skip
         new = State(game, key, action.astype(jnp.int32), jnp.where(ended, 0, steps))
-        cut = ended & ~terminated if rules.cuts else None
+        cut = ended & ~terminated if cuts else None
         return new, Outcome(shown, jnp.asarray(reward, jnp.float32), ended, cut)
 
     return reset, step
@@ -184,8 +179,10 @@ def create_environment(
         return environment.reset(key, params)
 
     shape, dtype, like = _check_functions(environment_id, begin, step)
-    rules = Rules(begin, step, True, bootstraps, 0.0, max_steps_per_episode)
-    reset_game, step_game = functions(rules, lambda x: jnp.asarray(x).astype(dtype), like)
+    reset_game, step_game = functions(
+        begin, step, lambda x: jnp.asarray(x).astype(dtype), max_steps_per_episode, like=like,
+        cuts=bootstraps,
+    )  # fmt: skip
     return JaxGame(
         name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
         reset=reset_game, step=step_game, cuts=bootstraps,

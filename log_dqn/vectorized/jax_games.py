@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from log_dqn import games
-from log_dqn.vectorized.jax_environments import JaxGame, Rules, functions
+from log_dqn.vectorized.jax_environments import JaxGame, functions
 
 _NO_LIMIT = 2**31 - 1
 
@@ -47,9 +47,9 @@ def _spawn_in_a_free_row(key: jax.Array, state: Any) -> Any:
 
 
 def environment(name: str) -> tuple[Any, Any]:
-    """Returns gymnax's environment of one of `GAMES` with MinAtar's rules, and its parameters.
+    """Returns gymnax's environment of one of `games.SMALL_GAMES`, and its parameters.
 
-    Its `step_env` knows no limit of steps.
+    Its rules are MinAtar's. Its `step_env` knows no limit of steps.
     """
     import gymnax
     from gymnax.environments.minatar import asterix, seaquest
@@ -74,14 +74,15 @@ def environment(name: str) -> tuple[Any, Any]:
     mended: dict[str, Any] = {"MinAtar/Asterix": Asterix, "MinAtar/Seaquest": Seaquest}
     settings = {"use_minimal_action_set": False} if name.startswith("MinAtar/") else {}
     if name not in mended:
-        return gymnax.make(GAMES[name], **settings)
+        suite, game = name.split("/")
+        return gymnax.make(f"{game}-{suite}", **settings)
     made = mended[name](**settings)
     return made, made.default_params
 
 
 @functools.lru_cache
 def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
-    """Creates one of `GAMES`; MinAtar's have sticky actions and all six actions.
+    """Creates one of `games.SMALL_GAMES`; MinAtar's have sticky actions and all six actions.
 
     An episode ends after `max_steps_per_episode` agent steps as a lost game does.
     """
@@ -98,23 +99,11 @@ def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
     def step(key: jax.Array, state: Any, action: jax.Array) -> tuple[Any, ...]:
         return *made.step_env(key, state, action, params)[:4], False
 
-    rules = Rules(
-        lambda key: made.reset_env(key, params), step, begins_anew=False, cuts=False, sticky=sticky,
-        max_steps=max_steps_per_episode,
+    reset_game, step_game = functions(
+        lambda key: made.reset_env(key, params), step, frame, max_steps_per_episode,
+        begins_anew=False, cuts=False, sticky=sticky,
     )  # fmt: skip
-    reset_game, step_game = functions(rules, frame)
     return JaxGame(
         name=name, frame_shape=frame_shape, frame_dtype="bool", num_actions=made.num_actions,
         reset=reset_game, step=step_game, environment=(made, params),
     )  # fmt: skip
-
-
-GAMES = {
-    "MinAtar/Asterix": "Asterix-MinAtar",
-    "MinAtar/Breakout": "Breakout-MinAtar",
-    "MinAtar/Freeway": "Freeway-MinAtar",
-    "MinAtar/Seaquest": "Seaquest-MinAtar",
-    "MinAtar/SpaceInvaders": "SpaceInvaders-MinAtar",
-    "bsuite/Catch": "Catch-bsuite",
-}
-"""gymnax's names of the games."""

@@ -16,13 +16,12 @@ import numpy as np
 
 from log_dqn.checks import check
 from log_dqn.jax import devices
+from log_dqn.program import environments
 
 # Features, size and stride of the convolutions, and units of the hidden layer.
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 _HIDDEN_UNITS = 512
 
-# A component of an observation whose bounds lie beyond has none: some write so large a number.
-UNBOUNDED = 1e6
 
 glorot_uniform = jax.nn.initializers.glorot_uniform()
 
@@ -248,11 +247,9 @@ def preparation(
         np.broadcast_to(np.asarray(getattr(space, name, bound), float), frame_shape)
         for name, bound in (("low", -np.inf), ("high", np.inf))
     )
-    bounded = (low > -UNBOUNDED) & (high < UNBOUNDED) & (low < high)
-    low, high = np.where(bounded, low, -1), np.where(bounded, high, 1)
-    center, half = (low + high) / 2, (high - low) / 2
-    if len(frame_shape) in (2, 3):
-        center, half = np.zeros(()), np.maximum(np.abs([low, high]).max(initial=1), 1)
+    center, half = environments.scaling(low, high)
+    if len(frame_shape) in (2, 3):  # The largest bound.
+        center, half = np.zeros(()), np.maximum((np.abs(center) + half).max(), 1)
     center, half = (np.asarray(x, np.float32)[..., None] for x in (center, half))
     return lambda states: (states.astype(jnp.float32) - center) / half
 

@@ -14,6 +14,7 @@ import jax
 
 from log_dqn import games, scan
 from log_dqn.checks import check, of
+from log_dqn.games import SMALL_GAMES
 from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
@@ -164,7 +165,7 @@ def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = 
         networks.by_shape(runner.network, environment.frame_shape)
         return
     name = "VectorizedRunner.network"
-    if game not in jax_games.GAMES:
+    if game not in SMALL_GAMES:
         check(name, runner.network, runner.network == "nature", "'nature' for Atari")
         return
     check(
@@ -199,7 +200,7 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
     by_program = collections.defaultdict(list)
     for index, run in enumerate(job_runs):
         # All Atari games have one.
-        is_atari = workload.environment is None and run.game not in jax_games.GAMES
+        is_atari = workload.environment is None and run.game not in SMALL_GAMES
         by_program["Atari" if is_atari else run.game].append(index)
     places, parts = [], []
     for indices in by_program.values():
@@ -227,7 +228,7 @@ def _plan_trainers(
     function that creates the trainer of some of them, given their indices.
     """
     runner, game = workload.runner, workload.environment
-    if run.game in jax_games.GAMES:
+    if run.game in SMALL_GAMES:
         game = jax_games.create(run.game, runner.max_steps_per_episode)
     if game is not None:
         frames, num_actions = (game.frame_shape, game.frame_dtype), game.num_actions

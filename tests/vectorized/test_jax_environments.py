@@ -231,8 +231,7 @@ def test_a_network_of_ones_own(tmp_path, capsys):
 
 
 WRONG = [
-    ("nowhere:make", "an id of gymnax, or MODULE:FACTORY of a module that exists"),
-    (f"{OWN}:", "an id of gymnax, or MODULE:FACTORY of a module that exists"),
+    ("nowhere:make", "an id, or MODULE:ID of a module that exists, named as for import"),
     ("CartPol-v1", "an id of gymnax (nearest: CartPole-v1.*) or MODULE:FACTORY"),
     ("MinAtar/Breakout", "left out: this is a game, --games=MinAtar/Breakout"),
     (f"{OWN}:nothing", "one that can be made: module .* has no attribute 'nothing' (AttributeErr"),
