@@ -186,7 +186,7 @@ def create_environment(
     return JaxGame(
         name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
         reset=reset_game, step=step_game, cuts=bootstraps,
-        prepare=networks.preparation(space, shape, dtype), environment=(environment, params),
+        prepare=networks.preparation(space, shape), environment=(environment, params),
     )  # fmt: skip
 
 

@@ -22,7 +22,6 @@ from log_dqn.program import environments
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 _HIDDEN_UNITS = 512
 
-
 glorot_uniform = jax.nn.initializers.glorot_uniform()
 
 
@@ -232,9 +231,7 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     return network
 
 
-def preparation(
-    space: Any, frame_shape: tuple[int, ...], frame_dtype: Any
-) -> Callable[[jax.Array], jax.Array]:
+def preparation(space: Any, frame_shape: tuple[int, ...]) -> Callable[[jax.Array], jax.Array]:
     """Returns what makes float32 of states of a space's observations, their stack the last axis.
 
     The number of a state becomes one-hot. Of vectors, bounded components are scaled to [-1, 1];

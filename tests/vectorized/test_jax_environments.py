@@ -184,14 +184,14 @@ def test_a_stack_of_boards_is_more_channels():
 
 def test_what_a_network_sees():
     vector = spaces.Box(jnp.array([-2.0, 0, -jnp.inf, 5]), jnp.array([2.0, 10, 3e38, 5]), (4,))
-    prepare = networks.preparation(vector, (4,), "float32")
+    prepare = networks.preparation(vector, (4,))
     seen = prepare(jnp.array([[[1.0], [10], [7], [5]]]))
     assert seen[0, :, 0].tolist() == [0.5, 1, 7, 5]
-    picture = networks.preparation(spaces.Box(0, 255, (2, 2)), (2, 2), "uint8")
+    picture = networks.preparation(spaces.Box(0, 255, (2, 2)), (2, 2))
     assert picture(jnp.full((1, 2, 2, 1), 51, jnp.uint8))[0, 0, 0, 0] == pytest.approx(0.2)
-    flags = networks.preparation(spaces.Box(0, 1, (2, 2)), (2, 2), "bool")
+    flags = networks.preparation(spaces.Box(0, 1, (2, 2)), (2, 2))
     assert flags(jnp.ones((1, 2, 2, 1), bool)).max() == 1
-    number = networks.preparation(spaces.Discrete(3), (), "int32")
+    number = networks.preparation(spaces.Discrete(3), ())
     assert number(jnp.array([[2, 0]])).tolist() == [[[0, 0, 1], [1, 0, 0]]]
 
 
