@@ -9,7 +9,7 @@ observation and state are the next one's first.
 import contextlib
 import dataclasses
 import importlib
-import os
+import pathlib
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -279,10 +279,10 @@ def _explained(environment_id: str | None, allowed: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        last = [f for f in traceback.extract_tb(error.__traceback__) if "/jax/" not in f.filename]
-        place = f"{type(error).__name__} in {os.path.relpath(last[-1].filename)}"
-        reason = explain(error)
-        raise ValueError(
-            f"env is {environment_id!r}; it must be {allowed}: {reason} ({place}, line "
-            f"{last[-1].lineno})"
-        ) from error
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f for f in frames if not {"jax", "log_dqn"} & set(pathlib.Path(f.filename).parts)]
+        place = "".join(
+            f" ({type(error).__name__} in {f.filename}, line {f.lineno})" for f in own[-1:]
+        )
+        message = f"env is {environment_id!r}; it must be {allowed}: {explain(error)}{place}"
+        raise ValueError(message) from error
