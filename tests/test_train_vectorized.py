@@ -271,7 +271,7 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
     assert sorted((indices, workload.runs[0].seed) for workload, *_, indices, _ in trainers) == [
         ([0], 1), ([1], 2),
     ]  # fmt: skip
-    for (job_run,), runner, found, checkpoint_replay in (workload for workload, *_ in trainers):
+    for (job_run,), runner, found, checkpoint_replay, _ in (workload for workload, *_ in trainers):
         assert job_run.game == "Centipede" and job_run.agent.min_replay_history == 20
         assert (runner.num_iterations, runner.training_steps) == (2, 60)
         assert (found, checkpoint_replay) == ([None], True)

@@ -161,7 +161,7 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsy
     ("change", "difference"),
     [
         ("--game=Breakout", "create_environment.game_name was 'Centipede' and is 'Breakout'"),
-        ("--agent=dqn", "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'\n"),
+        ("--agent=dqn", "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'; "),
         ("--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 0.5 and is 2"),
         ("--seed=5", "seed_everything.seed was 4 and is 5"),
     ],

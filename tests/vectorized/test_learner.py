@@ -36,7 +36,7 @@ def filled(run_agents, problem=PROBLEM, **settings):
             ("ages", rng.integers(0, 4, of_runs.slots).astype(np.uint8)),
             ("actions", rng.integers(0, NUM_ACTIONS, of_runs.slots).astype(np.int8)),
             ("rewards", rng.integers(-1, 2, of_runs.slots).astype(np.float32)),
-            ("terminals", rng.random(of_runs.slots) < 0.2),
+            ("terminals", (rng.random(of_runs.slots) < 0.2).astype(np.uint8)),
         ):
             of_runs.write_memory(run, name, 0, values)
     return of_runs
