@@ -140,7 +140,8 @@ class TrainedAgent:
         """Returns an observation of a shape, and of `dtype`."""
         array = np.asarray(observation)
         fits = [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
-        stacks = f", {shape[-1]} observations (see stack)" * (shape[-1] > 1)
+        is_stack = shape == self.state_shape and shape[-1] > 1
+        stacks = f", {self.state_shape[-1]} observations (see stack)" * is_stack
         check("the observation's shape", array.shape, fits, f"{shape}{stacks}")
         with np.errstate(invalid="ignore", over="ignore"):
             cast = array.astype(self.dtype)
