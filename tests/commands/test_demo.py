@@ -113,8 +113,9 @@ def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(demo, "_AGENTS", wrong)
         assert demo.main([f"--out={out}"]) == 1
-    assert "the training of dqn ended: log-dqn train-vectorized: error: gamma is 2" in (
-        capsys.readouterr().err
+    assert (
+        "the training of dqn ended: log-dqn train-vectorized: error: VectorizedDQNAgent.gamma is 2"
+        in (capsys.readouterr().err)
     )
     assert demo.main([f"--out={out}"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out / "demo.html")

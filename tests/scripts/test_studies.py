@@ -17,7 +17,7 @@ from log_dqn.vectorized import start
 from tests import programs
 from tests.results import synthetic
 
-PAGES = "\n".join(page.read_text("utf-8") for page in (data.FOLDER.parent).glob("*.md"))
+PAGES = "\n".join(page.read_text("utf-8") for page in (data.FOLDER.parent).glob("reports/*.md"))
 
 
 def test_a_row_is_a_command():
@@ -285,13 +285,17 @@ def test_figures_show_what_the_tables_hold():
     np.testing.assert_allclose(mean.get_ydata(), [8.0, 16.0])
 
 
-@pytest.mark.parametrize("stage", minatar.CLAIMED)
+# The report leaves the claims of `controls` to the command that prints them.
+@pytest.mark.parametrize("stage", [name for name in minatar.CLAIMED if name != "controls"])
 def test_the_pages_have_the_tables_of_the_claims(stage):
     curves = data.read(stage)
     scores = data.scores_of(curves[curves["stage"] == stage])
     best = minatar.best_settings(scores)
     one, *_, other = minatar.present(best)
-    assert minatar.claims(best, one, other) in PAGES
+    rows = minatar.claims(best, one, other).splitlines()[2:]
+    assert rows
+    # A row's name is the page's own where it has one row.
+    assert [row for row in rows if row.split("|", 2)[2] not in PAGES] == []
     if stage == "main":
         for row in minatar.over_games(scores).itertuples():
             assert f" {minatar.text_of(Interval(*row[4:]))} |" in PAGES
