@@ -294,7 +294,8 @@ def own_gin_configuration() -> Iterator[None]:
     """
     import gin
 
-    kept = (gin.config._CONFIG, gin.config._OPERATIVE_CONFIG, gin.config._SINGLETONS)
+    names = ("_CONFIG", "_OPERATIVE_CONFIG", "_SINGLETONS", "_IMPORTS")
+    kept = [getattr(gin.config, name) for name in names]
     before, is_locked = [part.copy() for part in kept], gin.config_is_locked()
     gin.clear_config()
     try:

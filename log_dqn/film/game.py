@@ -187,6 +187,8 @@ class BoardGame:
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool]:
         """Takes an action; returns observation, reward and whether the game is over."""
+        actions = self.program.num_actions
+        check("action", action, 0 <= action < actions, f"from 0 to {actions - 1}")
         self._state, outcome = self._step(self._state, jnp.int32(action))
         self._frame = np.asarray(outcome.frame)
         return self._frame, float(outcome.reward), bool(outcome.ended)

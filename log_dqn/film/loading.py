@@ -5,10 +5,12 @@ Dopamine's or this package's. `operative_config.gin`, from which gin imports wha
 read.
 """
 
+import contextlib
 import pathlib
+import random
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gin
@@ -30,6 +32,7 @@ from log_dqn.jax import networks as _our_jax_networks  # noqa: F401
 from log_dqn.program.gin_files import bound, explained
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration, layout
+from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.single import agents, gymnasium_game, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
@@ -68,7 +71,7 @@ def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.Tr
     """
     parameters = configuration.read(run_dir)
     try:
-        with compat.own_gin_configuration():
+        with compat.own_gin_configuration(), _own_random_state():
             if "VectorizedRunner.agent" in parameters:
                 return _load_vectorized(run_dir, parameters, env)
             return _load_single(run_dir, parameters, seed)
@@ -77,9 +80,26 @@ def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.Tr
         raise ValueError(f"{config} is not this version's: {explain(error)}") from error
 
 
+@contextlib.contextmanager
+def _own_random_state() -> Iterator[None]:
+    """Gives the global generators, which loading seeds, their state back."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
 def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str, Any]]:
     """Returns the folder and the manifest of the newest usable checkpoint in our layout."""
-    found = layout.newest_checkpoint(run_dir, lambda skipped: None, _REMEDY)
+    skipped = list[str]()
+    try:
+        found = layout.newest_checkpoint(run_dir, skipped.append, _REMEDY)
+    except CheckpointError as error:
+        raise CheckpointError("; ".join([str(error), *skipped[-1:]])) from error
+    for reason in skipped:
+        print(reason, file=sys.stderr)
     if found is None:
         raise ValueError(f"{run_dir} has no checkpoint of this package; {_REMEDY}")
     return found

@@ -51,6 +51,7 @@ class Values(NamedTuple):
 
     def action(self, epsilon: float = 0.0, generator: np.random.Generator | None = None) -> int:
         """Returns the greedy action, or with probability epsilon a random one."""
+        check("epsilon", epsilon, 0 <= epsilon <= 1, "between 0 and 1")
         generator = np.random.default_rng() if generator is None else generator
         action = random_action(generator, epsilon, len(self.q))
         return int(self.keys.argmax()) if action is None else action
@@ -90,8 +91,8 @@ class TrainedAgent:
     """
 
     agent: Any
-    compute: Callable[[np.ndarray], Values]
-    keys: Callable[[jax.Array], jax.Array] | None = None
+    compute: Callable[[np.ndarray], Values] = dataclasses.field(repr=False)
+    keys: Callable[[jax.Array], jax.Array] | None = dataclasses.field(default=None, repr=False)
     state_shape: tuple[int, ...]
     dtype: np.dtype
     gamma: float

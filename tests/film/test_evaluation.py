@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
 
+import log_dqn
 from log_dqn import trained
 from log_dqn.commands import evaluate as command
 from log_dqn.commands import play as film
@@ -85,3 +87,13 @@ def test_what_is_refused(arguments, message, capsys):
     printed = capsys.readouterr()
     assert printed.out == "" and printed.err.count("\n") == 1
     assert printed.err.startswith(f"log-dqn evaluate: error: {message}")
+
+
+def test_what_no_agent_can_do_is_said():
+    agent = log_dqn.load("MinAtar/Asterix")
+    observation = agent.game.reset(1)
+    with pytest.raises(ValueError, match="epsilon is nan; it must be between 0 and 1"):
+        agent.act(observation, epsilon=math.nan)
+    with pytest.raises(ValueError, match="action is 99; it must be from 0 to 5"):
+        agent.game.step(99)
+    assert len(repr(agent)) < 1000

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import pathlib
+import random
 import shutil
 import sys
 from typing import ClassVar
@@ -393,14 +394,16 @@ def test_random_actions_are_the_generators(a_run):
     assert player.act(state, epsilon=1.0) in range(18)
 
 
-def test_gins_configuration_stays_the_users(a_run):
+def test_gins_configuration_and_random_numbers_stay_the_users(a_run):
     run_dir = a_run("log_dqn cartpole")
-    gin.parse_config("LogDQNAgent.gamma = 0.5\nCHOSEN = 3\n")
-    before = gin.config_str()
+    gin.parse_config("import math\nLogDQNAgent.gamma = 0.5\nCHOSEN = 3\n")
+    before, drawn = gin.config_str(), (random.getstate(), np.random.get_state()[1].tolist())
+    assert "import math" in before
     assert loading.load(run_dir, seed=0).gamma != 0.5
     with pytest.raises(ValueError):
         loading.load(pathlib.Path("nowhere"), seed=0)
     assert gin.config_str() == before and not gin.config_is_locked()
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == drawn
 
 
 def test_what_there_is_not_to_load(tmp_path):
