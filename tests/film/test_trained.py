@@ -50,7 +50,12 @@ def test_a_network_loads_and_plays(network):
 
 
 # A score is of a policy that goes on learning. These play otherwise once it stands still.
-FROZEN = {("dqn", 0.5, "MinAtar/Freeway"): 0.0, ("log_dqn", 0.5, "MinAtar/Breakout"): 4.5}
+FROZEN = {
+    ("dqn", 0.5, "MinAtar/Freeway"): 0.0,
+    ("log_dqn", 0.5, "MinAtar/Breakout"): 4.5,
+    ("log_dqn", 0.8, "MinAtar/Seaquest"): 6.8,
+    ("loglin_dqn", 0.5, "MinAtar/Breakout"): 4.3,
+}
 
 
 @pytest.mark.slow
