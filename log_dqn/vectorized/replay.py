@@ -133,7 +133,8 @@ def without_cuts(steps: Memory, stack_size: int) -> Memory:
     is_cut = (steps.terminals[:, stack_size - 1 : -1] == CUT) & ~after_end
     is_whole = ~is_cut.any(axis=1)
     whole_first = jnp.argsort(~is_whole, stable=True)
-    turns = jnp.arange(len(is_whole)) % jnp.maximum(is_whole.sum(), 1)
+    count = jnp.where(is_whole.any(), is_whole.sum(), len(is_whole))
+    turns = jnp.arange(len(is_whole)) % count
     return read(steps, whole_first[turns])
 
 

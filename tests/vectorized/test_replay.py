@@ -136,6 +136,23 @@ def test_draws_are_uniform():
     np.testing.assert_array_equal(slots, (first[:, None] + np.arange(-3, 2)) % 20)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_time_limit_within_n_steps_is_an_end(length):
+    # Each transition of 3 steps is cut off: the batch is as drawn, each number once.
+    memory = replay.create((13,), (), "uint8", 4)
+    for step in range(13):
+        memory = replay.add_step(memory, step, jnp.uint8(step), jnp.int32(0), jnp.int32(0))
+        cut = replay.CUT * (step % length == length - 1)
+        memory = replay.add_result(memory, step, float(step), cut)
+    slots = np.arange(10)[::-1, None] + np.arange(4)
+    batch = replay.transitions(replay.without_cuts(replay.read(memory, slots), 1), 1, 1.0)
+    first = np.arange(10)[::-1]
+    assert batch.states[:, 0].tolist() == first.tolist()
+    assert batch.terminals.all()
+    rewards = [sum(range(i, i + length - i % length)) for i in first]
+    assert batch.rewards.tolist() == rewards
+
+
 def test_a_slot_beyond_the_last_stores_nothing():
     memory = replay.create((5,), (2,), "uint8", 4)
     stored = replay.add_step(memory, 5, jnp.ones(2, jnp.uint8), jnp.int32(3), jnp.int32(1))
