@@ -231,18 +231,23 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     return network
 
 
-def preparation(space: Any, frame_shape: tuple[int, ...]) -> Callable[[jax.Array], jax.Array]:
+def preparation(
+    space: Any, frame_shape: tuple[int, ...], frame_dtype: Any = None
+) -> Callable[[jax.Array], jax.Array]:
     """Returns what makes float32 of states of a space's observations, their stack the last axis.
 
     The number of a state becomes one-hot. Of vectors, bounded components are scaled to [-1, 1];
     boards and pictures whose bound is above 1 are divided by it, so that empty fields stay zeros.
+    The bounds of a picture of bytes are 0 and 255 unless the space has others.
     """
     count = getattr(space, "n", None)
     if frame_shape == () and count is not None:
         return lambda states: jax.nn.one_hot(states, count)
+    of_bytes = frame_dtype == "uint8" and by_shape(BY_SHAPE, frame_shape) == "nature"
+    bounds = (0, 255) if of_bytes else (-np.inf, np.inf)
     low, high = (
         np.broadcast_to(np.asarray(getattr(space, name, bound), float), frame_shape)
-        for name, bound in (("low", -np.inf), ("high", np.inf))
+        for name, bound in zip(("low", "high"), bounds, strict=True)
     )
     center, half = environments.scaling(low, high)
     if len(frame_shape) in (2, 3):  # The largest bound.
