@@ -4,6 +4,7 @@ import importlib.util
 import math
 import pathlib
 import reprlib
+import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -42,10 +43,20 @@ class Fault(ValueError):
     """An environment fails, or returns what it must not; its own error is the cause."""
 
 
+def _is_of(file: str, *packages: str) -> bool:
+    """Returns whether a file is one of some packages', as far as they have been imported."""
+    homes = [str(sys.modules[name].__file__) for name in packages if name in sys.modules]
+    return any(pathlib.Path(file).is_relative_to(pathlib.Path(home).parent) for home in homes)
+
+
 def _place(error: BaseException) -> str:
-    """Returns, in words, where an error was raised; '' if within gymnasium or by the parser."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    is_of_call = {"gymnasium", "log_dqn"} & set(pathlib.Path(last.filename).parts)
+    """Returns, in words, where an error was raised, or what called JAX so that it was.
+
+    '' if within gymnasium, or by the parser.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    last = [frame for frame in frames if not _is_of(frame.filename, "jax")][-1]
+    is_of_call = _is_of(last.filename, "gymnasium", "log_dqn")
     known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
     return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
 
@@ -54,12 +65,14 @@ def _explain(error: BaseException) -> str:
     return shell.explain(error) if isinstance(error, Exception) else f"it calls sys.exit({error})"
 
 
-def refused(environment_id: str | None, error: BaseException) -> ValueError:
-    """Returns the error of one line that an environment can't be made, and by whose fault."""
-    return ValueError(
-        f"env is {environment_id!r}; it must be an environment of gymnasium that can be made: "
-        f"{_explain(error)}{_place(error)}"
-    )
+def refused(
+    environment_id: str | None,
+    error: BaseException,
+    allowed: str = "an environment of gymnasium that can be made",
+) -> ValueError:
+    """Returns the error of one line that an environment isn't what is allowed, and whose fault."""
+    said = f"{allowed}: {_explain(error)}{_place(error)}"
+    return ValueError(f"env is {environment_id!r}; it must be {said}")
 
 
 def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +91,7 @@ def check_id(environment_id: str | None) -> None:
         except (ImportError, ValueError):
             is_there = False
         except (Exception, SystemExit) as error:  # Of the packages around the module.
-            raise refused(environment_id, error) from error
+            raise refused(environment_id, error, "one that can be made") from error
         allowed = "an id, or MODULE:ID of a module that exists, named as for import"
         checks.check("env", environment_id, is_there, allowed)
         return

@@ -9,8 +9,6 @@ observation and state are the next one's first.
 import contextlib
 import dataclasses
 import importlib
-import pathlib
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.checks import check, check_extra, nearest
+from log_dqn.program import environments
 from log_dqn.program.shell import explain
 from log_dqn.vectorized import networks, request
 from log_dqn.vectorized.timeline import Outcome
@@ -171,14 +170,19 @@ def create_environment(
     num_actions = _check_actions(environment_id, actions)
 
     def step(key: jax.Array, state: Any, action: jax.Array) -> tuple[Any, ...]:
-        observation, state, reward, *ends, _ = environment.step(key, state, action, params)
+        observation, state, reward, *ends, info = environment.step(key, state, action, params)
+        if not isinstance(info, Mapping):  # Forgotten, the last end would be taken for it.
+            raise TypeError(f"info, its last value, must be a dict, and not {_shown(info)}")
         terminated, truncated = ends if len(ends) == 2 else (*ends, False)
-        return observation, state, reward, jnp.asarray(terminated, bool), truncated
+        return observation, state, reward, *(jnp.asarray(x, bool) for x in (terminated, truncated))
 
     def begin(key: jax.Array) -> tuple[Any, Any]:
         return environment.reset(key, params)
 
     shape, dtype, like = _check_functions(environment_id, begin, step)
+    declared = getattr(space, "shape", None)
+    allowed = f"one whose observations have their space's shape: {declared}, and not {shape}"
+    check("env", environment_id, declared is None or np.array_equal(declared, shape), allowed)
     reset_game, step_game = functions(
         begin, step, lambda x: jnp.asarray(x).astype(dtype), max_steps_per_episode, like=like,
         cuts=bootstraps,
@@ -186,7 +190,7 @@ def create_environment(
     return JaxGame(
         name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
         reset=reset_game, step=step_game, cuts=bootstraps,
-        prepare=networks.preparation(space, shape), environment=(environment, params),
+        prepare=networks.preparation(space, shape, dtype), environment=(environment, params),
     )  # fmt: skip
 
 
@@ -247,14 +251,14 @@ def _check_functions(
         allowed = f"one whose observation is one array, and not {_shown(observation)}"
         check("env", environment_id, hasattr(observation, "dtype"), allowed)
     for what, before, after in (
-        ("observation", first, later), ("state", jax.tree.map(_strong, like), state),
+        ("observation", first, later), ("state", like, state),
         ("state", jax.tree.map(jnp.shape, start), jax.tree.map(jnp.shape, state)),
     ):  # fmt: skip
         allowed = f"one whose {what} keeps shape and dtype: {_shown(before)}, then {_shown(after)}"
-        check("env", environment_id, _shown(before) == _shown(after), allowed)
-    for what, value in (("reward", reward), ("end", ends[0])):
+        check("env", environment_id, _flat(before) == _flat(after), allowed)
+    for what, value in {"reward": reward, "terminated": ends[0], "truncated": ends[1]}.items():
         allowed = f"one whose {what} is one number, and not {_shown(value)}"
-        check("env", environment_id, jnp.shape(value) == (), allowed)
+        check("env", environment_id, getattr(value, "shape", None) == (), allowed)
     dtype = first.dtype
     kind = "float32" if jnp.issubdtype(dtype, jnp.floating) else str(dtype)
     is_number = kind in ("float32", "bool") or jnp.issubdtype(dtype, jnp.integer)
@@ -263,14 +267,16 @@ def _check_functions(
     return first.shape, kind, like
 
 
-def _strong(x: Any) -> Any:
-    return jax.ShapeDtypeStruct(x.shape, x.dtype)
+def _flat(tree: Any) -> tuple[list[Any], Any]:
+    """Returns leaves, arrays as (shape, dtype), and structure; weakly typed or not is the same."""
+    leaves, structure = jax.tree.flatten(tree)
+    return [(x.shape, x.dtype) if hasattr(x, "dtype") else x for x in leaves], structure
 
 
 def _shown(tree: Any) -> str:
     """Returns shapes and dtypes in one line: float32[4]."""
     shown = jax.tree.map(lambda x: f"{x.dtype}{list(x.shape)}" if hasattr(x, "dtype") else x, tree)
-    return explain(ValueError(str(shown).replace("'", "")))
+    return " ".join(str(shown).replace("'", "").split())
 
 
 @contextlib.contextmanager
@@ -278,11 +284,5 @@ def _explained(environment_id: str | None, allowed: str) -> Iterator[None]:
     """Turns whatever an environment raises into an error of one line, which says where."""
     try:
         yield
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if not {"jax", "log_dqn"} & set(pathlib.Path(f.filename).parts)]
-        place = "".join(
-            f" ({type(error).__name__} in {f.filename}, line {f.lineno})" for f in own[-1:]
-        )
-        message = f"env is {environment_id!r}; it must be {allowed}: {explain(error)}{place}"
-        raise ValueError(message) from error
+    except (Exception, SystemExit) as error:
+        raise environments.refused(environment_id, error, allowed) from error

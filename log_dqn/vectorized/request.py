@@ -31,7 +31,12 @@ def check(
         gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
         lambda name: default_file(name, game), "train-vectorized",
     )  # fmt: skip
-    return files.parse_checked(to_read, gin_bindings, scans)
+    written = files.parse_checked(to_read, gin_bindings, scans)
+    if game in games.KNOWN:
+        name = "create_jax_environment.environment_id"
+        for value in written.values(name):
+            checks.check(name, value, value is None, f"left out for {game}: give --env instead")
+    return written
 
 
 def check_environment(environment_id: str | None) -> None:

@@ -1,5 +1,7 @@
 """Environments with gymnax's interface, for tests; and many that are wrong."""
 
+import dataclasses
+import sys
 from typing import NamedTuple
 
 import gin
@@ -121,6 +123,40 @@ def fails():
     raise RuntimeError("no licence\nfor it")
 
 
+def leaves():
+    sys.exit(3)
+
+
+class Ends(Clock):
+    """Its step returns other values from the reward on."""
+
+    def __init__(self, *values):
+        self._values = values
+
+    def step(self, *args):
+        return *super().step(*args)[:2], *self._values
+
+
+def ends_in_floats():
+    return Ends(jnp.float32(0), jnp.float32(1), jnp.float32(0), {}), Params()
+
+
+def two_truncated():
+    return Ends(jnp.float32(0), jnp.bool_(0), jnp.zeros(2, bool), {}), Params()
+
+
+def forgets_info():
+    return Ends(jnp.float32(0), jnp.bool_(0), jnp.bool_(0)), Params()
+
+
+def rewards_a_tree():
+    return Ends({"a": jnp.float32(0)}, jnp.bool_(0), jnp.bool_(0), {}), Params()
+
+
+def other_shape():
+    return Wrong(observation_space=lambda params: spaces.Box(-1.0, 1.0, (7,))), Params()
+
+
 def continuous():
     return Wrong(action_space=lambda params: spaces.Box(-1.0, 1.0, (1,))), Params()
 
@@ -159,6 +195,30 @@ class Longer(Clock):
 
 def state_grows():
     return Longer(), Params()
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Lines:
+    """Its text has two lines, of which the second tells what changes."""
+
+    time: jax.Array
+    other: jax.Array
+
+    def __str__(self):
+        return f"time {self.time}\nother {self.other}"
+
+
+class SecondLine(Wrong):
+    def step(self, key, state, action, params):
+        values = super().step(key, State(jnp.int32(0), state.time), action, params)
+        return values[0], Lines(state.time, jnp.float32(0)), *values[2:]
+
+
+def second_line():
+    zero = jnp.int32(0)
+    first = jnp.zeros(2, jnp.int32), Lines(zero, jnp.zeros(3))
+    return SecondLine(reset=lambda key, params: first), Params()
 
 
 class Branches(Clock):

@@ -144,8 +144,6 @@ def test_what_is_cut_off_gives_its_place_to_the_others():
     steps = steps_with([[2, 0, 0], [0, 0, 0], [1, 2, 0], [0, 2, 0], [0, 0, 2], [0, 1, 0]])
     whole = replay.without_cuts(steps, 1)
     assert whole.frames[:, 0].tolist() == [1, 2, 4, 5, 1, 2]
-    none = replay.without_cuts(steps_with([[2, 0], [2, 0]]), 1)
-    assert replay.transitions(none, 1, 0.9).terminals.tolist() == [True, True]
 
 
 def test_actions_beyond_eight_bits():
@@ -189,6 +187,11 @@ def test_what_a_network_sees():
     assert seen[0, :, 0].tolist() == [0.5, 1, 7, 5]
     picture = networks.preparation(spaces.Box(0, 255, (2, 2)), (2, 2))
     assert picture(jnp.full((1, 2, 2, 1), 51, jnp.uint8))[0, 0, 0, 0] == pytest.approx(0.2)
+    photo = jnp.full((1, 36, 36, 1), 51, jnp.uint8)
+    unbounded = networks.preparation(None, (36, 36), "uint8")(photo)
+    np.testing.assert_allclose(unbounded, 0.2, rtol=1e-6)
+    board = networks.preparation(None, (6, 6), "uint8")
+    assert board(jnp.ones((1, 6, 6, 1), jnp.uint8)).max() == 1
     flags = networks.preparation(spaces.Box(0, 1, (2, 2)), (2, 2))
     assert flags(jnp.ones((1, 2, 2, 1), bool)).max() == 1
     number = networks.preparation(spaces.Discrete(3), ())
@@ -239,6 +242,21 @@ WRONG = [
         f"{OWN}:fails",
         "one that can be made: no licence (RuntimeError in .*tests/vectorized/own_jax",
     ),
+    (f"{OWN}:leaves", "one that can be made: it calls sys.exit(3) (SystemExit in .*/own_jax_envir"),
+    (f"{OWN}:two_truncated", "one whose truncated is one number, and not bool[2]"),
+    (
+        f"{OWN}:forgets_info",
+        "one whose step JAX can compile: info, its last value, must be a dict, and not bool[]",
+    ),
+    (f"{OWN}:rewards_a_tree", "one whose reward is one number, and not {a: float32[]}"),
+    (
+        f"{OWN}:other_shape",
+        "one whose observations have their space's shape: (7,), and not (2,)",
+    ),
+    (
+        f"{OWN}:second_line",
+        "one whose state keeps shape and dtype: time () other (3,), then time () other ()",
+    ),
     (f"{OWN}:no_pair", "a function that returns (environment, parameters)"),
     (f"{OWN}:no_step", "one with gymnax's interface, which has step, action_space"),
     (
@@ -262,6 +280,34 @@ def test_a_wrong_environment_is_said_in_one_line(tmp_path, capsys, env, message)
     message = f"env is '{env}'; it must be {message}"
     options = [f"--env={env}", "--agent=dqn"]
     programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
+
+
+def test_an_environment_for_a_game_is_refused(tmp_path, capsys):
+    name = "create_jax_environment.environment_id"
+    options = ["--games=Pong", "--agent=dqn", f"--gin_bindings={name}='{OWN}:clock'"]
+    message = f"{name} is '{OWN}:clock'; it must be left out for Pong: give --env instead"
+    programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
+
+
+def test_ends_of_other_dtypes():
+    step = create("ends_in_floats").step
+    state, _ = create("ends_in_floats").reset(jax.random.key(0))
+    _, outcome = step(state, jnp.int32(0))
+    assert (outcome.ended.dtype, bool(outcome.ended), bool(outcome.cut)) == (bool, True, False)
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_an_error_below_a_folder_named_as_a_library(tmp_path, monkeypatch, package):
+    path = tmp_path / "jax" / "gymnasium" / "broken" / ("__init__.py" if package else "inner.py")
+    path.parent.mkdir(parents=True)
+    path.write_text("raise RuntimeError('no licence')\n")
+    monkeypatch.syspath_prepend(path.parents[1])
+    monkeypatch.delitem(sys.modules, "broken", raising=False)
+    message = f"one that can be made: no licence (RuntimeError in {path}, line 1)"
+    with pytest.raises(ValueError) as raised:
+        jax_environments.create_environment(9, "broken.inner:make")
+    said = str(raised.value).splitlines()[0]  # gin adds a line.
+    assert said == f"env is 'broken.inner:make'; it must be {message}"
 
 
 def test_settings_of_gymnax():
