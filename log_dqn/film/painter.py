@@ -156,7 +156,7 @@ class Painter:
         score = f"\u03b3 = {self._gamma:g}   return {step.score:g}{over}".replace("-", "\u2212")
         draw.text((_PANEL_RIGHT, 12), score, _INK, self._font, anchor="ra")
         room = _PANEL_RIGHT - _SCREEN[0] - draw.textlength(score, self._font) - 20
-        title = self._title
+        title = " ".join(self._title.split())
         while draw.textlength(title, self._font) > room:
             title = f"\u2026{title[2:]}"
         draw.text((_SCREEN[0], 12), title, _INK, self._font)

@@ -19,7 +19,10 @@ def pytest_collection_modifyitems(items):
 def load(monkeypatch):
     """Imports a module of `scripts/`, as for a program that is run, for one test."""
     monkeypatch.syspath_prepend(SCRIPTS)
+    before = set(sys.modules)  # What other tests hold stays the one that programs import.
     yield importlib.import_module
     for name, module in list(sys.modules.items()):
-        if pathlib.Path(getattr(module, "__file__", None) or "/").is_relative_to(SCRIPTS):
+        if name not in before and pathlib.Path(
+            getattr(module, "__file__", None) or "/"
+        ).is_relative_to(SCRIPTS):
             del sys.modules[name]
