@@ -76,15 +76,19 @@ def _check_compression(named: str, is_jax: bool, checkpoint_replay: bool) -> Non
         check("games", named, not is_jax, allowed)
 
 
+def _chosen(args: argparse.Namespace) -> list[str]:
+    """Returns the games, or the one environment, that are trained."""
+    if args.env is None:
+        return games.select_to_train(args.games.split(","))
+    request.check_environment(args.env)
+    return [args.env]
+
+
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
-    if args.env is None:
-        chosen = games.select_to_train(args.games.split(","))
-    else:
-        request.check_environment(args.env)
-        chosen = [args.env]
+    chosen = _chosen(args)
     is_jax = args.env is not None or games.are_small(chosen)
     _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
     written = request.check(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)

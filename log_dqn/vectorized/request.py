@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from log_dqn import checks, games
-from log_dqn.program import environments
 from log_dqn.program import gin_files as files
 
 AGENTS = ("log_dqn", "loglin_dqn", "dqn")
@@ -45,6 +44,9 @@ def check_environment(environment_id: str | None) -> None:
     allowed = f"left out: this is a game, --games={game}"
     checks.check("env", environment_id, game is None, allowed)
     if ":" in str(environment_id):  # Another is gymnax's.
+        # It imports gymnasium.
+        from log_dqn.program import environments
+
         environments.check_id(environment_id)
 
 
