@@ -121,7 +121,9 @@ def is_address(source: str) -> bool:
 
 def check_source(baselines: str) -> None:
     """Raises ValueError if a source of baselines is neither an address nor a folder of them."""
-    is_source = is_address(baselines) or (baselines and any(pathlib.Path(baselines).glob("*.json")))
+    is_source = is_address(baselines) or (
+        baselines and any(pathlib.Path(baselines).glob("[a-z]*.json"))
+    )
     allowed = "a folder that holds files such as pong.json, or an http(s) address"
     check("baselines", baselines, bool(is_source), allowed)
 
