@@ -17,7 +17,9 @@ from gymnasium.utils import passive_env_checker
 from log_dqn import checks, games
 from log_dqn.program import shell
 
-_LEAST_SIDE = 36  # Of a picture that DQN's network can take.
+LEAST_SIDE = 36
+"""Of a picture that DQN's network can take."""
+
 # A component of a vector whose bounds lie beyond has none: some write so large a number for it.
 _UNBOUNDED = 1e6
 _LARGEST = np.finfo(np.float32).max
@@ -113,7 +115,7 @@ def is_picture(space: spaces.Space) -> bool:
         and space.dtype == np.uint8
         and bool((space.low == 0).all() and (space.high == 255).all())
         and (len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3)))
-        and min(shape[:2]) >= _LEAST_SIDE
+        and min(shape[:2]) >= LEAST_SIDE
     )
 
 
@@ -136,7 +138,7 @@ def check_spaces(environment_id: str | None, environment: gymnasium.Env) -> None
     is_discrete = isinstance(actions, spaces.Discrete) and not actions.start
     check("action_space", is_discrete, "discrete, numbered from 0")
     check("action_space", actions.n <= _MOST, f"of at most {_MOST:,} actions")
-    is_large = len(space.shape or ()) == 3 and sorted(space.shape or ())[1] >= _LEAST_SIDE
+    is_large = len(space.shape or ()) == 3 and sorted(space.shape or ())[1] >= LEAST_SIDE
     check("observation_space", not is_large or is_picture(space), _PICTURE)
     try:
         size = spaces.flatdim(space)

@@ -212,9 +212,6 @@ NETWORKS = {
 BY_SHAPE = "by_shape"
 """The name in gin of that of `NETWORKS` which `by_shape` chooses."""
 
-# The least side of a picture that `nature` is for.
-_LEAST_SIDE = 36
-
 
 def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     """Returns the network that gin names: for BY_SHAPE one that fits observations of a shape.
@@ -224,7 +221,7 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     """
     has_sides = len(frame_shape) in (2, 3)
     if network == BY_SHAPE:
-        is_large = has_sides and min(frame_shape[:2]) >= _LEAST_SIDE
+        is_large = has_sides and min(frame_shape[:2]) >= environments.LEAST_SIDE
         return ("nature" if is_large else "revisiting_rainbow") if has_sides else "dense"
     fits = has_sides or not isinstance(network, str) or network == "dense"
     check("network", network, fits, f"'dense' for observations of shape {frame_shape}")
