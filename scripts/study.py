@@ -5,8 +5,8 @@
     python scripts/study.py collect mechanism --results_dir=results/study
     python scripts/study.py report mechanism
 
-A stage is a row of the table in scripts/studies/stages.py. Without --seeds, `run` trains those of a
-stage's seeds that docs/data lacks, one after the other; what was stopped is resumed. `collect` adds
+A stage is some rows of the table scripts/studies/stages.csv. Without --seeds, `run` trains those
+of a stage's runs that docs/data lacks, seed by seed; what was stopped is resumed. `collect` adds
 finished runs to those of docs/data. `report` prints tables, with 95% t intervals over seeds.
 """
 
@@ -17,7 +17,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from studies.stages import STAGES, commands, is_atari
+from studies.stages import STAGES, is_atari
 
 from log_dqn.checks import check
 from log_dqn.program import shell
@@ -38,15 +38,17 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
 
     if seeds is not None:
         shell.seeds(seeds)
-    only = games.split(",") if games else []
-    known = sorted({game for job in STAGES[stage] for game in job.chosen()})
+    jobs = STAGES[stage]
+    known = sorted({game for job in jobs for game in job.chosen()})
+    only = games.split(",") if games else known
     check("games", games, set(only) <= set(known), f"some of {','.join(known)}")
-    chosen = [seeds] if seeds else [f"{seed}-{seed}" for seed in data.missing_seeds(stage)]
-    if not chosen:
-        own = STAGES[stage][0].seeds
-        print(f"docs/data has all seeds of {stage}; --seeds={own} trains them again")
-    for words in (words for some in chosen for words in commands(stage, some, results_dir, only)):
-        if status := _train(words):
+    todo = [(seeds, job) for job in jobs] if seeds else list(data.missing(stage))
+    if not todo:
+        print(f"docs/data has all runs of {stage}; --seeds={jobs[0].seeds} trains them again")
+    for some, job in todo:
+        chosen = [game for game in job.chosen() if game in only]
+        own = job._replace(games=",".join(chosen))
+        if chosen and (status := _train(own.command(some, results_dir))):
             return status
     return 0
 
@@ -92,7 +94,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         default = pathlib.Path("results/study")
         added.add_argument("--results_dir", type=shell.folder, default=default)
         if name == "run":
-            added.add_argument("--seeds", help="N or A-B (default: those that docs/data lacks)")
+            added.add_argument(
+                "--seeds", help="N or A-B (default: of the runs that docs/data lacks)"
+            )
             added.add_argument("--games", help="games of the stage with commas (default: all)")
     added = programs.add_parser("report")
     stages = (*STAGES, PUBLISHED, "all")

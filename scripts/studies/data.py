@@ -1,5 +1,6 @@
 """What is committed of the studies' runs in `docs/data`, and how finished runs are added to it."""
 
+import itertools
 import math
 import pathlib
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from log_dqn.checks import check
 from log_dqn.program import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints
-from studies.stages import STAGES, folder_of, is_atari, planned
+from studies.stages import STAGES, Job, folder_of, is_atari, planned
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
 STEPS = 50_000
@@ -69,14 +70,19 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
     return f"{path}: {found} finished runs, {added} new rows"
 
 
-def missing_seeds(stage: str) -> list[int]:
-    """Returns those of a stage's seeds of which `docs/data` lacks a run."""
+def missing(stage: str) -> Iterator[tuple[str, Job]]:
+    """Yields, seed by seed, the rows of a stage with the games of which `docs/data` lacks a run."""
     curves = read(stage)
     if "stage" in curves:
         curves = curves[curves["stage"] == stage]
     there = set(curves[[*_NAME, "seed"]].itertuples(index=False, name=None))
-    wanted = planned(stage)
-    return [s for s in seeds_of(stage) if any((*name, s) not in there for name in wanted)]
+    for seed, job in itertools.product(seeds_of(stage), STAGES[stage]):
+        lacking = {name[0] for name in job.runs() if (*name, seed) not in there}
+        if lacking:
+            yield (
+                f"{seed}-{seed}",
+                job._replace(games=",".join(filter(lacking.__contains__, job.chosen()))),
+            )
 
 
 def seeds_of(stage: str) -> range:

@@ -2,8 +2,9 @@
 
 import ast
 import csv
+import itertools
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import games, scan
@@ -33,6 +34,32 @@ class Job(NamedTuple):
         pairs = (word.partition("=") for word in words.split() if not word.endswith(".gin"))
         return [f"{name if '.' in name else f'{owner}.{name}'}={value}" for name, _, value in pairs]
 
+    def command(self, seeds: str, results_dir: pathlib.Path) -> list[str]:
+        """Returns the words behind `log-dqn`."""
+        words = ["train-vectorized", f"--agent={self.agents}"]
+        if is_atari(self.stage):
+            words = ["sweep", f"--agents={self.agents}", "--cpus_per_run=1"]
+        words += [f"--games={self.games}", f"--seeds={seeds}"]
+        words.append(f"--results_dir={folder_of(self.stage, results_dir)}")
+        words += [f"--gin_files={word}" for word in self.fixed.split() if word.endswith(".gin")]
+        words += [f"--gin_bindings={word}" for word in self.bindings(self.fixed)]
+        return words + [f"--scan={word}" for word in self.bindings(self.scan)]
+
+    def runs(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        """Returns the parameters that the row gives its runs, by game, agent and setting.
+
+        Parameters that gin configures, such as an optimizer's class, are left out.
+        """
+        pairs = (word.split("=", 1) for word in self.bindings(self.fixed))
+        fixed = {name: ast.literal_eval(value) for name, value in pairs if "@" not in value}
+        names = itertools.product(
+            scan.parse(self.bindings(self.scan)), self.chosen(), self.agents.split(",")
+        )
+        return {
+            (game, agent, setting.name): fixed | dict(setting.bindings)
+            for setting, game, agent in names
+        }
+
 
 def _rows() -> Iterator[Job]:
     lines = pathlib.Path(__file__).with_name("stages.csv").read_text("utf-8").splitlines()
@@ -55,37 +82,6 @@ def folder_of(stage: str, results_dir: pathlib.Path) -> pathlib.Path:
     return results_dir / ("atari" if is_atari(stage) else stage)
 
 
-def commands(
-    stage: str, seeds: str, results_dir: pathlib.Path, only: Sequence[str] = ()
-) -> list[list[str]]:
-    """Returns a stage's commands, words behind `log-dqn`; `only` are the games, if not all."""
-    found = []
-    for job in STAGES[stage]:
-        chosen = [game for game in job.chosen() if game in only] if only else [job.games]
-        if not chosen:
-            continue
-        words = ["train-vectorized", f"--agent={job.agents}"]
-        if is_atari(stage):
-            words = ["sweep", f"--agents={job.agents}", "--cpus_per_run=1"]
-        words += [f"--games={','.join(chosen)}", f"--seeds={seeds}"]
-        words.append(f"--results_dir={folder_of(stage, results_dir)}")
-        words += [f"--gin_files={word}" for word in job.fixed.split() if word.endswith(".gin")]
-        words += [f"--gin_bindings={word}" for word in job.bindings(job.fixed)]
-        found.append(words + [f"--scan={word}" for word in job.bindings(job.scan)])
-    return found
-
-
 def planned(stage: str) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Returns the parameters that a stage gives its runs, by game, agent and setting.
-
-    Parameters that gin configures, such as an optimizer's class, are left out.
-    """
-    found = {}
-    for job in STAGES[stage]:
-        pairs = (word.split("=", 1) for word in job.bindings(job.fixed))
-        fixed = {name: ast.literal_eval(value) for name, value in pairs if "@" not in value}
-        for setting in scan.parse(job.bindings(job.scan)):
-            for game in job.chosen():
-                for agent in job.agents.split(","):
-                    found[game, agent, setting.name] = fixed | dict(setting.bindings)
-    return found
+    """Returns `Job.runs` of all of a stage's rows."""
+    return {name: given for job in STAGES[stage] for name, given in job.runs().items()}

@@ -22,14 +22,14 @@ PAGES = "\n".join(page.read_text("utf-8") for page in (data.FOLDER.parent).glob(
 
 def test_a_row_is_a_command():
     adam = "@tf.train.AdamOptimizer()"
-    line, *_ = stages.commands("mechanism", "31-31", pathlib.Path("r"), ["MinAtar/Freeway"])[2:]
-    assert line == [
-        "train-vectorized", "--agent=loglin_dqn", "--games=MinAtar/Freeway", "--seeds=31-31",
+    job, folder = stages.STAGES["mechanism"][2], pathlib.Path("r")
+    assert job.command("31-31", folder) == [
+        "train-vectorized", "--agent=loglin_dqn", "--games=minatar5", "--seeds=31-31",
         "--results_dir=r/mechanism", "--gin_bindings=VectorizedRunner.num_iterations=8",
         "--scan=VectorizedLogDQNAgent.gamma=0.5,0.8,0.9",
         "--scan=VectorizedLogDQNAgent.linear_above=1e-9", "--scan=VectorizedLogDQNAgent.c=1e-9",
     ]  # fmt: skip
-    assert stages.commands("atari_screening", "1", pathlib.Path("r"))[6] == [
+    assert stages.STAGES["atari_screening"][6].command("1", folder) == [
         "sweep", "--agents=dqn", "--cpus_per_run=1", "--games=Asterix,Alien", "--seeds=1",
         "--results_dir=r/atari", "--gin_files=short.gin",
         f"--gin_bindings=DQNAgent.optimizer={adam}",
@@ -46,8 +46,8 @@ def test_the_runs_that_a_stage_plans_are_those_that_it_trains(stage, tmp_path, m
         start, "create_pool",
         lambda workload, *_: runs.extend(workload.runs) or mock.Mock(failures=[]),
     )  # fmt: skip
-    seeds = stages.STAGES[stage][0].seeds
-    for _, *words in stages.commands(stage, seeds, pathlib.Path("r")):
+    for job in stages.STAGES[stage]:
+        _, *words = job.command(job.seeds, pathlib.Path("r"))
         programs.forget()
         assert train_vectorized.main(words) == 0
     names = [(run.game, run.agent_name, run.setting.name, run.seed) for run in runs]
@@ -92,13 +92,15 @@ def write_run(folder, game, returns, seed=6, **parameters):
 def test_finished_runs_are_added_once_and_what_is_committed_stays(folder, capsys):
     path = folder / "minatar_curves.csv"
     before = path.read_text()
-    assert data.missing_seeds("averaging") == [6]
+    (job,) = stages.STAGES["averaging"]
+    both = job._replace(games="MinAtar/Freeway,MinAtar/Breakout")
+    assert list(data.missing("averaging")) == [("6-6", both)]
     assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
     assert capsys.readouterr().out == f"{path}: 2 finished runs, 16 new rows\n"
     after = path.read_text()
     assert set(before.splitlines()) <= set(after.splitlines())
     assert len(after.splitlines()) == 2 + 16
-    assert data.missing_seeds("averaging") == []
+    assert list(data.missing("averaging")) == []
     write_run(folder, "Freeway", [9.0] * 8)  # Another machine has other numbers.
     assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
     assert capsys.readouterr().out == f"{path}: 2 finished runs, 0 new rows\n"
@@ -162,7 +164,7 @@ def test_a_stage_is_run_seed_by_seed_until_a_command_fails(folder, monkeypatch, 
                      [agents[0], "--seeds=42-42"]]  # fmt: skip
     data.collect("averaging", folder, print)
     assert study.main(["run", "averaging"]) == 0
-    said = "docs/data has all seeds of averaging; --seeds=6-6 trains them again\n"
+    said = "docs/data has all runs of averaging; --seeds=6-6 trains them again\n"
     assert capsys.readouterr().out == said
 
 
