@@ -70,6 +70,10 @@ def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.Tr
     names the run's JAX environment if it is the user's own, which else isn't imported.
     """
     parameters = configuration.read(run_dir)
+    is_own = parameters.get("create_jax_environment.environment_id") is not None
+    check(
+        "env", env, env is None or is_own, "left out: the run wasn't trained on a JAX environment"
+    )
     try:
         with compat.own_gin_configuration(), _own_random_state():
             if "VectorizedRunner.agent" in parameters:

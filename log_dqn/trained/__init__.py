@@ -56,15 +56,15 @@ def find(game: str, agent: str | None = None, gamma: float | None = None) -> pat
     Raises:
         ValueError: if there is no such network.
     """
-    game = games.canonical(game) or game
     agent = "loglin_dqn" if agent is None else agent
     there = list(networks())
-    of_game = [network for network in there if network.game == game]
     known = list(dict.fromkeys(network.game for network in there))
-    check_one_of("trained", game, known)
+    canonical = games.canonical(game)
+    check_one_of("trained", canonical if canonical in known else game, known)
+    of_game = [network for network in there if network.game == canonical]
     check_one_of("agent", agent, dict.fromkeys(network.agent for network in of_game))
     found = {network.gamma: network.folder for network in of_game if network.agent == agent}
     chosen = max(found) if gamma is None else gamma
-    allowed = f"{' or '.join(f'{value:g}' for value in sorted(found))} for {agent} on {game}"
+    allowed = f"{' or '.join(f'{value:g}' for value in sorted(found))} for {agent} on {canonical}"
     check("gamma", chosen, chosen in found, allowed)
     return found[chosen]

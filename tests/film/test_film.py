@@ -416,6 +416,9 @@ def test_what_there_is_not_to_load(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             load(*arguments)
+    allowed = "env is 'a:b'; it must be left out: the run wasn't trained on a JAX environment"
+    with pytest.raises(ValueError, match=allowed):
+        load("MinAtar/Asterix", env="a:b")
 
 
 def test_a_film_ends_where_training_leaves_an_episode(a_run):

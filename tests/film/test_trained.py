@@ -80,6 +80,7 @@ def test_all_together_are_small():
     ("arguments", "named"),
     [
         (("MinAtar/Asteri", "loglin_dqn"), r"^trained is 'MinAtar/Asteri'; .*MinAtar/Asterix"),
+        (("breakout",), r"^trained is 'breakout'; .*MinAtar/Breakout"),
         (("MinAtar/Asterix", "c51"), r"^agent is 'c51'; it must be one of "),
         (("MinAtar/Asterix", "loglin_dqn", 0.7), r"^gamma is 0.7; it must be 0.5"),
     ],
