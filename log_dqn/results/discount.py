@@ -37,7 +37,9 @@ def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
     for name, of_games, part in [*parts, (OVER_GAMES, games, normalise(table))]:
         for key, cells in part.groupby(["agent", "gamma"], sort=False):
             matrix = statistics.score_matrix(cells, of_games, "score")
-            rows.append((*key, name, *map(float, statistics.mean_interval(matrix))))
+            weights = [1 / len(of_games)] * len(of_games)
+            found = statistics.t_interval(*matrix.T, weights=weights, least=statistics.LEAST_SEEDS)
+            rows.append((*key, name, *map(float, found)))
     return pd.DataFrame(rows, columns=["agent", "gamma", "game", "value", "low", "high"])
 
 

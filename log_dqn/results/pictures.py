@@ -295,7 +295,7 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
         curves[game] = {}
         for agent, rows in labels.by_agent(of_game).items():
             step, own = statistics.curves(rows)
-            array = statistics.curve_array(own, [game], lambda _, x: x)[:, 0]
+            array = statistics.curve_array(own, [game])[:, 0]
             curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
     ends = {game: _until(of_game) for game, of_game in of_games.items()}
     until = {game: end for game, (end, _) in ends.items() if end is not None}

@@ -35,17 +35,11 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
     results = Results({}, {}, {}, {}, relative=_relative(comparison))
     if not games:
         return results
-    interval = functools.partial(
-        statistics.interval_of_enough_seeds, repetitions=comparison.request.repetitions
-    )
+    interval = functools.partial(statistics.interval, repetitions=comparison.request.repetitions)
     agents = labels.by_agent(comparison.runs, games)
     matrices = {agent: statistics.score_matrix(rows, games) for agent, rows in agents.items()}
     results = results._replace(thresholds=statistics.thresholds(matrices.values()))
     profile = functools.partial(statistics.profile, thresholds=results.thresholds)
-
-    def normalise(game: str, returns: Any) -> Any:
-        return scores.human_normalised(returns, *comparison.references[game])
-
     for agent in progress("Bootstrap", [*agents]):
         matrix = matrices[agent]
         results.aggregates[agent] = interval(statistics.aggregates, matrix)
@@ -54,7 +48,10 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
         # Where a run has ended the mean would jump, and no interval could be given.
         stop = curves["returns"].map(len).min()
         if stop:
-            array = statistics.curve_array(curves, games, normalise)[:, :, :stop]
+            normalised = scores.human_normalised(
+                *(curves[c] for c in ("returns", "random", "human"))
+            )
+            array = statistics.curve_array(curves.assign(returns=normalised), games)[:, :, :stop]
             frames = step * np.arange(1, stop + 1)
             results.curves[agent] = frames, interval(statistics.mean_median_iqm, array)
         if main is not None and main != agent:

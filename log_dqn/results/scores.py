@@ -86,10 +86,12 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def normalise(table: pd.DataFrame, references: Mapping[str, Reference]) -> pd.DataFrame:
-    """Adds `normalised` to scored runs: human-normalised scores, NaN without a reference."""
+    """Adds `normalised` to scored runs, by `random` and `human`; NaN without a reference."""
     known = pd.DataFrame([*references.values()], index=[*references], columns=Reference._fields)
-    random, human = (table["game"].map(known[name]) for name in Reference._fields)
-    return table.assign(normalised=human_normalised(table["score"], random, human))
+    table = table.join(known, on="game")
+    return table.assign(
+        normalised=human_normalised(table["score"], table["random"], table["human"])
+    )
 
 
 def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent",)) -> pd.Series:

@@ -7,9 +7,8 @@ game has fewer seeds, and each game's runs are resampled among themselves. Witho
 everything equals rliable's.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,7 +49,9 @@ def score_matrix(
     Returns:
         Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer.
     """
-    return _by_seed_and_game(rows["game"], rows[column].map(np.atleast_1d), games)[:, :, 0]
+    rows = rows[rows["game"].isin(games)]
+    numbered = rows.assign(number=rows.groupby("game").cumcount())
+    return numbered.pivot(index="number", columns="game", values=column)[[*games]].to_numpy()
 
 
 def curves(rows: pd.DataFrame) -> tuple[int, pd.DataFrame]:
@@ -60,33 +61,16 @@ def curves(rows: pd.DataFrame) -> tuple[int, pd.DataFrame]:
     return step, rows.assign(returns=returns)
 
 
-def curve_array(
-    rows: pd.DataFrame, games: Sequence[str], normalise: Callable[[str, Any], Any]
-) -> np.ndarray:
-    """Arranges one agent's learning curves for rliable.
-
-    `normalise` maps a game and returns to normalised scores.
+def curve_array(rows: pd.DataFrame, games: Sequence[str]) -> np.ndarray:
+    """Arranges one agent's learning curves, all on `games`, for rliable.
 
     Returns:
-        Shape [max_num_seeds, num_games, num_iterations]; NaN where unknown. Each of `games` must
-        have a run of the agent.
+        Shape [max_num_seeds, num_games, num_iterations]; NaN where unknown.
     """
-    return _by_seed_and_game(rows["game"], map(normalise, rows["game"], rows["returns"]), games)
-
-
-def _by_seed_and_game(
-    of_games: Iterable[str], values: Iterable[np.ndarray], games: Sequence[str]
-) -> np.ndarray:
-    columns: dict[str, list[np.ndarray]] = {game: [] for game in games}
-    for game, curve in zip(of_games, values, strict=True):
-        if game in columns:
-            columns[game].append(curve)
-    num_iterations = max(len(curve) for curves in columns.values() for curve in curves)
-    num_seeds = max(map(len, columns.values()))
-    array = np.full((num_seeds, len(games), num_iterations), np.nan)
-    for index, game in enumerate(games):
-        for seed, curve in enumerate(columns[game]):
-            array[seed, index, : len(curve)] = curve
+    numbers = rows.groupby("game").cumcount()
+    array = np.full((numbers.max() + 1, len(games), rows["returns"].map(len).max()), np.nan)
+    for number, game, curve in zip(numbers, rows["game"], rows["returns"], strict=True):
+        array[number, games.index(game), : len(curve)] = curve
     return array
 
 
@@ -184,15 +168,13 @@ def seeds_per_game(scores: np.ndarray) -> np.ndarray:
 def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws, for each game, as many of its runs as it has, with replacement.
 
-    In `scores`, shape [num_seeds, num_games, ...], a run is NaN throughout where there is none, and
-    then so are all below it. Returns row numbers, shape [num_seeds, num_games, 1, ...]; rows of NaN
-    stay where they are.
+    In `scores`, shape [num_seeds, num_games, ...], what is below a game's runs is NaN throughout.
+    Returns row numbers, shape [num_seeds, num_games, 1, ...]; rows of NaN stay where they are.
     """
     num_seeds, num_games, *rest = scores.shape
-    missing = np.isnan(scores.reshape(num_seeds, num_games, -1)).all(axis=2)
-    rows = np.arange(num_seeds)[:, None]
-    count = np.where(missing, 1, num_seeds - missing.sum(axis=0))
-    drawn = np.where(missing, rows, np.floor(rng.random(missing.shape) * count).astype(int))
+    rows, count = np.arange(num_seeds)[:, None], seeds_per_game(scores)
+    drawn = np.floor(rng.random((num_seeds, num_games)) * count).astype(int)
+    drawn = np.where(rows < count, drawn, rows)
     return drawn.reshape(num_seeds, num_games, *(1 for _ in rest))
 
 
@@ -223,8 +205,14 @@ def interval(
             [num_seeds, num_games, ...] each.
         repetitions: number of bootstrap samples.
         seed: seeds the resampling.
+
+    Returns:
+        Arrays like the statistic's; NaN for bounds where a game has less than `LEAST_SEEDS` seeds.
     """
     value = statistic(*scores)
+    if min(seeds_per_game(array).min() for array in scores) < LEAST_SEEDS:
+        none = np.full_like(value, np.nan)
+        return Interval(value, none, none)
     low, high = _Bootstrap(*scores, rng=np.random.default_rng(seed)).conf_int(
         lambda *sample: statistic(*sample).ravel(),
         reps=repetitions,
@@ -234,43 +222,23 @@ def interval(
     return Interval(value, low.reshape(value.shape), high.reshape(value.shape))
 
 
-def t_interval(sample: np.ndarray, other: np.ndarray | None = None) -> Interval:
-    """The mean of a sample, or that less another's, with its 95% t interval; Welch's for two.
+def t_interval(
+    *samples: np.ndarray, weights: Sequence[float] = (1, -1), least: int = 2
+) -> Interval:
+    """A weighted sum of the means of samples with its 95% t interval; Welch's for several.
 
     With few seeds it holds its level, which percentile bootstraps don't: with five these cover 84%
     to 91%.
 
     Args:
-        sample: shape [num_seeds, ...].
-        other: shape [num_other_seeds, ...].
-
-    Returns:
-        Shape [...]; NaN for bounds where a sample has fewer than two seeds.
+        *samples: shape [num_seeds, ...] each; NaN where there is none.
+        weights: of the means; by default the sum is one mean, or that less another.
+        least: bounds are NaN where a sample has fewer seeds.
     """
-    value = sample.mean(axis=0) - (0 if other is None else other.mean(axis=0))
-    if min(len(sample), len(sample if other is None else other)) < 2:
-        return Interval(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
-    with warnings.catch_warnings():  # Of samples whose values are all the same.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        if other is None:
-            bounds = stats.ttest_1samp(sample, 0).confidence_interval(CONFIDENCE)
-        else:
-            test = stats.ttest_ind(sample, other, equal_var=False)
-            bounds = test.confidence_interval(CONFIDENCE)
-    return Interval(value, *bounds)
-
-
-def mean_interval(array: np.ndarray) -> Interval:
-    """Returns the mean over games of the mean over seeds, with its 95% t interval over seeds.
-
-    Takes shape [num_seeds, num_games], NaN where there is none. Of one game the interval is
-    Student's, of several Welch's. With few seeds it holds its level, which percentile bootstraps
-    don't: with five these cover 84% to 91%.
-    """
-    mean, count = mean_over_seeds(array), seeds_per_game(array)
-    weights = np.full_like(mean, 1 / len(mean))
-    (half,) = _half_width(weights[:, None], _variances(array)[:, None], count[:, None])
-    return Interval(mean.mean(), mean.mean() - half, mean.mean() + half)
+    means = np.array([mean_over_seeds(sample) for sample in samples])
+    slopes = np.reshape(weights[: len(samples)], (-1, *[1] * (means.ndim - 1)))
+    value, half = (slopes * means).sum(axis=0), _half_width(samples, slopes, least)
+    return Interval(value, value - half, value + half)
 
 
 def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
@@ -290,41 +258,21 @@ def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
     x, y = mean_over_seeds(own), mean_over_seeds(reference)
     value = (x - y) / np.maximum(y, 1)
     slopes = np.stack([1 / np.maximum(y, 1), np.where(y > 1, x / np.maximum(y, 1) ** 2, 1)])
-    half = _half_width(
-        slopes,
-        np.stack([_variances(own), _variances(reference)]),
-        np.stack([seeds_per_game(own), seeds_per_game(reference)]),
-    )
+    half = _half_width((own, reference), slopes, LEAST_SEEDS)
     return Interval(value, value - half, value + half)
 
 
-def _variances(scores: np.ndarray) -> np.ndarray:
-    """The unbiased variance over seeds of each game."""
-    squares = (scores - mean_over_seeds(scores)) ** 2
-    return np.nansum(squares, axis=0) / np.maximum(seeds_per_game(scores) - 1, 1)
+def _half_width(samples: Sequence[np.ndarray], slopes: np.ndarray, least: int) -> np.ndarray:
+    """Half of the 95% t interval of a sum of means (Welch, Satterthwaite); see `t_interval`.
 
-
-def _half_width(slopes: np.ndarray, variances: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Half of the 95% t interval of a sum of means (Welch, Satterthwaite).
-
-    All have shape [num_means, ...]: what the sum changes by with each mean, the variance of its
-    runs, and their number. Returns shape [...]; NaN with less than `LEAST_SEEDS` runs.
+    The sum changes by `slopes` with each mean, shape [num_samples, ...].
     """
-    parts = slopes**2 * variances / np.maximum(counts, 1)
+    counts = np.array([(~np.isnan(sample)).sum(axis=0) for sample in samples])
+    squares = [np.nansum((sample - mean_over_seeds(sample)) ** 2, axis=0) for sample in samples]
+    parts = slopes**2 * (squares / np.maximum(counts - 1, 1)) / np.maximum(counts, 1)
     total = parts.sum(axis=0)
     with np.errstate(invalid="ignore"):  # Equal runs have no variance.
         freedom = total**2 / (parts**2 / np.maximum(counts - 1, 1)).sum(axis=0)
     quantile = stats.t.ppf((1 + CONFIDENCE) / 2, np.where(total > 0, freedom, 1))
-    enough = (counts >= LEAST_SEEDS).all(axis=0)
+    enough = (counts >= least).all(axis=0)
     return np.where(enough, quantile * np.sqrt(total), np.nan)
-
-
-def interval_of_enough_seeds(
-    statistic: Callable[..., np.ndarray], *scores: np.ndarray, repetitions: int
-) -> Interval:
-    """Does what `interval` does; NaN for bounds where a game has less than `LEAST_SEEDS` seeds."""
-    if all(seeds_per_game(array).min() >= LEAST_SEEDS for array in scores):
-        return interval(statistic, *scores, repetitions=repetitions)
-    value = statistic(*scores)
-    none = np.full_like(value, np.nan)
-    return Interval(value, none, none)

@@ -31,6 +31,7 @@ def run(agent, game="Pong", seed="0", returns=(0.0,) * 10, normalised=1.0, **mor
         "length": 10**6, "trained": len(returns) * 10**6, "until": np.nan, "apart": False,
         "standard": "", "differs": (), "protocol": None, "agent_class": "LogDQNAgent",
         "gamma": np.nan, "score": normalised, "normalised": normalised,
+        **baselines.references()[game]._asdict(),
     } | more  # fmt: skip
 
 
