@@ -7,7 +7,7 @@ import pathlib
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tqdm import tqdm
 
@@ -84,12 +84,6 @@ def _iteration(text: str) -> int | str:
     return int(text)
 
 
-def show_progress(title: str, items: Sequence) -> Iterable:
-    """A progress bar with the time left."""
-    # None: no bar where there is no terminal to draw it on.
-    return tqdm(items, f"{title:<20}", file=sys.stderr, dynamic_ncols=True, disable=None)
-
-
 def notify(line: str) -> None:
     """Writes one line about something missing, above any progress bar."""
     tqdm.write(f"{shell.started_as('compare')}: {line}", file=sys.stderr)
@@ -106,10 +100,10 @@ def _compare(arguments: Sequence[str], flags: argparse.Namespace) -> None:
     shell.print_start(f"a report on {request.results_dir or 'the published baselines'} in {out}")
     from log_dqn.results import comparison, report
 
-    compared = comparison.compare(request, notify, show_progress)
+    compared = comparison.compare(request, notify)
     folder, command = pathlib.Path(out), shlex.join(["log-dqn", "compare", *arguments])
     with lock.writing("out", out):
-        report.write(compared, folder, command, show_progress)
+        report.write(compared, folder, command)
     print(folder / "report.html")
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -52,6 +52,11 @@ def read(file: int) -> Numbers:
         return Numbers(**json.loads(os.pread(file, _RECORD, 0)))
     except ValueError:  # none yet, or just being written
         return Numbers()
+
+
+def bar(title: str, items: Sequence) -> Iterable:
+    """Yields items; a terminal shows how many of them are done, and the time left."""
+    return tqdm(items, f"{title:<20}", dynamic_ncols=True, disable=None)
 
 
 def duration(seconds: float) -> str:

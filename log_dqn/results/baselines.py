@@ -21,7 +21,8 @@ import pooch
 import requests
 
 from log_dqn.games import GAMES, listing
-from log_dqn.results.request import AGENTS, DOPAMINE, is_address
+from log_dqn.program import progress
+from log_dqn.results.request import DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 from log_dqn.results.scores import Reference
 
@@ -45,11 +46,6 @@ def references() -> dict[str, Reference]:
         row["game"]: Reference(float(row["random"]), float(row["human"]))
         for row in read_table("human_random_scores.csv")
     }
-
-
-def named(agent: str) -> str:
-    """How figures and tables name an agent."""
-    return AGENTS.get(agent, agent)
 
 
 def parse(text: str | bytes, game: str) -> list[LearningCurve]:
@@ -114,7 +110,6 @@ def load(
     notify: Notify,
     cache_dir: pathlib.Path | None = None,
     timeout: float = TIMEOUT,
-    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> list[LearningCurve]:
     """Reads the published runs of some games.
 
@@ -124,7 +119,6 @@ def load(
         notify: is told of each file that cannot be read, for which `final_runs` stand in.
         cache_dir: where downloaded files are kept; the user's cache folder if None.
         timeout: seconds without a byte after which a download is given up.
-        progress: wraps the list of games while it is worked through.
     """
     games = [game for game in games if game in GAMES]
     try:
@@ -136,7 +130,7 @@ def load(
         return final_runs(games)
     runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
-    for game in progress(games):
+    for game in progress.bar("Published baselines", games):
         try:
             runs += parse(read(f"{game.lower()}.json"), game)
         except (OSError, ValueError) as error:

@@ -5,20 +5,16 @@ A report goes one way: read (`runs`, `baselines`), align, score (`scores`), `sta
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
 from log_dqn import games
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import align, baselines, labels, remarks, runs, scores
-from log_dqn.results.looks import OWN
-from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, Request, own_name
+from log_dqn.results import align, baselines, remarks, runs, scores
+from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, OWN, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify
-
-ShowProgress = Callable[[str, Sequence], Iterable]
-"""Takes a title and a sequence; yields the sequence's items and shows how far it has come."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,28 +24,34 @@ class Comparison:
     Attributes:
         request: what was asked for, with the reference in force.
         runs: a row for each run that has a score, in the order in which agents are shown: `agent`,
-            `game`, `seed`, `own`, `score`, `normalised`, `frames`, and what `runs`, `align` and
-            `scores` say of a run.
-        references: random and human scores by game; where no game compared has them, 0 and the best
-            mean that any agent has on the game, if that is positive.
-        common_games: the games with references that all agents have: aggregates use these.
-        main: the agent that is set against the reference; None if there is no other agent.
-        needs: what a game needs to be in an aggregate.
+            `game`, `seed`, `own`, `score`, `normalised`, `frames`, `differs`, and what `runs`,
+            `align` and `scores` say of a run.
+        by_best: whether scores are normalised by the best mean that any agent has on a game, as no
+            game has human scores.
         notices: what is missing, unequal or could not be read, a line each.
     """
 
     request: Request
     runs: pd.DataFrame
-    references: dict[str, baselines.Reference]
-    common_games: list[str]
-    main: str | None
-    needs: str
+    by_best: bool
     notices: list[str]
 
     @property
-    def by_best(self) -> bool:
-        """Whether scores are normalised by the best means instead of human scores."""
-        return self.needs == _BEST
+    def games(self) -> list[str]:
+        """The games that any agent has scores on, by name."""
+        return sorted(self.runs["game"].unique())
+
+    @property
+    def common_games(self) -> list[str]:
+        """The games with normalised scores of all agents: aggregates use these."""
+        return scores.common_games(self.runs)
+
+    @property
+    def main(self) -> str | None:
+        """The agent that is set against the reference; None if there is no other agent."""
+        agents, reference = [*self.runs["agent"].unique()], self.request.reference
+        others = [agent for agent in agents if agent != reference]
+        return others[0] if others and reference in agents else None
 
     @property
     def scale(self) -> str:
@@ -57,20 +59,12 @@ class Comparison:
         return "score / best mean of the game" if self.by_best else "human-normalised score"
 
     @property
-    def no_aggregates(self) -> str:
-        """Why there is no game to aggregate over."""
-        return f"no game with {self.needs} is common to all agents"
-
-    @property
-    def games(self) -> list[str]:
-        """The games that any agent has scores on, by name."""
-        return sorted(self.runs["game"].unique())
+    def needs(self) -> str:
+        """What a game needs to be in an aggregate."""
+        return "a mean above 0" if self.by_best else "human scores"
 
 
-_HUMAN, _BEST = "human scores", "a mean above 0"
-
-
-def compare(request: Request, notify: Notify, progress: ShowProgress) -> Comparison:
+def compare(request: Request, notify: Notify) -> Comparison:
     """Reads everything that was asked for and scores it.
 
     `notify` is told at once of each thing that is missing or cannot be read; the comparison's
@@ -82,7 +76,7 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
         notices.append(words.printable(line))
         notify(notices[-1])
 
-    own, published = _read(request, note, progress)
+    own, published = _read(request, note)
     agents = _agents(request, own, published)
     table = align.tabulate([run for run in own + published if run.agent in agents])
     for agent in agents:
@@ -101,60 +95,34 @@ def compare(request: Request, notify: Notify, progress: ShowProgress) -> Compari
             f"--iteration={request.iteration}: nothing to compare; none of the "
             f"{counted(len(table), 'run')} has scores there"
         )
-    shown = [*kept["agent"].unique()]
-    needs = _HUMAN
-    if table["apart"].all():
+    by_best = bool(table["apart"].all())
+    if by_best:
         best = scores.best_means(kept)
-        references = {
-            game: baselines.Reference(0.0, mean) for game, mean in best.items() if mean > 0
-        }
-        needs = _BEST
-        request = dataclasses.replace(request, reference=_reference(request, shown))
-    others = [agent for agent in shown if agent != request.reference]
-    played = [{*rows["game"]} & references.keys() for rows in labels.by_agent(kept).values()]
-    for line in remarks.lines(kept, table[table["score"].isna()], played, needs):
+        references = {g: scores.Reference(0.0, mean) for g, mean in best.items() if mean > 0}
+        reference = _reference(request, [*kept["agent"].unique()])
+        request = dataclasses.replace(request, reference=reference)
+    compared = Comparison(request, scores.normalise(kept, references), by_best, notices)
+    for line in remarks.lines(compared.runs, table[table["score"].isna()], compared.needs):
         note(line)
-    return Comparison(
-        request=request,
-        runs=scores.normalise(kept, references),
-        references=references,
-        common_games=sorted(set.intersection(*played)),
-        main=others[0] if others and request.reference in shown else None,
-        needs=needs,
-        notices=notices,
-    )
+    return compared
 
 
 def _nothing_own(request: Request) -> ValueError:
     return ValueError(f"--results_dir={request.results_dir}: no run of it can be compared")
 
 
-def _read(
-    request: Request, note: Notify, progress: ShowProgress
-) -> tuple[list[LearningCurve], list[LearningCurve]]:
+def _read(request: Request, note: Notify) -> tuple[list[LearningCurve], list[LearningCurve]]:
     """Reads own and published runs; none of the former bears the name of a published agent."""
-    wanted_games = games.select(request.games) if request.games else None
+    wanted = games.select(request.games) if request.games else None
     own: list[LearningCurve] = []
     if request.results_dir is not None:
-        own = runs.read_runs(
-            request.results_dir,
-            request.metric,
-            note,
-            agents=_wanted_folders(request),
-            only_games=wanted_games,
-            progress=lambda items: progress("Runs", items),
-        )
+        folders = _wanted_folders(request)
+        own = runs.read_runs(request.results_dir, request.metric, note, folders, wanted)
         if not own:
             request.check_agents(NAMES)
             raise _nothing_own(request)
-    if wanted_games is None:
-        wanted_games = sorted({run.game for run in own}) or list(games.PAPER55)
-    published = baselines.load(
-        request.baselines,
-        wanted_games,
-        note,
-        progress=lambda items: progress("Published baselines", items),
-    )
+    wanted = wanted or sorted({run.game for run in own}) or list(games.PAPER55)
+    published = baselines.load(request.baselines, wanted, note)
     taken = NAMES | {run.agent for run in published}
     for agent in sorted({run.agent for run in own} & taken):
         note(f"{agent}: own runs of this name are shown as '{own_name(agent, taken)}'")

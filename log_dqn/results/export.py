@@ -54,7 +54,10 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             game: dict(zip(Interval._fields, values, strict=True))
             for game, values in results.relative.items()
         },
-        "games": _games(comparison),
+        "games": {
+            game: rows.set_index("agent")[["score", "hns"]].to_dict("index")
+            for game, rows in scores.means(runs).rename(columns=renamed).groupby("game")
+        },
         "profiles": {"thresholds": results.thresholds, "agents": results.profiles},
         "curves": {
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
@@ -82,16 +85,6 @@ def _agent(rows: pd.DataFrame) -> dict[str, Any]:
         "iteration": dict(zip(rows["game"], rows["iteration"], strict=True)),
         "frames": dict(zip(rows["game"], rows["frames"], strict=True)),
     }
-
-
-def _games(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """Each agent's mean score on each of its games, and the same normalised."""
-    found = comparison.runs.groupby(["game", "agent"], sort=False)["score"].mean().reset_index()
-    found = scores.normalise(found, comparison.references)
-    games: dict[str, dict[str, Any]] = {game: {} for game in comparison.games}
-    for row in found.itertuples():
-        games[row.game][row.agent] = {"score": row.score, "hns": row.normalised}
-    return games
 
 
 def _named(names: Iterable[str], interval: Interval) -> dict[str, Interval]:

@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 
 from log_dqn.program.words import counted
 from log_dqn.results.discount import OVER_GAMES
-from log_dqn.results.looks import Look
+from log_dqn.results.labels import Look
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval, mean_over_seeds
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"

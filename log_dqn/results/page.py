@@ -9,11 +9,11 @@ import pandas as pd
 
 from log_dqn.games import listing
 from log_dqn.program import words
-from log_dqn.results import align, labels, protocol, statistics, tables
-from log_dqn.results.baselines import named
+from log_dqn.results import align, baselines, labels, protocol, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results, Shown
 from log_dqn.results.provenance import Provenance
+from log_dqn.results.request import named
 from log_dqn.results.statistics import AGGREGATES
 
 
@@ -64,7 +64,7 @@ def render(
         aggregate_heads=["Agent", *AGGREGATES.values()],
         experience="Agent steps" if align.frame_skip(runs) == 1 else "Frames",
         scale=comparison.scale,
-        no_aggregates=comparison.no_aggregates,
+        needs=comparison.needs,
         over_games=shown[:-1],
         of_one_game=len(comparison.games) == 1,
         game_heads=[head.text for head in heads],
@@ -96,7 +96,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
     return facts | {
         "Baselines": request.baselines,
         "Random and human scores": "Wang et al. (2016), Table 2; VideoPinball's random score is "
-        f"{comparison.references['VideoPinball'].random} there, and 0.0 in other tables",
+        f"{baselines.references()['VideoPinball'].random} there, and 0.0 in other tables",
     }
 
 

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from log_dqn.program import words
 from log_dqn.program.words import counted
 from log_dqn.results import align, discount, figures, labels, statistics
-from log_dqn.results.baselines import named
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import Series
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.labels import Look, looks
+from log_dqn.results.request import named
 from log_dqn.results.statistics import Interval
 
 
@@ -107,7 +107,7 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
         return "relative performance: needs an agent beside the reference"
     return (
         f"relative performance: {named(main)} and the reference {named(reference)}: "
-        f"{comparison.no_aggregates}"
+        f"no game with {comparison.needs} is common to all agents"
     )
 
 

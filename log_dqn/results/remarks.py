@@ -8,19 +8,17 @@ from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.program.words import counted
 from log_dqn.results import discount, labels, statistics
+from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS
 
 
-def lines(
-    runs: pd.DataFrame, left_out: pd.DataFrame, played: list[set[str]], needs: str
-) -> Iterator[str]:
+def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[str]:
     """Yields a line for each thing that is missing or unequal.
 
     Args:
         runs: the table of runs that have a score.
         left_out: that of runs that have none.
-        played: the games of each agent that have what an aggregate needs.
-        needs: what that is.
+        needs: what a game needs to be in an aggregate.
     """
     agents = labels.by_agent(runs)
     for agent, rows in agents.items():
@@ -37,12 +35,12 @@ def lines(
             f"{words.frames(until)}; left out ({listing(sorted(rows['game'].unique()))})"
         )
     yield from _unequal_ends(runs[runs["until"].isna()])
-    normalised, common = set.union(*played), set.intersection(*played)
-    for game in sorted(set(runs["game"]) - normalised):
+    normalised, common = {*runs.loc[runs["normalised"].notna(), "game"]}, common_games(runs)
+    for game in sorted({*runs["game"]} - normalised):
         lacks = needs.removeprefix("a ")
         yield f"{game}: no {lacks}; it is in no aggregate and no relative score"
-    for agent, games in zip(agents, played, strict=True):
-        if missing := sorted(normalised - games):
+    for agent, rows in agents.items():
+        if missing := sorted(normalised - {*rows["game"]}):
             yield (
                 f"{agent}: no scores on {counted(len(missing), 'game')} ({listing(missing)}); "
                 f"aggregates use the {counted(len(common), 'game')} that all agents have"

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from log_dqn.program import progress
 from log_dqn.results import (
     export,
     figures,
@@ -25,11 +26,11 @@ from log_dqn.results import (
     statistics,
     tables,
 )
-from log_dqn.results.comparison import Comparison, ShowProgress
+from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import PICTURES, Results, Shown
 
 
-def compute(comparison: Comparison, progress: ShowProgress) -> Results:
+def compute(comparison: Comparison) -> Results:
     """Computes all statistics with their intervals."""
     games, main = comparison.common_games, comparison.main
     results = Results({}, {}, {}, {}, relative=_relative(comparison))
@@ -40,7 +41,7 @@ def compute(comparison: Comparison, progress: ShowProgress) -> Results:
     matrices = {agent: statistics.score_matrix(rows, games) for agent, rows in agents.items()}
     results = results._replace(thresholds=statistics.thresholds(matrices.values()))
     profile = functools.partial(statistics.profile, thresholds=results.thresholds)
-    for agent in progress("Bootstrap", [*agents]):
+    for agent in progress.bar("Bootstrap", [*agents]):
         matrix = matrices[agent]
         results.aggregates[agent] = interval(statistics.aggregates, matrix)
         results.profiles[agent] = interval(profile, matrix)
@@ -76,7 +77,7 @@ def _relative(comparison: Comparison) -> dict[str, tuple[float, float, float]]:
     return dict(zip(games, zip(*found, strict=True), strict=True))
 
 
-def write(comparison: Comparison, out: pathlib.Path, command: str, progress: ShowProgress) -> None:
+def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
     """Writes the page, figures, and all numbers as CSV, JSON, LaTeX and Markdown.
 
     Each file is written aside and appears under its name when all of them are complete; then
@@ -87,11 +88,11 @@ def write(comparison: Comparison, out: pathlib.Path, command: str, progress: Sho
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as aside_name:
         aside = pathlib.Path(aside_name)
-        results = compute(comparison, progress)
+        results = compute(comparison)
         _write_tables(comparison, results, aside)
         shown, not_made = [], []
         notes = protocol.meanings(labels.standard(comparison.runs))
-        for picture in progress("Figures", PICTURES):
+        for picture in progress.bar("Figures", PICTURES):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
                 drawn = picture.draw(comparison, results)
             if isinstance(drawn, Shown):

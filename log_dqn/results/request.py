@@ -8,7 +8,6 @@ from collections.abc import Collection
 from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.program.words import printable
-from log_dqn.results.looks import OWN
 from log_dqn.run_folder import layout
 
 METRICS = ("train", "eval")
@@ -35,6 +34,9 @@ AGENTS = {
     JAX_DQN: "DQN (JAX: Adam, MSE)",
 }
 """Published names of the agents, and how figures name them: the two DQNs are different agents."""
+
+OWN = " (own runs)"
+"""Stands behind the name of own runs that bear a published agent's name."""
 
 NAMES = frozenset({*AGENTS, *AGENTS.values()})
 """What stands for published agents, here or in figures, on every game."""
@@ -100,6 +102,11 @@ class Request:
                     f"--{flag}={printable(','.join(named))}: unknown; known are "
                     + ", ".join(map(printable, sorted(known - set(AGENTS.values()) | set(AGENTS))))
                 )
+
+
+def named(agent: str) -> str:
+    """How figures and tables name an agent."""
+    return AGENTS.get(agent, agent)
 
 
 def own_name(agent: str, taken: Collection[str]) -> str:

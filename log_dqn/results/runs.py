@@ -9,12 +9,13 @@ import contextlib
 import pathlib
 import re
 import types
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from log_dqn import games
+from log_dqn.program import progress
 from log_dqn.program.words import counted, printable
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
@@ -192,12 +193,11 @@ def read_runs(
     notify: Notify,
     agents: Collection[str] | None = None,
     only_games: Collection[str] | None = None,
-    progress: Callable[[list], Iterable] = iter,
 ) -> list[LearningCurve]:
     """Reads all runs under a results folder.
 
     Of `agents` and `only_games`, or all if None, returns those that could be read, sorted by agent,
-    game and seed; `notify` is told of what could not, and `progress` wraps the list of runs.
+    game and seed; `notify` is told of what could not.
     """
     found = [
         (agent, game, seed, path)
@@ -208,7 +208,7 @@ def read_runs(
     found = _without_second_folders(found, notify)
     runs = []
     without_returns: dict[str, list[str]] = {}
-    for agent, game, seed, path in progress(found):
+    for agent, game, seed, path in progress.bar("Runs", found):
         try:
             found_log = read_run(path, metric, notify)
         except NoReturnsError:

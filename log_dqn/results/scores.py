@@ -100,5 +100,15 @@ def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent",)) -> pd.Series
 
 
 def means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Returns mean scores over seeds: a row a game, a column an agent."""
-    return runs.pivot_table("score", "game", "agent")[runs["agent"].unique()]
+    """Returns `score`, the mean over seeds, and `normalised` of each `game` and `agent`."""
+    columns = {"score": "mean", "random": "first", "human": "first"}
+    found = runs.groupby(["game", "agent"], sort=False).agg(columns).reset_index()
+    return found.assign(
+        normalised=human_normalised(found["score"], found["random"], found["human"])
+    )
+
+
+def common_games(runs: pd.DataFrame) -> list[str]:
+    """Returns the games, by name, on which all agents have normalised scores."""
+    agents = runs[runs["normalised"].notna()].groupby("game")["agent"].nunique()
+    return sorted(agents.index[agents == runs["agent"].nunique()])

@@ -51,27 +51,26 @@ def aggregate_table(comparison: Comparison, results: Results) -> Table:
 
 def game_table(comparison: Comparison, results: Results) -> Table:
     """Each game's scores."""
-    runs, relative, references = comparison.runs, results.relative, comparison.references
-    agents, means = labels.by_agent(runs), scores.means(runs)
+    runs, relative = comparison.runs, results.relative
+    agents = labels.by_agent(runs)
     main = comparison.main or runs["agent"].iloc[0]
-    normalised = runs["game"].isin(references).any()
+    normalised = runs["normalised"].notna().any()
     human = normalised and not comparison.by_best
     heads = ["Game", *(["Relative"] if relative else [])]
     if normalised:
         heads.append(f"{labels.label(agents[main])}, {comparison.scale}")
     heads += [*map(labels.name, agents.values()), *(["Human", "Random"] if human else [])]
-    digits = ",.2f" if comparison.by_best else ",.1f"
-    none = (math.nan, math.nan)
     rows = [[Cell("", head) for head in heads]]
-    for game, of_agents in means.iterrows():
-        row, ends = [Cell(game, game)], references.get(game, none)
+    for game, of_game in scores.means(runs).groupby("game"):
+        means = of_game.set_index("agent").reindex(agents)
+        row = [Cell(game, game)]
         if relative:
             row.append(_number(relative[game][0] if game in relative else math.nan, "+.1%"))
         if normalised:
-            row.append(_number(scores.human_normalised(of_agents[main], *ends), ".3f"))
-        row += [_number(mean, digits) for mean in of_agents]
+            row.append(_number(means.loc[main, "normalised"], ".3f"))
+        row += [_number(mean, ",.2f" if comparison.by_best else ",.1f") for mean in means["score"]]
         if human:
-            row += [_number(x, ",.1f") for x in reversed(ends)]
+            row += [_number(of_game[end].iloc[0], ",.1f") for end in ("human", "random")]
         rows.append(row)
     return rows
 

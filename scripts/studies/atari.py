@@ -18,7 +18,7 @@ from scipy import stats
 
 from log_dqn.program import words
 from log_dqn.results import baselines
-from log_dqn.results.looks import Look, looks
+from log_dqn.results.labels import Look, looks
 from log_dqn.results.request import AGENTS, DQN, JAX_DQN, check_source
 from log_dqn.results.runs import LearningCurve
 from studies import data

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from log_dqn.program import words
 from log_dqn.results import figures
 from log_dqn.results.discount import OVER_GAMES, without_gamma
-from log_dqn.results.looks import looks
+from log_dqn.results.labels import looks
 from log_dqn.results.statistics import Interval, t_interval
 from studies import data
 from studies.stages import TUNED

@@ -21,7 +21,7 @@ def compare(published, results_dir=None, **settings):
     """Returns the comparison and what was said about it."""
     lines = []
     request = comparison.Request(results_dir=results_dir, baselines=str(published), **settings)
-    compared = comparison.compare(request, lines.append, lambda title, items: items)
+    compared = comparison.compare(request, lines.append)
     assert compared.notices == lines
     return compared, lines
 
@@ -114,7 +114,7 @@ def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
     compared, lines = compare(published, tmp_path, agents=("a", "IQN"), repetitions=9)
     assert [score.score for score in rows_of(compared, "a").itertuples()] == [6, 10]
-    results = report.compute(compared, lambda title, items: items)
+    results = report.compute(compared)
     assert list(results.curves) == ["IQN", "DQN"] and "a" in results.aggregates
     assert any(line.startswith("a: no mean, median and IQM curves") for line in lines)
     assert "a, DQN, IQN: no scores before the end of the first iteration, 1M" in lines[1]
@@ -152,7 +152,7 @@ def test_evaluation_returns_that_are_not_there(published, tmp_path):
     lines = []
     request = comparison.Request(tmp_path, baselines=str(published), metric="eval")
     with pytest.raises(ValueError, match=f"--results_dir={tmp_path}: no run of it can be compared"):
-        comparison.compare(request, lines.append, lambda title, items: items)
+        comparison.compare(request, lines.append)
     assert lines == ["log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)"]
 
 

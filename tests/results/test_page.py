@@ -27,8 +27,8 @@ def page(tmp_path_factory):
     agents = {"DQN": 1.0, "C51": 1, "Rainbow": 1.5, "IQN": 2}
     source = synthetic.write_baselines(folder / "published", GAMES, agents, num_iterations=60)
     request = comparison.Request(results_dir=folder / "runs", baselines=str(source), repetitions=20)
-    compared = comparison.compare(request, lambda line: None, lambda title, items: items)
-    report.write(compared, folder / "report", "python compare.py", lambda title, items: items)
+    compared = comparison.compare(request, lambda line: None)
+    report.write(compared, folder / "report", "python compare.py")
     return (folder / "report" / "report.html").as_uri()
 
 

@@ -71,7 +71,7 @@ def published(tmp_path_factory):
 def compare(published, results_dir, **settings):
     lines = []
     request = comparison.Request(results_dir, baselines=str(published), **settings)
-    return comparison.compare(request, lines.append, lambda title, items: items), lines
+    return comparison.compare(request, lines.append), lines
 
 
 def write_run(folder, iterations=ITERATIONS, **settings):
@@ -363,7 +363,7 @@ def test_a_mark_stands_in_every_legend(tmp_path, published):
     for seed in range(3):
         write_run(tmp_path / f"log_dqn/Pong/{seed}", config=None)
     compared, _ = compare(published, tmp_path, repetitions=20)
-    results = report.compute(compared, lambda title, items: items)
+    results = report.compute(compared)
     marked = "log_dqn \N{DOUBLE DAGGER}, 3 seeds"
     for picture in report.PICTURES:
         drawn = picture.draw(compared, results)

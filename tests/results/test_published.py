@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from log_dqn import games
-from log_dqn.results import baselines, comparison, report
+from log_dqn.results import baselines, comparison, report, request
 from tests.results import synthetic
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared"
@@ -47,9 +47,8 @@ def through_the_package(folder, game_names, agents):
             agents=tuple(agents), games=tuple(game_names), baselines=str(folder), repetitions=2
         ),
         lines.append,
-        lambda title, items: items,
     )
-    aggregates = report.compute(compared, lambda title, items: items).aggregates
+    aggregates = report.compute(compared).aggregates
     assert not lines
     return {agent: tuple(aggregates[agent].value[:2]) for agent in agents}
 
@@ -66,7 +65,7 @@ def test_made_baselines(tmp_path):
 
 @needs_published
 def test_published_baselines_over_55_games():
-    agents = [*baselines.AGENTS]
+    agents = [*request.AGENTS]
     names = games.PAPER55
     expected = plainly(PUBLISHED, names, agents)
     result = through_the_package(PUBLISHED, ["paper55"], agents)
@@ -96,9 +95,8 @@ def test_final_scores_give_the_same_aggregates(tmp_path):
     compared = comparison.compare(
         comparison.Request(games=("paper55",), baselines=str(tmp_path), repetitions=2),
         lambda line: None,
-        lambda title, items: items,
     )
-    aggregates = report.compute(compared, lambda title, items: items).aggregates
+    aggregates = report.compute(compared).aggregates
     assert {a: tuple(v.value[:2].round(3)) for a, v in aggregates.items()} == FIGURES
     assert {a: tuple(v.value[2:].round(3)) for a, v in aggregates.items()} == IQM_AND_GAP
 

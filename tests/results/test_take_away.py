@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import log_dqn
-from log_dqn.results import comparison, export, provenance, report, scores, tables
+from log_dqn.results import comparison, export, provenance, report, tables
 from tests.results import synthetic
 from tests.results.synthetic import rows_of
 
@@ -41,8 +41,8 @@ def made(tmp_path_factory):
     agents = {"DQN": 1.0, "C51": 1, "Rainbow": 1.5, "IQN": 2}
     source = synthetic.write_baselines(folder / "published", GAMES, agents, num_iterations=30)
     request = comparison.Request(folder / "runs", baselines=str(source), repetitions=50)
-    compared = comparison.compare(request, lambda line: None, lambda title, items: items)
-    report.write(compared, folder / "report", COMMAND, lambda title, items: items)
+    compared = comparison.compare(request, lambda line: None)
+    report.write(compared, folder / "report", COMMAND)
     return compared, folder / "report"
 
 
@@ -68,7 +68,7 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
             [float(row[key]) for key in ("relative", "low", "high")], rel=1e-7
         )
     pong = data["games"]["Pong"]["log_dqn"]["score"]
-    assert pong == pytest.approx(scores.means(compared.runs)["log_dqn"]["Pong"])
+    assert pong == pytest.approx(rows_of(compared, "log_dqn", ["Pong"])["score"].mean())
     assert data["frames"] == 30_000_000 and data["agents"]["few"]["seeds"]["Pong"] == 1
     assert data["agents"]["few"]["differs"] == ["protocol not recorded"]
     assert data["aggregates"]["few"]["mean"]["low"] is None
