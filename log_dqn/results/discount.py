@@ -4,8 +4,6 @@ On games without human scores, scores are normalised by the best mean that any a
 game.
 """
 
-from collections.abc import Mapping, Sequence
-
 import pandas as pd
 
 from log_dqn import games
@@ -14,9 +12,6 @@ from log_dqn.results.protocol import PUBLISHED_GAMMA
 from log_dqn.results.request import DQN
 
 OVER_GAMES = "over games"
-
-Point = tuple[float, float, float, int]
-"""Discount factor, best mean, best median, number of agents."""
 
 
 def normalise(table: pd.DataFrame) -> pd.DataFrame:
@@ -61,79 +56,75 @@ def scanned(runs: pd.DataFrame) -> pd.DataFrame:
     return table[["agent", "gamma", "game", "seed", "score"]].drop_duplicates()
 
 
-def participants(
-    runs: pd.DataFrame,
-) -> tuple[dict[str, tuple[str, float]], list[str], list[str]]:
-    """Finds the agents that take part in the paper's scan.
+def participants(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Finds the runs that take part in the paper's scan.
 
     A run's discount factor and its agent's class come from its configuration.
 
     Returns:
-        Class and gamma of each agent with one discount factor that has scores on all the games;
-        the games: those of the paper's six on which any agent has scores; and a line for each
-        agent that is left out, if it is one of a scan.
+        Of each agent with one discount factor the runs on the paper's six games, if it has all of
+        these that any agent has, with its `agent_class` and `gamma`; none if no class has two
+        discount factors. And a line for each agent that is left out, if it is one of a scan.
     """
-    lines, settings = [], {}
-    for agent, rows in labels.by_agent(runs[runs["gamma"].notna()]).items():
-        gammas = sorted(set(rows["gamma"]))
-        if len(gammas) == 1:
-            settings[agent] = str(rows["agent_class"].astype(str).max()), gammas[0]
-            continue
-        lines.append(
-            f"{agent}: its runs have different discount factors "
-            f"({', '.join(f'{gamma:g}' for gamma in gammas)}) and are averaged as one agent's; it "
-            "is not in the gamma figure"
-        )
-    scan = len(set(settings.values())) > len({agent_class for agent_class, _ in settings.values()})
-    if DQN in set(runs["agent"]):
-        settings[DQN] = (DQN, PUBLISHED_GAMMA)
-    six = sorted({*runs["game"]} & {*games.PAPER6})
-    for agent in list(settings):
-        missing = sorted({*six} - {*runs.loc[runs["agent"] == agent, "game"]})
-        if missing:
-            del settings[agent]
-            if scan:
+    of_agents = runs[runs["gamma"].notna()].groupby("agent", sort=False)
+    gammas = of_agents["gamma"].unique().map(sorted)
+    lines = [
+        f"{agent}: its runs have different discount factors "
+        f"({', '.join(f'{gamma:g}' for gamma in found)}) and are averaged as one agent's; it "
+        "is not in the gamma figure"
+        for agent, found in gammas.items()
+        if len(found) > 1
+    ]
+    one = {agent: found[0] for agent, found in gammas.items() if len(found) == 1}
+    table = runs.assign(
+        gamma=runs["agent"].map(one | {DQN: PUBLISHED_GAMMA}),
+        agent_class=runs["agent"].map(of_agents["agent_class"].max().to_dict() | {DQN: DQN}),
+    ).dropna(subset="gamma")
+    table = table.sort_values("agent", key=lambda agents: agents == DQN, kind="stable")
+    is_scan = _is_scan(table)
+    six = {*runs["game"]} & {*games.PAPER6}
+    for agent, rows in labels.by_agent(table).items():
+        if missing := sorted(six - {*rows["game"]}):
+            table = table[table["agent"] != agent]
+            if is_scan:
                 lines.append(
                     f"{agent}: not in the gamma figure; no scores on {games.listing(missing)}"
                 )
-    return settings, six, lines
+    return table[table["game"].isin(six) & _is_scan(table)], lines
 
 
-def points(runs: pd.DataFrame) -> tuple[dict[str, list[Point]], int]:
-    """Mean and median over the paper's six games against the discount factor.
+def _is_scan(table: pd.DataFrame) -> bool:
+    return bool(table.groupby("agent_class")["gamma"].nunique().max() > 1)
+
+
+def points(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns mean and median over the paper's six games against the discount factor.
 
     Agents of one class and gamma (folders with other values of c, say) are represented by the
     best mean and the best median among them, as in the paper.
 
+    Args:
+        table: what `participants` returns.
+
     Returns:
-        The points of each class by gamma, and the number of games. Nothing if no class has two
-        discount factors.
+        Columns `agent_class,gamma,mean,median,agents`, of which the last is their number.
     """
-    settings, six, _ = participants(runs)
-    if not six or len(set(settings.values())) == len({name for name, _ in settings.values()}):
-        return {}, 0
-    agents = labels.by_agent(runs)
-    rows = []
-    for agent, setting in settings.items():
-        mean, median, *_ = statistics.aggregates(statistics.score_matrix(agents[agent], six))
-        rows.append((*setting, mean, median))
-    table = pd.DataFrame(rows, columns=["class", "gamma", "mean", "median"])
-    best = table.groupby(["class", "gamma"], sort=False).agg(
-        mean=("mean", "max"), median=("median", "max"), agents=("mean", "size")
-    )
-    return {
-        name: [*of_class.droplevel("class").sort_index().itertuples(name=None)]
-        for name, of_class in best.groupby("class", sort=False)
-    }, len(six)
+    six, key = sorted(table["game"].unique()), ["agent_class", "gamma"]
+    rows = [
+        (*setting, *statistics.aggregates(statistics.score_matrix(of_agent, six))[:2])
+        for (*setting, _), of_agent in table.groupby([*key, "agent"], sort=False)
+    ]
+    found = pd.DataFrame(rows, columns=[*key, "mean", "median"]).groupby(key, sort=False)
+    best = found.max().assign(agents=found.size()).reset_index()
+    order = best["agent_class"].map([*best["agent_class"].unique()].index)
+    return best.assign(order=order).sort_values(["order", "gamma"]).drop(columns="order")
 
 
-def caption(points: Mapping[str, Sequence[Point]]) -> str:
+def caption(points: pd.DataFrame) -> str:
     """Says which points stand for several agents."""
     several = [
-        f"{n} agents of {name} at {gamma:g}"
-        for name, rows in points.items()
-        for gamma, _, _, n in rows
-        if n > 1
+        f"{point.agents} agents of {point.agent_class} at {point.gamma:g}"
+        for point in points[points["agents"] > 1].itertuples()
     ]
     if not several:
         return "each point is one agent"

@@ -13,7 +13,6 @@ from log_dqn.results.pictures import Results
 from log_dqn.results.provenance import Provenance
 from log_dqn.results.statistics import Interval
 
-_GAMMA_POINT = ("gamma", "mean", "median", "agents")
 _RUN = ["game", "agent", "seed", "iteration", "score", "hns", "frames"]
 _CURVE = ["protocol", "frames_per_iteration", "returns"]
 
@@ -24,7 +23,7 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
     `runs` has a row for each score, and the run's learning curve.
     """
     request, runs = comparison.request, comparison.runs
-    points, num_games = discount.points(runs)
+    scan, _ = discount.participants(runs)
     until = runs.dropna(subset="until").drop_duplicates("game").sort_values("game")
     together = until.loc[~until["apart"], "until"].astype(int).unique()
     apart = until[until["apart"]]
@@ -50,10 +49,7 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             for agent, interval in results.aggregates.items()
         },
         "improvement": {"of": comparison.main, "over": results.improvement},
-        "relative": {
-            game: dict(zip(Interval._fields, values, strict=True))
-            for game, values in results.relative.items()
-        },
+        "relative": results.relative.rename(columns={"relative": "value"}).to_dict("index"),
         "games": {
             game: rows.set_index("agent")[["score", "hns"]].to_dict("index")
             for game, rows in scores.means(runs).rename(columns=renamed).groupby("game")
@@ -64,10 +60,10 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
             for agent, (frames, interval) in results.curves.items()
         },
         "gamma": {
-            "games": num_games,
+            "games": scan["game"].nunique(),
             "classes": {
-                name: [dict(zip(_GAMMA_POINT, row, strict=True)) for row in rows]
-                for name, rows in points.items()
+                name: rows.drop(columns="agent_class").to_dict("records")
+                for name, rows in discount.points(scan).groupby("agent_class", sort=False)
             },
         },
         "runs": table[[*_RUN, *_CURVE]].to_dict("records"),

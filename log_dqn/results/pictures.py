@@ -1,43 +1,49 @@
-"""The figures of the report: name, heading, caption, and when each is made, one function each."""
+"""The figures of the report, one function each: when it is made, how, its caption, its words."""
 
-import types
+import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from log_dqn.program import words
 from log_dqn.program.words import counted
 from log_dqn.results import align, discount, figures, labels, statistics
 from log_dqn.results.comparison import Comparison
-from log_dqn.results.figures import Series
+from log_dqn.results.figures import WIDE, Series
 from log_dqn.results.labels import Look, looks
 from log_dqn.results.request import named
-from log_dqn.results.statistics import Interval
+from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval
+
+ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
 
 
 class Results(NamedTuple):
     """The statistics of a comparison, each by agent; empty where no game is common to all.
 
     Attributes:
+        relative: the main agent's relative performance, a row a game: `relative` and the ends of
+            its 95% interval, `low` and `high`, NaN where an agent has too few seeds.
         aggregates: mean, median, IQM and optimality gap, shape [4].
         curves: emulator frames, shape [num_points], and mean, median and IQM there, shape
             [3, num_points].
         profiles: performance profile at `thresholds`.
         improvement: for each other agent, the probability that the main agent improves on it.
-        relative: by game, the main agent's relative performance and the ends of its 95% interval,
-            NaN where an agent has too few seeds.
         thresholds: human-normalised scores, shape [num_thresholds].
     """
 
+    relative: pd.DataFrame
     aggregates: dict[str, Interval]
     curves: dict[str, Series]
     profiles: dict[str, Interval]
     improvement: dict[str, Interval]
-    relative: Mapping[str, tuple[float, float, float]] = types.MappingProxyType({})
-    thresholds: np.ndarray = np.zeros(0)
+    thresholds: np.ndarray
 
 
 class Shown(NamedTuple):
@@ -51,90 +57,124 @@ class Shown(NamedTuple):
 Drawn = Shown | str | None
 """A figure; or why it is not made, None where the report says so elsewhere."""
 
-
-class Picture(NamedTuple):
-    """A figure of the report: the name of its files, its heading, and what draws it."""
-
-    name: str
-    heading: str
-    draw: Callable[[Comparison, Results], Drawn]
-
-
-PICTURES: list[Picture] = []
-"""All figures, in the order of the page."""
-
-
-def _picture(name: str, heading: str) -> Callable:
-    def add(draw: Callable[[Comparison, Results], Drawn]) -> Callable:
-        PICTURES.append(Picture(name, heading, draw))
-        return draw
-
-    return add
-
-
-_OF_SEEDS = f"of agents with {statistics.LEAST_SEEDS} seeds or more"
+_OF_SEEDS = f"of agents with {LEAST_SEEDS} seeds or more"
 _BANDS = f"95% intervals (stratified percentile bootstrap), {_OF_SEEDS}"
 
 
-def _shown(comparison: Comparison) -> pd.DataFrame:
-    """Returns the rows of the games that aggregates are over."""
-    return comparison.runs[comparison.runs["game"].isin(comparison.common_games)]
+def _shown(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Look], str]:
+    """Returns the runs that aggregates are over, how agents are shown, and what aggregates over."""
+    games = comparison.common_games
+    runs = comparison.runs[comparison.runs["game"].isin(games)]
+    return runs, labels.looks_of(runs), f"over {counted(len(games), 'game')}"
 
 
-@_picture("relative", "Relative performance")
+def bar_colour(relative: float) -> str:
+    """The paper's colours: orange beyond 50%, dark blue from 10% to 50%, light blue below."""
+    size = abs(relative)
+    return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
+
+
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
-    if results.relative and main is not None:
-        relative = {game: value for game, (value, _, _) in results.relative.items()}
-        of_games = labels.looks_of(comparison.runs, relative)
-        figure = figures.relative_bars(results.relative, of_games[main], of_games[reference])
-        least, greatest = (choose(relative, key=relative.__getitem__) for choose in (min, max))
-        of = "best mean" if comparison.by_best else "(max(reference, human) - random)"
-        better = sum(value > 0 for value in relative.values())
-        return Shown(
-            figure,
-            f"(score - reference) / {of} for each game. Orange: "
-            "more than 50%; dark blue: 10% to 50%; light blue: less than 10%. Lines are 95% "
-            "intervals (Welch's t over seeds), of games on which both agents have "
-            f"{statistics.LEAST_SEEDS} seeds or more.",
-            f"Bars of {of_games[main].name} relative to {of_games[reference].name}: higher on "
-            f"{better} of {counted(len(relative), 'game')}, from {relative[least]:+.0%} on "
-            f"{least} to {relative[greatest]:+.0%} on {greatest}.",
-        )
     if reference not in comparison.runs["agent"].unique():
         return f"relative performance: the reference {named(reference)} has no runs"
     if main is None:
         return "relative performance: needs an agent beside the reference"
-    return (
-        f"relative performance: {named(main)} and the reference {named(reference)}: "
-        f"no game with {comparison.needs} is common to all agents"
+    if results.relative.empty:
+        return (
+            f"relative performance: {named(main)} and the reference {named(reference)}: "
+            f"no game with {comparison.needs} is common to all agents"
+        )
+    rows = results.relative.sort_values("relative", kind="stable")
+    of_games = labels.looks_of(comparison.runs, rows.index)
+    own, other, num_games = of_games[main], of_games[reference], counted(len(rows), "game")
+    figure = relative_bars(rows)
+    title = f"{own.name}\nrelative to {other.name}; {num_games}"
+    figure.axes[0].set_title(title, fontsize=11, loc="left")
+    of = "best mean" if comparison.by_best else "(max(reference, human) - random)"
+    relative = results.relative["relative"]
+    least, greatest = relative.idxmin(), relative.idxmax()
+    return Shown(
+        figure,
+        f"(score - reference) / {of} for each game. Orange: "
+        "more than 50%; dark blue: 10% to 50%; light blue: less than 10%. Lines are 95% "
+        "intervals (Welch's t over seeds), of games on which both agents have "
+        f"{LEAST_SEEDS} seeds or more.",
+        f"Bars of {own.name} relative to {other.name}: higher on {(relative > 0).sum()} of "
+        f"{num_games}, from {relative[least]:+.0%} on {least} to {relative[greatest]:+.0%} on "
+        f"{greatest}.",
     )
 
 
-@_picture("mean_median", "Mean and median")
-def _mean_median(comparison: Comparison, results: Results) -> Drawn:
-    return _over_frames(comparison, results, {"mean": 0, "median": 1})
+def relative_bars(rows: pd.DataFrame) -> Figure:
+    """Draws relative performance on each game, in percent (paper, section 6); see `Results`."""
+    percent, *bounds = 100 * rows[["relative", "low", "high"]].to_numpy().T
+    ends = np.where(np.isnan(bounds), percent, bounds)
+    places = range(len(rows))
+    figure = figures.figure_of(max(WIDE, 1.2 + 0.21 * len(rows)), 4.8)
+    axes = figures.tidy(figure.subplots())
+    bars = axes.bar(
+        places,
+        percent,
+        min(0.8, 0.1 * len(rows)),
+        color=[*map(bar_colour, rows["relative"])],
+        yerr=np.abs(ends - percent),
+        error_kw={"ecolor": "0.35", "elinewidth": 0.9, "capsize": 0},
+    )
+    axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
+    axes.axhline(0, color="black", linewidth=0.8)
+    axes.set_yscale("symlog", linthresh=100, linscale=1.5)
+    # Room for the numbers at the bars' ends, on the scale as it is drawn.
+    scale = axes.yaxis.get_transform()
+    low, high = scale.transform(np.array([min(ends.min(), -50), max(ends.max(), 50)]))
+    room = 0.17 * (high - low)
+    axes.set_ylim(*scale.inverted().transform(np.array([low - room, high + room])))
+    ticks = [-10000, -1000, -100, -50, 0, 50, 100, 1000, 10000]
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}%"))
+    axes.set_xlim(-0.7, len(rows) - 0.3)
+    axes.set_xticks(places, rows.index, rotation=90, fontsize=8)
+    axes.set_ylabel("relative performance (linear to 100%)")
+    figure.legend(
+        [Patch(color=colour) for colour in (ORANGE, DARK_BLUE, LIGHT_BLUE)],
+        ["more than 50%", "10% to 50%", "less than 10% (in absolute value)"],
+        loc="outside lower left",
+        ncols=3,
+        fontsize=8,
+        frameon=False,
+    )
+    return figure
 
 
-@_picture("iqm", "IQM (interquartile mean)")
-def _iqm(comparison: Comparison, results: Results) -> Drawn:
-    return _over_frames(comparison, results, {"IQM": 2})
+def _percent(value: float) -> str:
+    """Whole percents, tenths below 10; more digits where rounding would hide the colour's side."""
+    digits = 0 if abs(value) >= 10 else 1
+    while digits < 2 and abs(value) != round(abs(value), digits) in (10, 50):
+        digits += 1
+    return f"{value:+.{digits}f}%"
 
 
-def _over_frames(comparison: Comparison, results: Results, rows: Mapping[str, int]) -> Drawn:
-    """Draws some rows of `statistics.mean_median_iqm` against experience."""
+def _over_frames(comparison: Comparison, results: Results, names: Mapping[str, int]) -> Drawn:
+    """Draws some rows of `statistics.mean_median_iqm`, by name, against experience."""
     if not results.curves:
         return None
-    runs = _shown(comparison)
-    until, cut = _until(runs)
-    skip, of_agents = align.frame_skip(runs), labels.looks_of(runs)
-    num_games = len(comparison.common_games)
-    figure = figures.aggregate_curves(
-        results.curves, of_agents, rows, num_games, comparison.scale, skip, until
-    )
+    runs, of_agents, over = _shown(comparison)
+    (until, cut), skip = _until(runs), align.frame_skip(runs)
+    height = 4.8 if len(names) == 1 else 4.5 + 0.08 * len(results.curves)
+    figure = figures.figure_of(WIDE, height)
+    panels = _panels(figure, [*names], over, comparison.scale)
+    for row, axes in zip(names.values(), panels, strict=True):
+        curves = {
+            agent: (x, Interval(*(bound[row] for bound in interval)))
+            for agent, (x, interval) in results.curves.items()
+        }
+        figures.lines(axes, curves, of_agents, until)
+        figures.experience_axis(axes, skip, until)
+    figures.legend(figure, panels[0])
     ends = [
         f"{of_agents[agent].name}: "
-        + ", ".join(f"{name} {values.value[row, -1]:.3f}" for name, row in rows.items())
+        + ", ".join(f"{name} {values.value[row, -1]:.3f}" for name, row in names.items())
         + f" after {words.frames(x[-1], skip)}"
         for agent, (x, values) in results.curves.items()
         if len(x)
@@ -143,9 +183,15 @@ def _over_frames(comparison: Comparison, results: Results, rows: Mapping[str, in
         figure,
         f"{comparison.scale.capitalize()} against experience, up to the last that all runs of the "
         f"agent have{cut}; bands are {_BANDS}.",
-        f"Curves of {' and '.join(rows)} over {counted(num_games, 'game')}, which end at: "
-        f"{'; '.join(ends)}.",
+        f"Curves of {' and '.join(names)} {over}, which end at: {'; '.join(ends)}.",
     )
+
+
+def _panels(figure: Figure, names: list[str], over: str, scale: str) -> list[Axes]:
+    panels = [figures.tidy(axes) for axes in figure.subplots(1, len(names), squeeze=False)[0]]
+    for name, axes in zip(names, panels, strict=True):
+        axes.set(title=f"{name[0].upper()}{name[1:]} {over}", ylabel=scale)
+    return panels
 
 
 def _until(runs: pd.DataFrame) -> tuple[float | None, str]:
@@ -158,16 +204,22 @@ def _until(runs: pd.DataFrame) -> tuple[float | None, str]:
     return until, f", and shown up to {words.frames(until, skip)} of {words.frames(longest, skip)}"
 
 
-@_picture("aggregates", "Aggregates")
 def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     if not results.aggregates:
         return None
-    of_agents, num_games = labels.looks_of(_shown(comparison)), len(comparison.common_games)
-    figure = figures.aggregate_intervals(results.aggregates, of_agents, num_games, comparison.scale)
-    names = statistics.AGGREGATES.values()
+    _, of_agents, over = _shown(comparison)
+    figure = figures.figure_of(WIDE, 1.3 + 0.42 * len(results.aggregates))
+    panels = figure.subplots(1, len(AGGREGATES), sharey=True)
+    for column, (name, axes) in enumerate(zip(AGGREGATES, panels, strict=True)):
+        figures.interval_rows(axes, results.aggregates, column, of_agents)
+        less_is_better = " (less is better)" if name == "optimality_gap" else ""
+        axes.set_title(AGGREGATES[name] + less_is_better, fontsize=8.5)
+    figure.supxlabel(f"{comparison.scale}, {over}", fontsize=10)
     rows = [
         f"{of_agents[agent].name}: "
-        + ", ".join(f"{n} {v:.3f}" for n, v in zip(names, interval.value, strict=True))
+        + ", ".join(
+            f"{n} {v:.3f}" for n, v in zip(AGGREGATES.values(), interval.value, strict=True)
+        )
         for agent, interval in results.aggregates.items()
     ]
     return Shown(
@@ -177,14 +229,20 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
     )
 
 
-@_picture("profile", "Performance profile")
 def _profile(comparison: Comparison, results: Results) -> Drawn:
     if not results.profiles:
         return None
-    of_agents, thresholds = labels.looks_of(_shown(comparison)), results.thresholds
-    figure = figures.performance_profiles(
-        results.profiles, of_agents, thresholds, len(comparison.common_games), comparison.scale
-    )
+    (_, of_agents, over), thresholds = _shown(comparison), results.thresholds
+    figure = figures.figure_of(WIDE, 5)
+    axes = figures.tidy(figure.subplots())
+    curves = {agent: (thresholds, curve) for agent, curve in results.profiles.items()}
+    figures.lines(axes, curves, of_agents)
+    axes.set_xlim(thresholds[0], thresholds[-1])
+    axes.set_ylim(-0.03, 1.03)  # Room for markers at the ends.
+    axes.set_xlabel(f"{comparison.scale} \u03c4")
+    axes.set_ylabel("fraction of runs with score > \u03c4")
+    axes.set_title(f"Performance profile {over}")
+    figures.legend(figure, axes)
     half = [
         f"{of_agents[agent].name} above {thresholds[int((curve.value >= 0.5).sum()) - 1]:.2f}"
         for agent, curve in results.profiles.items()
@@ -199,14 +257,18 @@ def _profile(comparison: Comparison, results: Results) -> Drawn:
     )
 
 
-@_picture("improvement", "Probability of improvement")
 def _improvement(comparison: Comparison, results: Results) -> Drawn:
     if not results.improvement or comparison.main is None:
         return None
-    of_agents = labels.looks_of(_shown(comparison))
-    figure = figures.improvement_intervals(
-        results.improvement, comparison.main, of_agents, len(comparison.common_games)
-    )
+    _, of_agents, over = _shown(comparison)
+    main = of_agents[comparison.main].name
+    figure = figures.figure_of(WIDE, 1.5 + 0.42 * len(results.improvement))
+    axes = figure.subplots()
+    figures.interval_rows(axes, results.improvement, 0, of_agents)
+    axes.axvline(0.5, color="0.4", linewidth=1, linestyle="--")
+    axes.set_xlim(-0.03, 1.03)
+    axes.set_xlabel(f"P(better than the other), averaged {over}")
+    axes.set_title(f"Probability of improvement of {main}")
     chances = [
         f"{interval.value.item():.2f} over {of_agents[other].name}"
         for other, interval in results.improvement.items()
@@ -215,33 +277,36 @@ def _improvement(comparison: Comparison, results: Results) -> Drawn:
         figure,
         "Probability that a run of the agent scores higher than a run of the other, with 95% "
         "intervals (stratified percentile bootstrap) where both have "
-        f"{statistics.LEAST_SEEDS} seeds or more.",
-        f"Probability of improvement of {of_agents[comparison.main].name}: {', '.join(chances)}.",
+        f"{LEAST_SEEDS} seeds or more.",
+        f"Probability of improvement of {main}: {', '.join(chances)}.",
     )
 
 
-@_picture("gamma", "Discount factor")
 def _gamma(comparison: Comparison, results: Results) -> Drawn:
     if comparison.by_best:
         return _own_gammas(comparison)
-    points, num_games = discount.points(comparison.runs)
-    if not points:
+    runs = discount.participants(comparison.runs)[0]
+    if runs.empty:
         return (
             "mean and median against gamma: needs own runs of one agent class with two discount "
             "factors (config.json), each on all of the paper's six games that are compared"
         )
-    settings, six, _ = discount.participants(comparison.runs)
-    taking_part = comparison.runs["agent"].isin(settings) & comparison.runs["game"].isin(six)
-    runs = comparison.runs[taking_part]
-    classes = runs["agent"].map({agent: name for agent, (name, _) in settings.items()})
-    shown = _looks_of_groups(runs, classes)
-    best = [
-        f"{shown[name].name}: best mean {mean:.3f} at gamma {gamma:g}"
-        for name, rows in points.items()
-        for gamma, mean, *_ in [max(rows, key=lambda row: row[1])]
-    ]
+    points, shown = discount.points(runs), _looks_of_groups(runs, runs["agent_class"])
+    figure = figures.figure_of(WIDE, 4.2)
+    over = f"over {counted(runs['game'].nunique(), 'game')}"
+    panels = _panels(figure, ["mean", "median"], over, comparison.scale)
+    best = []
+    for name, rows in points.groupby("agent_class", sort=False):
+        look = shown[name]
+        for axes, column in zip(panels, ("mean", "median"), strict=True):
+            x, y = rows["gamma"], rows[column]
+            axes.plot(x, y, color=look.colour, marker=look.marker, label=look.name)
+            axes.set_xlabel("discount factor \u03b3")
+        top = rows.loc[rows["mean"].idxmax()]
+        best.append(f"{look.name}: best mean {top['mean']:.3f} at gamma {top['gamma']:g}")
+    figures.legend(figure, panels[0])
     return Shown(
-        figures.gamma_scan(points, shown, num_games),
+        figure,
         "Mean and median against the discount factor over games of the paper's six-game study; "
         f"{discount.caption(points)}.",
         f"Mean and median against the discount factor. {'; '.join(best)}.",
@@ -250,7 +315,7 @@ def _gamma(comparison: Comparison, results: Results) -> Drawn:
 
 def _own_gammas(comparison: Comparison) -> Drawn:
     """Returns against the discount factor, of scans on games without human scores."""
-    runs = _shown(comparison)
+    runs, *_ = _shown(comparison)
     table = discount.scanned(runs)
     if table.empty or table.groupby("agent")["gamma"].nunique().max() < 2:
         return (
@@ -286,27 +351,87 @@ def _looks_of_groups(runs: pd.DataFrame, groups: pd.Series) -> dict[str, Look]:
     )
 
 
-@_picture("learning_curves", "Learning curves")
 def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
-    runs = comparison.runs
-    curves: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
-    of_games = dict(iter(runs.groupby("game")))
-    for game, of_game in of_games.items():
-        curves[game] = {}
-        for agent, rows in labels.by_agent(of_game).items():
-            step, own = statistics.curves(rows)
-            array = statistics.curve_array(own, [game])[:, 0]
-            curves[game][agent] = step * np.arange(1, array.shape[1] + 1), array
-    ends = {game: _until(of_game) for game, of_game in of_games.items()}
-    until = {game: end for game, (end, _) in ends.items() if end is not None}
-    cuts = {cut for _, cut in ends.values()}
-    cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
-    skips = {game: align.frame_skip(of_game) for game, of_game in of_games.items()}
-    of_agents = labels.looks_of(runs)
-    return Shown(
-        figures.learning_curves(curves, of_agents, comparison.request.metric, skips, until),
-        f"Mean over seeds{cut}; bands run from the least to the greatest seed, of agents with "
-        f"{statistics.LEAST_SEEDS} seeds or more.",
-        f"Learning curves of {', '.join(look.name for look in of_agents.values())} in "
-        f"{counted(len(curves), 'panel')}, one a game; where they end is in the table of games.",
+    """Draws a panel for each game: mean over seeds, band from least to greatest."""
+    of_games, of_agents = (
+        dict(iter(comparison.runs.groupby("game"))),
+        labels.looks_of(comparison.runs),
     )
+    skips = {game: align.frame_skip(runs) for game, runs in of_games.items()}
+    units = {skip for skip in skips.values() if skip != 1} or {1}
+    columns = min(5, math.ceil(math.sqrt(len(of_games))))
+    rows = math.ceil(len(of_games) / columns)
+    height = 0.8 + {1: 4.2, 2: 2.8}.get(columns, 2.05) * rows + 0.12 * len(of_agents)
+    figure = figures.figure_of(max(WIDE, 2.8 * columns), height)
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    cuts = set()
+    for axes, (game, runs) in zip(panels, of_games.items(), strict=False):
+        figures.tidy(axes)
+        until, cut = _until(runs)
+        cuts.add(cut)
+        by_agent = labels.by_agent(runs)
+        series = {agent: _seeds_curve(by_agent[agent]) for agent in of_agents if agent in by_agent}
+        figures.lines(axes, series, of_agents, until, width=1.2)
+        axes.set_title(game, fontsize=9, pad=3)
+        figures.limit(axes, until)
+        if skips[game] == 1 and units != {1}:
+            axes.set_xlabel(figures.unit(1), fontsize=7)
+        axes.tick_params(labelsize=7)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(figures.short_number))
+    for axes in panels[len(of_games) :]:
+        axes.set_visible(False)
+    frame_skip = units.pop() if len(units) == 1 else None
+    several = f" (an agent step is {frame_skip} frames)" if frame_skip not in (None, 1) else ""
+    figure.supxlabel(figures.unit(frame_skip) + several, fontsize=10)
+    kinds = {"train": "training", "eval": "evaluation (published baselines: training)"}
+    kind = kinds[comparison.request.metric]
+    figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
+    # The legend has invisible axes of its own: no game need have all agents.
+    axes = figure.add_axes((0, 0, 0, 0), visible=False)
+    for name, colour, marker, line in of_agents.values():
+        axes.plot([], [], color=colour, marker=marker, linestyle=line, label=name)
+    figures.legend(figure, axes, above=True)
+    cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
+    return Shown(
+        figure,
+        f"Mean over seeds{cut}; bands run from the least to the greatest seed, {_OF_SEEDS}.",
+        f"Learning curves of {', '.join(look.name for look in of_agents.values())} in "
+        f"{counted(len(of_games), 'panel')}, one a game; where they end is in the table of games.",
+    )
+
+
+def _seeds_curve(rows: pd.DataFrame) -> Series:
+    """Returns emulator frames and, of one agent's runs of a game, mean, least and greatest."""
+    step, curves = statistics.curves(rows)
+    returns = statistics.curve_array(curves, [rows["game"].iloc[0]])[:, 0]
+    # fmin and fmax, unlike min and max, leave NaN out.
+    bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
+    if len(returns) < LEAST_SEEDS:
+        bounds = (np.full(returns.shape[1], np.nan),) * 2
+    frames = step * np.arange(1, returns.shape[1] + 1)
+    return frames, Interval(statistics.mean_over_seeds(returns), *bounds)
+
+
+class Picture(NamedTuple):
+    """A figure of the report: the name of its files, its heading, and what draws it."""
+
+    name: str
+    heading: str
+    draw: Callable[[Comparison, Results], Drawn]
+
+
+PICTURES = (
+    Picture("relative", "Relative performance", _relative),
+    Picture(
+        "mean_median", "Mean and median",
+        functools.partial(_over_frames, names={"mean": 0, "median": 1}),
+    ),
+    Picture("iqm", "IQM (interquartile mean)", functools.partial(_over_frames, names={"IQM": 2})),
+    Picture("aggregates", "Aggregates", _aggregates),
+    Picture("profile", "Performance profile", _profile),
+    Picture("improvement", "Probability of improvement", _improvement),
+    Picture("gamma", "Discount factor", _gamma),
+    Picture("learning_curves", "Learning curves", _learning_curves),
+)  # fmt: skip
+"""All figures, in the order of the page."""

@@ -49,7 +49,7 @@ def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[st
         yield f"no game with {needs} is common to all agents: there are no aggregates"
     yield from _unequal_seeds(runs[runs["game"].isin(common)])
     yield from _short_curves(runs[runs["game"].isin(common)])
-    yield from discount.participants(runs)[2]
+    yield from discount.participants(runs)[1]
 
 
 def _unequal_ends(runs: pd.DataFrame) -> Iterator[str]:

@@ -33,14 +33,12 @@ from log_dqn.results.pictures import PICTURES, Results, Shown
 def compute(comparison: Comparison) -> Results:
     """Computes all statistics with their intervals."""
     games, main = comparison.common_games, comparison.main
-    results = Results({}, {}, {}, {}, relative=_relative(comparison))
-    if not games:
-        return results
-    interval = functools.partial(statistics.interval, repetitions=comparison.request.repetitions)
     agents = labels.by_agent(comparison.runs, games)
     matrices = {agent: statistics.score_matrix(rows, games) for agent, rows in agents.items()}
-    results = results._replace(thresholds=statistics.thresholds(matrices.values()))
-    profile = functools.partial(statistics.profile, thresholds=results.thresholds)
+    thresholds = statistics.thresholds(matrices.values()) if games else np.zeros(0)
+    results = Results(_relative(comparison), {}, {}, {}, {}, thresholds)
+    interval = functools.partial(statistics.interval, repetitions=comparison.request.repetitions)
+    profile = functools.partial(statistics.profile, thresholds=thresholds)
     for agent in progress.bar("Bootstrap", [*agents]):
         matrix = matrices[agent]
         results.aggregates[agent] = interval(statistics.aggregates, matrix)
@@ -62,19 +60,14 @@ def compute(comparison: Comparison) -> Results:
     return results
 
 
-def _relative(comparison: Comparison) -> dict[str, tuple[float, float, float]]:
-    """The main agent's relative performance by game, and the ends of its interval."""
+def _relative(comparison: Comparison) -> pd.DataFrame:
+    """The main agent's relative performance; see `Results`."""
     runs = comparison.runs[comparison.runs["normalised"].notna()]
-    agents = labels.by_agent(runs)
-    main, reference = comparison.main, comparison.request.reference
-    if main is None or not {main, reference} <= agents.keys():
-        return {}
-    pair = agents[main], agents[reference]
+    pair = [runs[runs["agent"] == a] for a in (comparison.main, comparison.request.reference)]
     games = sorted(set.intersection(*({*rows["game"]} for rows in pair)))
-    if not games:
-        return {}
     found = statistics.relative_intervals(*(statistics.score_matrix(rows, games) for rows in pair))
-    return dict(zip(games, zip(*found, strict=True), strict=True))
+    columns = ["relative", "low", "high"]
+    return pd.DataFrame(np.transpose(found), columns=columns, index=pd.Index(games, name="game"))
 
 
 def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
@@ -145,9 +138,7 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
     ]
     columns = ["agent", "metric", "value", "low", "high", "protocol"]
     _write_csv(folder / "aggregates.csv", pd.DataFrame(aggregates, columns=columns))
-    relative = [(game, *values) for game, values in sorted(results.relative.items())]
-    columns = ["game", "relative", "low", "high"]
-    _write_csv(folder / "relative.csv", pd.DataFrame(relative, columns=columns))
+    _write_csv(folder / "relative.csv", results.relative.reset_index())
 
 
 def _write_take_away(

@@ -56,7 +56,7 @@ def game_table(comparison: Comparison, results: Results) -> Table:
     main = comparison.main or runs["agent"].iloc[0]
     normalised = runs["normalised"].notna().any()
     human = normalised and not comparison.by_best
-    heads = ["Game", *(["Relative"] if relative else [])]
+    heads = ["Game", *([] if relative.empty else ["Relative"])]
     if normalised:
         heads.append(f"{labels.label(agents[main])}, {comparison.scale}")
     heads += [*map(labels.name, agents.values()), *(["Human", "Random"] if human else [])]
@@ -64,8 +64,8 @@ def game_table(comparison: Comparison, results: Results) -> Table:
     for game, of_game in scores.means(runs).groupby("game"):
         means = of_game.set_index("agent").reindex(agents)
         row = [Cell(game, game)]
-        if relative:
-            row.append(_number(relative[game][0] if game in relative else math.nan, "+.1%"))
+        if not relative.empty:
+            row.append(_number(relative["relative"].get(game, math.nan), "+.1%"))
         if normalised:
             row.append(_number(means.loc[main, "normalised"], ".3f"))
         row += [_number(mean, ",.2f" if comparison.by_best else ",.1f") for mean in means["score"]]

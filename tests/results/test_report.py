@@ -13,35 +13,42 @@ from log_dqn.results import (
     comparison,
     discount,
     figures,
+    labels,
     pictures,
     protocol,
     report,
     request,
-)
-from log_dqn.results.labels import looks as looks_of
+)  # fmt: skip
+from log_dqn.results.protocol import PUBLISHED
 from log_dqn.results.statistics import Interval
 
-BOTH, IQM = {"mean": 0, "median": 1}, {"IQM": 2}
 GAMES = ["Alien", "Pong", "Zaxxon"]
 
 
 def run(agent, game="Pong", seed="0", returns=(0.0,) * 10, normalised=1.0, **more):
     """A row of the table of runs."""
+    none = baselines.Reference(np.nan, np.nan)
     return {
         "agent": agent, "game": game, "seed": seed, "own": True, "returns": np.array(returns),
         "length": 10**6, "trained": len(returns) * 10**6, "until": np.nan, "apart": False,
         "standard": "", "differs": (), "protocol": None, "agent_class": "LogDQNAgent",
         "gamma": np.nan, "score": normalised, "normalised": normalised,
-        **baselines.references()[game]._asdict(),
+        **baselines.references().get(game, none)._asdict(),
     } | more  # fmt: skip
 
 
 def made(runs, reference="DQN", by_best=False):
-    request = comparison.Request(repetitions=20, reference=reference)
-    return comparison.Comparison(request, pd.DataFrame(runs), by_best, notices=[])
+    asked = comparison.Request(repetitions=20, reference=reference)
+    return comparison.Comparison(asked, pd.DataFrame(runs), by_best, notices=[])
 
 
-NOTHING = pictures.Results({}, {}, {}, {})
+NOTHING = pictures.Results(pd.DataFrame(columns=["relative", "low", "high"]), {}, {}, {}, {}, [])
+DRAW = {picture.name: picture.draw for picture in pictures.PICTURES}
+
+
+def figure_of(name, runs, **results):
+    """A figure of some runs and some results."""
+    return DRAW[name](made(runs), NOTHING._replace(**results)).figure
 
 
 def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
@@ -54,14 +61,18 @@ def test_gamma_points_take_the_best_agent_of_each_class_and_gamma():
         for (agent, gamma), values in normalised.items()
         for game, value in zip(["Alien", "Zaxxon", "Pong"], [*values, 50.0], strict=True)
     ]
-    points, num_games = discount.points(pd.DataFrame(runs))
-    assert num_games == 2  # Pong is not one of the six.
-    assert list(points) == ["LogDQNAgent", "DQN"]
-    np.testing.assert_allclose(points["LogDQNAgent"], [(0.9, 2, 2, 2), (0.99, 0.6, 0.6, 1)])
-    np.testing.assert_allclose(points["DQN"], [(0.99, 0.3, 0.3, 1)])
+    scan, _ = discount.participants(pd.DataFrame(runs))
+    assert {*scan["game"]} == {"Alien", "Zaxxon"}  # Pong is not one of the six.
+    points = discount.points(scan)
+    assert [*points["agent_class"]] == ["LogDQNAgent", "LogDQNAgent", "DQN"]
+    expected = [(0.9, 2, 2, 2), (0.99, 0.6, 0.6, 1), (0.99, 0.3, 0.3, 1)]
+    np.testing.assert_allclose(points.drop(columns="agent_class").to_numpy(), expected)
     assert discount.caption(points) == (
         "best mean and best median, each over the 2 agents of LogDQNAgent at 0.9; else one agent"
     )
+    left, right = figure_of("gamma", runs).axes
+    assert (left.get_title(), right.get_title()) == ("Mean over 2 games", "Median over 2 games")
+    assert left.lines[0].get_xydata().tolist() == [[0.9, 2], [0.99, 0.6]]
 
 
 def gamma_runs(*rows):
@@ -74,16 +85,14 @@ SCAN = [(f"log_{g}", g, game) for g in (0.9, 0.99) for game in ("Alien", "Zaxxon
 
 def test_an_agent_without_the_six_games_does_not_cost_the_gamma_figure():
     runs = gamma_runs(*SCAN, ("pong", 0.5, "Pong"), ("half", 0.8, "Alien"))
-    settings, six, lines = discount.participants(runs)
-    assert settings == {"log_0.9": ("LogDQNAgent", 0.9), "log_0.99": ("LogDQNAgent", 0.99)}
-    assert six == ["Alien", "Zaxxon"]
+    scan, lines = discount.participants(runs)
+    found = scan[["agent", "gamma", "game"]].to_numpy().tolist()
+    assert found == [[agent, gamma, game] for agent, gamma, game in SCAN]
     assert lines == [
         "pong: not in the gamma figure; no scores on Alien, Zaxxon",
         "half: not in the gamma figure; no scores on Zaxxon",
     ]
-    points, num_games = discount.points(runs)
-    assert [row[0] for row in points["LogDQNAgent"]] == [0.9, 0.99] and num_games == 2
-    assert discount.points(gamma_runs(("a", 0.96, "Alien"))) == ({}, 0)
+    assert discount.participants(gamma_runs(("a", 0.96, "Alien")))[0].empty
 
 
 def test_the_same_run_in_two_folders_is_one_seed():
@@ -96,23 +105,22 @@ def test_the_same_run_in_two_folders_is_one_seed():
 
 
 def test_two_gammas_in_one_folder_are_said():
-    settings, _, [line] = discount.participants(
-        gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
-    )
-    assert settings == {}
+    runs = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
+    scan, [line] = discount.participants(runs)
+    assert scan.empty
     assert line.startswith("a: its runs have different discount factors (0.9, 0.99)")
 
 
 @pytest.mark.parametrize(
     ("relative", "colour"),
     [
-        (0.51, figures.ORANGE), (-3.0, figures.ORANGE),
-        (0.5, figures.DARK_BLUE), (-0.1, figures.DARK_BLUE), (0.3, figures.DARK_BLUE),
-        (0.09, figures.LIGHT_BLUE), (-0.0999, figures.LIGHT_BLUE), (0.0, figures.LIGHT_BLUE),
+        (0.51, pictures.ORANGE), (-3.0, pictures.ORANGE),
+        (0.5, pictures.DARK_BLUE), (-0.1, pictures.DARK_BLUE), (0.3, pictures.DARK_BLUE),
+        (0.09, pictures.LIGHT_BLUE), (-0.0999, pictures.LIGHT_BLUE), (0.0, pictures.LIGHT_BLUE),
     ],
 )  # fmt: skip
 def test_bar_colours_are_the_papers(relative, colour):
-    assert figures.bar_colour(relative) == colour
+    assert pictures.bar_colour(relative) == colour
 
 
 def test_bar_colours_differ_in_grayscale():
@@ -120,25 +128,21 @@ def test_bar_colours_differ_in_grayscale():
         red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
-    levels = sorted(map(luminance, (figures.ORANGE, figures.DARK_BLUE, figures.LIGHT_BLUE)))
+    levels = sorted(map(luminance, (pictures.ORANGE, pictures.DARK_BLUE, pictures.LIGHT_BLUE)))
     assert min(np.diff(levels)) > 0.2
 
 
 def looks(*agents):
-    return {agent: look._replace(name=agent) for agent, look in all_looks(*agents).items()}
-
-
-def all_looks(*agents):
-    return looks_of({agent: f"{agent}, 3 seeds" for agent in agents})
+    return labels.looks(dict.fromkeys(agents, ""))
 
 
 def test_agents_differ_in_colour_or_marker():
     agents = [f"agent {index}" for index in range(64)]
-    assert len({look[1:3] for look in looks_of(dict.fromkeys(agents, "")).values()}) == 64
+    assert len({look[1:3] for look in labels.looks(dict.fromkeys(agents, "")).values()}) == 64
     # Published ones, LogDQN and LogLinDQN in both; these, own and published DQN in colour.
-    found = all_looks("log_dqn", "loglin_dqn", *request.AGENTS).values()
+    found = looks("log_dqn", "loglin_dqn", *request.AGENTS).values()
     assert len({look.colour for look in found}) == len({look.marker for look in found}) == 8
-    found = all_looks("dqn", "DQN", "log_dqn", "loglin_dqn").values()
+    found = looks("dqn", "DQN", "log_dqn", "loglin_dqn").values()
     assert len({look.colour for look in found}) == 4
 
 
@@ -151,8 +155,7 @@ def drawn_looks(agents, picture):
     ]
     compared = made(runs)
     results = report.compute(compared)
-    [draw] = [one.draw for one in pictures.PICTURES if one.name == picture]
-    figure = draw(compared, results).figure
+    figure = DRAW[picture](compared, results).figure
     if picture == "aggregates":
         points = [line for line in figure.axes[0].lines if line.get_marker() != "None"]
         names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
@@ -180,17 +183,22 @@ def test_an_agent_looks_the_same_in_every_report(picture):
 
 
 def test_relative_bars():
-    none = (np.nan, np.nan)
-    relative = {"Pong": (2.0, 1.5, 2.75), "Alien": (-0.3, -0.6, -0.2), "Qbert": (0.05, *none)}
-    figure = figures.relative_bars(relative, *looks("IQN", "DQN").values())
+    relative = [(2.0, 1.5, 2.75), (-0.3, -0.6, -0.2), (0.05, np.nan, np.nan)]
+    columns, games = ["relative", "low", "high"], ["Pong", "Alien", "Qbert"]
+    relative = pd.DataFrame(relative, columns=columns, index=games)
+    runs = [run(agent, game) for agent in ("IQN", "DQN") for game in games]
+    figure = figure_of("relative", runs, relative=relative)
     [axes] = figure.axes
     assert [bar.get_height() for bar in axes.patches] == [-30, 5, 200]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Alien", "Qbert", "Pong"]
-    colours = (figures.DARK_BLUE, figures.LIGHT_BLUE, figures.ORANGE)
+    colours = (pictures.DARK_BLUE, pictures.LIGHT_BLUE, pictures.ORANGE)
     assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in colours]
     legend = [to_rgba(patch.get_facecolor()) for patch in figure.legends[0].get_patches()]
-    assert legend == [to_rgba(figures.bar_colour(size)) for size in (0.6, 0.3, 0.05)]
-    assert axes.get_title(loc="left") == "IQN\nrelative to DQN; 3 games"
+    assert legend == [to_rgba(pictures.bar_colour(size)) for size in (0.6, 0.3, 0.05)]
+    assert (
+        axes.get_title(loc="left")
+        == "IQN, 1 seed\nrelative to DQN (TensorFlow: RMSProp, Huber), 1 seed; 3 games"
+    )
     [errors] = axes.collections
     found = [segment[:, 1].tolist() for segment in errors.get_segments()]
     np.testing.assert_allclose(found, [[-60, -20], [5, 5], [150, 275]])
@@ -204,29 +212,31 @@ def test_relative_bars():
 
 def test_learning_curves_show_mean_and_range():
     nan = np.nan
-    x = np.array([1e6, 2e6, 3e6])
-    returns = np.array([[1.0, 2.0, nan], [3.0, nan, nan], [2.0, nan, nan]])
-    curves = {"Pong": {"a": (x, returns), "DQN": (x, returns[:2])}, "Alien": {}}
-    skips = {"Pong": 4, "Alien": 4}
-    figure = figures.learning_curves(curves, looks("a", "DQN"), "train", skips, {})
-    axes = figure.axes[0]
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [2, 2, nan])
+    returns = [[1.0, 2.0, nan], [3.0, nan, nan], [2.0, nan, nan]]
+    runs = [run("a", seed=str(seed), returns=values) for seed, values in enumerate(returns)]
+    runs += [run("C51", seed=str(seed), returns=values) for seed, values in enumerate(returns[:2])]
+    figure = figure_of("learning_curves", [*runs, run("a", "Alien")])
+    axes = figure.axes[1]
+    np.testing.assert_array_equal(axes.lines[0].get_xydata(), [(1e6, 2), (2e6, 2), (3e6, nan)])
     band = axes.collections[0].get_paths()[0].vertices
     assert band[:, 1].min() == 1 and band[:, 1].max() == 3
-    np.testing.assert_array_equal(axes.lines[0].get_xdata(), x)
     # Two seeds have no band.
     assert axes.collections[1].get_paths() == []
     [legend] = figure.legends
-    assert [t.get_text() for t in legend.get_texts()] == ["a", "DQN"]
+    assert [t.get_text() for t in legend.get_texts()] == ["a, 1 to 3 seeds", "C51, 2 seeds"]
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
+
+
+def over_frames(curve, names, game="Pong", protocol=None):
+    runs = [run("a", game, protocol=protocol)]
+    return DRAW[names](made(runs), NOTHING._replace(curves={"a": curve})).figure
 
 
 def test_a_curve_of_one_point_is_a_marker():
     value = np.full((2, 199), np.nan)
     value[:, -1] = 3.0
     curve = np.arange(1, 200) * 1e6, Interval(value, value - 1, value + 1)
-    figure = figures.aggregate_curves({"DQN": curve}, looks("DQN"), BOTH, 55, "score", 4, None)
-    [line, *_] = figure.axes[0].lines
+    [line, *_] = over_frames(curve, "mean_median").axes[0].lines
     np.testing.assert_array_equal(line.get_xydata(), [[199e6, 3]])
     assert line.get_marker() not in ("", "None")
 
@@ -239,7 +249,7 @@ def test_a_curve_of_one_point_is_a_marker():
     ],
 )  # fmt: skip
 def test_numbers_of_bars_agree_with_their_colours(percent, text):
-    assert figures._percent(percent) == text
+    assert pictures._percent(percent) == text
 
 
 def interval(value):
@@ -248,10 +258,10 @@ def interval(value):
 
 
 def test_mean_and_median_panels():
-    curves = {"a": (np.array([4e6, 8e6, 12e6]), interval([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))}
-    figure = figures.aggregate_curves(curves, looks("a"), BOTH, 7, "score", 4, None)
+    curve = np.array([4e6, 8e6, 12e6]), interval([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
+    figure = over_frames(curve, "mean_median")
     shown = {axes.get_title(): list(axes.lines[0].get_ydata()) for axes in figure.axes}
-    assert shown == {"Mean over 7 games": [1, 2, 3], "Median over 7 games": [4, 5, 6]}
+    assert shown == {"Mean over 1 game": [1, 2, 3], "Median over 1 game": [4, 5, 6]}
     for axes, (low, high) in zip(figure.axes, [(0.75, 3.5), (3.75, 6.5)], strict=True):
         band = axes.collections[0].get_paths()[0].vertices[:, 1]
         assert (band.min(), band.max()) == (low, high)
@@ -261,7 +271,7 @@ def test_mean_and_median_panels():
         figure.draw_without_rendering()
         assert steps.get_xlabel() == "agent steps"
         np.testing.assert_allclose(steps.get_xlim(), np.array(axes.get_xlim()) / 4)
-    [axes] = figures.aggregate_curves(curves, looks("a"), IQM, 7, "score", 1, None).axes
+    [axes] = over_frames(curve, "iqm", protocol=PUBLISHED._replace(frame_skip=1)).axes
     assert list(axes.lines[0].get_ydata()) == [7, 8, 9]
     assert (axes.get_xlabel(), axes.child_axes) == ("agent steps", [])
 
@@ -282,7 +292,7 @@ def test_axes_end_where_own_runs_can_be_seen():
 def test_aggregate_panels():
     intervals = {"a": interval([1, 2, 3, 4]), "b": interval([5, 6, 7, 8])}
     intervals["few"] = interval([2, 2, 2, 2])._replace(low=np.full(4, np.nan))
-    figure = figures.aggregate_intervals(intervals, looks(*intervals), 7, "score")
+    figure = figure_of("aggregates", [run(agent) for agent in intervals], aggregates=intervals)
     titles = ["Mean", "Median", "IQM", "Optimality gap (less is better)"]
     assert [axes.get_title() for axes in figure.axes] == titles
     for column, axes in enumerate(figure.axes):
@@ -290,17 +300,6 @@ def test_aggregate_panels():
         assert values == [1 + column, 5 + column, 2]
         bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
         assert bars == [(0.75 + column, 1.5 + column), (4.75 + column, 5.5 + column)]
-
-
-def test_gamma_panels():
-    figure = figures.gamma_scan(
-        {"LogDQNAgent": [(0.9, 1, 3, 1), (0.99, 2, 4, 2)]}, looks("LogDQNAgent"), 6
-    )
-    shown = {axes.get_title(): axes.lines[0].get_xydata().tolist() for axes in figure.axes}
-    assert shown == {
-        "Mean over 6 games": [[0.9, 1], [0.99, 2]],
-        "Median over 6 games": [[0.9, 3], [0.99, 4]],
-    }
 
 
 @pytest.mark.parametrize(("num_games", "grid"), [(1, (1, 1)), (2, (1, 3)), (3, (2, 2))])
@@ -328,7 +327,7 @@ def test_panels_of_a_scan_leave_no_gaps_and_cut_nothing(num_games, grid):
 def test_a_scan_is_drawn_where_one_agent_has_two_discount_factors():
     for names, is_drawn in ((("a", "b"), False), (("a/gamma=0.9", "a/gamma=0.99"), True)):
         runs = gamma_runs(*((n, g, "Pong") for n, g in zip(names, (0.9, 0.99), strict=True)))
-        drawn = pictures._gamma(made(runs, by_best=True), NOTHING)
+        drawn = DRAW["gamma"](made(runs, by_best=True), NOTHING)
         assert isinstance(drawn, pictures.Shown) == is_drawn
         assert is_drawn or "one agent with two discount factors" in drawn
 
@@ -372,52 +371,43 @@ def test_curves_of_aggregates_end_where_a_run_ends():
 
 def test_a_class_of_the_gamma_figure_has_its_agents_mark_and_seeds():
     runs = gamma_runs(*SCAN)
-    figure = pictures._gamma(made(runs), NOTHING).figure
+    figure = DRAW["gamma"](made(runs), NOTHING).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent, 1 seed"
     runs.at[0, "differs"] = (protocol.Difference("batch size", "64", "32", "baselines"),)
-    figure = pictures._gamma(made(runs), NOTHING).figure
+    figure = DRAW["gamma"](made(runs), NOTHING).figure
     [text] = figure.legends[0].get_texts()
     assert text.get_text() == "LogDQNAgent \N{DAGGER}, 1 seed"
 
 
 def test_a_short_game_has_an_axis_of_its_own():
-    x = np.array([1e6, 2e6])
-    atari = {"a": (x, np.ones((1, 2)))}
-    small = {"a": (x / 1e4, np.ones((1, 2)))}
-    figure = figures.learning_curves(
-        {"Pong": atari, "MinAtar/Breakout": small}, looks("a"), "train",
-        {"Pong": 4, "MinAtar/Breakout": 1}, {"Pong": 10e6},
-    )  # fmt: skip
-    pong, breakout, *_ = figure.axes
+    small = PUBLISHED._replace(frame_skip=1)
+    long = run("DQN", returns=np.zeros(199), own=False)
+    runs = [run("a", returns=[1.0]), long]
+    runs.append(run("a", "MinAtar/Breakout", returns=[1.0, 1.0], length=100, protocol=small))
+    figure = figure_of("learning_curves", pd.DataFrame(runs).assign(trained=[1e6, 199e6, 200]))
+    breakout, pong, *_ = figure.axes
     assert pong.get_xlim()[1] == 10e6 and 200 <= breakout.get_xlim()[1] < 250
     assert (pong.get_xlabel(), breakout.get_xlabel()) == ("", "agent steps")
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
 
 
-def test_a_footnote_explains_the_marks_of_a_figure():
-    notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
-    marked = looks_of({"a": "a \N{DAGGER}, 3 seeds"})
-    curves = {"a": (np.array([1e6, 2e6]), interval(np.ones((3, 2))))}
-    figure = figures.aggregate_curves(curves, marked, IQM, 7, "score", 4, None)
-    assert figures.footnote(figure, notes).y0 < 0
-    [text] = figure.texts
-    assert text.get_text() == "\N{DAGGER} another protocol"
-    figure = figures.aggregate_curves(curves, looks("a"), IQM, 7, "score", 4, None)
-    assert (figures.footnote(figure, notes).y0, figure.texts) == (0, [])
-
-
-@pytest.mark.parametrize("rows", [IQM, BOTH])
-def test_a_footnote_stands_below_all_else(rows):
-    marked = looks_of({name: f"{name} \N{DAGGER}" for name in "abc"})
+@pytest.mark.parametrize("names", ["iqm", "mean_median"])
+def test_a_footnote_explains_the_marks_below_all_else(names):
+    differs = (protocol.Difference("batch size", "64", "32", "baselines"),)
+    runs = [run(name, seed=str(seed), differs=differs) for name in "abc" for seed in range(3)]
     curves = {name: (np.array([1e6, 2e6]), interval(np.ones((3, 2)))) for name in "abc"}
+    notes = {"\N{DAGGER}": "another protocol", "\N{DOUBLE DAGGER}": "not recorded"}
     pixels = []
-    for notes in ({}, {"\N{DAGGER}": "another protocol"}):
-        figure = figures.aggregate_curves(curves, marked, rows, 7, "score", 4, None)
+    for explained in ({}, notes):
+        figure = figure_of(names, runs, curves=curves)
         png = io.BytesIO()
-        box = figures.footnote(figure, notes)
+        box = figures.footnote(figure, explained)
         figure.savefig(png, format="png", bbox_inches=box)
         pixels.append(np.asarray(Image.open(png)))
+        assert box.y0 == (-0.28 if explained else 0)
+    [text] = figure.texts
+    assert text.get_text() == "\N{DAGGER} another protocol"
     bare, noted = pixels
     assert len(noted) == len(bare) + 28  # 0.28 inches
     np.testing.assert_array_equal(noted[: len(bare)], bare)
