@@ -29,8 +29,8 @@ def tabulate(curves: Sequence[LearningCurve]) -> pd.DataFrame:
 
 def frame_skip(rows: pd.DataFrame) -> int | None:
     """Returns the emulator frames of an agent step of some runs; None where that differs."""
-    skips = {(under or PUBLISHED).frame_skip for under in rows["protocol"]} - {None}
-    skips = skips or {PUBLISHED.frame_skip}
+    known = {(under or PUBLISHED).frames_an_agent_step for under in rows["protocol"]} - {None}
+    skips = known or {PUBLISHED.frames_an_agent_step}
     return skips.pop() if len(skips) == 1 else None
 
 
@@ -47,7 +47,7 @@ def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFram
     }
     for run in in_order(table, agents).itertuples():
         if run.game not in standards:
-            standards[run.game] = (run.agent, run.agent, run.protocol._replace(updates=True))
+            standards[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=True))
     found = [
         (whose, protocol.differences(run.protocol, usual, short) if run.own else ())
         for run in table.itertuples()

@@ -10,14 +10,13 @@ import pandas as pd
 from log_dqn.results import discount, labels, scores, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results
-from log_dqn.results.provenance import Provenance
 from log_dqn.results.statistics import Interval
 
 _RUN = ["game", "agent", "seed", "iteration", "score", "hns", "frames"]
 _CURVE = ["protocol", "frames_per_iteration", "returns"]
 
 
-def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[str, Any]:
+def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> dict[str, Any]:
     """All numbers of a report with their intervals, as JSON holds them; null for NaN.
 
     `runs` has a row for each score, and the run's learning curve.
@@ -31,10 +30,10 @@ def as_data(comparison: Comparison, results: Results, made: Provenance) -> dict[
     table = tables.with_protocol(runs).rename(columns=renamed)
     unbound = {
         agent: {setting.parameter: setting.value for setting in found}
-        for agent, found in made.unbound.items()
+        for agent, found in made["unbound"].items()
     }
     data = {
-        "made_with": {**made._asdict(), "unbound": unbound},
+        "made_with": {**made, "unbound": unbound},
         "metric": request.metric,
         "scores": tables.scored(comparison),
         "frames": together[0] if len(together) else None,

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Sequence
+from typing import Any
 
 import jinja2
 import numpy as np
@@ -12,7 +13,6 @@ from log_dqn.program import words
 from log_dqn.results import align, baselines, labels, protocol, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results, Shown
-from log_dqn.results.provenance import Provenance
 from log_dqn.results.request import named
 from log_dqn.results.statistics import AGGREGATES
 
@@ -22,7 +22,7 @@ def render(
     results: Results,
     shown: Sequence[tuple[str, Shown, bytes]],
     not_made: Sequence[str],
-    made: Provenance,
+    made: dict[str, Any],
 ) -> str:
     """Returns the page's HTML. It loads nothing from outside and opens from disk.
 

@@ -34,71 +34,57 @@ _EPISODE_LIMITS = {
 
 
 class Protocol(NamedTuple):
-    """What returns were obtained under. None stands for what is not recorded.
+    """What returns were obtained under; None stands for what is not recorded.
 
-    `_FIELDS` says what each field is; replay memory and batches are counted in transitions.
+    The fields are called in words as they are here. Replay memory and batches are counted in
+    transitions; actions stick with probability 0.25.
     """
 
-    games: str
+    game: str
     returns: str
-    training_steps: int | None
-    frames_per_episode: int | None
-    frame_skip: int | None
+    agent_steps_an_iteration: int | None
+    longest_episode_in_frames: int | None
+    frames_an_agent_step: int | None
     sticky_actions: bool | None
-    terminal_on_life_loss: bool | None
+    ends_with_a_life: bool | None
     replay_capacity: int | None
-    min_replay_history: int | None
-    update_period: int | None
+    agent_steps_before_learning: int | None
+    agent_steps_an_update: int | None
     batch_size: int | None
-    updates: bool | None
+    any_update: bool | None
 
     @property
     def frames_per_iteration(self) -> int:
         """Emulator frames of an iteration's training phase; the baselines' if not recorded."""
-        return (self.training_steps or _TRAINING_STEPS) * (self.frame_skip or games.FRAME_SKIP)
+        steps = self.agent_steps_an_iteration or _TRAINING_STEPS
+        return steps * (self.frames_an_agent_step or games.FRAME_SKIP)
 
 
 PUBLISHED = Protocol(
-    games=_ATARI,
+    game=_ATARI,
     returns="training",
-    training_steps=_TRAINING_STEPS,
-    frames_per_episode=games.FRAME_SKIP * _LONGEST_EPISODE,
-    frame_skip=games.FRAME_SKIP,
+    agent_steps_an_iteration=_TRAINING_STEPS,
+    longest_episode_in_frames=games.FRAME_SKIP * _LONGEST_EPISODE,
+    frames_an_agent_step=games.FRAME_SKIP,
     sticky_actions=True,
-    terminal_on_life_loss=False,
+    ends_with_a_life=False,
     replay_capacity=1_000_000,
-    min_replay_history=20_000,
-    update_period=4,
+    agent_steps_before_learning=20_000,
+    agent_steps_an_update=4,
     batch_size=32,
-    updates=True,
+    any_update=True,
 )
 """The protocol of Dopamine's published Atari baselines."""
 
 PUBLISHED_GAMMA = 0.99
 """The discount factor of all published agents."""
 
-_FIELDS = {
-    "games": "game",
-    "returns": "returns",
-    "training_steps": "agent steps an iteration",
-    "frames_per_episode": "longest episode in frames",
-    "frame_skip": "frames an agent step",
-    "sticky_actions": "sticky actions",  # with probability 0.25
-    "terminal_on_life_loss": "ends with a life",
-    "replay_capacity": "replay capacity",
-    "min_replay_history": "agent steps before learning",
-    "update_period": "agent steps an update",
-    "batch_size": "batch size",
-    "updates": "any update",
-}
-"""How each field is called in words."""
-
-_ATARI_ONLY = ("frame_skip", "sticky_actions", "terminal_on_life_loss")
+_ATARI_ONLY = ("frames_an_agent_step", "sticky_actions", "ends_with_a_life")
 
 _NO_LIMIT = 10**9
 """Episodes of as many frames have no limit, by Dopamine's convention."""
 
-_KNOWN = ("games", "returns", "frame_skip", "training_steps")
+_KNOWN = ("game", "returns", "frames_an_agent_step", "agent_steps_an_iteration")
 """The fields that may be known without a configuration."""
 
 NOT_RECORDED = "not recorded"
@@ -142,50 +128,49 @@ def recorded(
     """
     values = configuration.by_short_name(parameters)
 
-    def count(*names: str) -> int | None:
-        known = (values[name] for name in names if type(values.get(name)) is int)
+    def first(kind: type, *names: str) -> Any:
+        known = (values[name] for name in names if type(values.get(name)) is kind)
         return next((value for value in known if 0 <= value <= _LARGEST_COUNT), None)
 
-    def flag(*names: str) -> bool | None:
-        return next((values[name] for name in names if type(values.get(name)) is bool), None)
-
     played = _game(values, game)
-    training_steps = count("Runner.training_steps", "VectorizedRunner.training_steps")
+    training_steps = first(int, "Runner.training_steps", "VectorizedRunner.training_steps")
     if training_steps is None and logged_steps is not None:
         training_steps = _steps_of_log(logged_steps)
     # What the vectorized runner has no parameter for stands in `vectorized.environments`.
     is_atari = played in (*games.GAMES, *games.WITHOUT_BASELINES)
     vectorized = is_atari and any(name.startswith("VectorizedRunner.") for name in values)
     skip = None if is_atari else 1
-    skip = games.FRAME_SKIP if vectorized else count("AtariPreprocessing.frame_skip") or skip
-    steps = count("Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
+    skip = games.FRAME_SKIP if vectorized else first(int, "AtariPreprocessing.frame_skip") or skip
+    steps = first(int, "Runner.max_steps_per_episode", "VectorizedRunner.max_steps_per_episode")
     # After these frames the configured games end an episode by themselves.
     limits = [
         limit
         for factory, limit in _EPISODE_LIMITS.items()
         if any(name.startswith(f"{factory}.") for name in values)
     ]
-    sticky = flag("create_environment.sticky_actions", "create_atari_environment.sticky_actions")
-    life_loss = flag("AtariPreprocessing.terminal_on_life_loss")
-    history = count(*agent_parameters(values, "min_replay_history"))
+    sticky = [f"{factory}.sticky_actions" for factory in _EPISODE_LIMITS]
+    life_loss = first(bool, "AtariPreprocessing.terminal_on_life_loss")
+    history = first(int, *agent_parameters(values, "min_replay_history"))
+    capacities = [
+        *(f"{buffer}.replay_capacity" for buffer in _BUFFERS),
+        "ReplayBuffer.max_capacity",
+    ]
     updates = None
     if training_steps is not None and history is not None:
         updates = num_iterations * training_steps > history
     return Protocol(
-        games=_ATARI if game == played in games.GAMES else played,
+        game=_ATARI if game == played in games.GAMES else played,
         returns="training" if metric == "train" else "evaluation",
-        training_steps=training_steps or None,
-        frames_per_episode=min([steps * skip, *limits]) if steps and skip else None,
-        frame_skip=skip,
-        sticky_actions=vectorized or sticky,
-        terminal_on_life_loss=False if vectorized else life_loss,
-        replay_capacity=count(
-            *(f"{buffer}.replay_capacity" for buffer in _BUFFERS), "ReplayBuffer.max_capacity"
-        ),
-        min_replay_history=history,
-        update_period=count(*agent_parameters(values, "update_period")),
-        batch_size=count(*(f"{buffer}.batch_size" for buffer in (*_BUFFERS, "ReplayBuffer"))),
-        updates=updates,
+        agent_steps_an_iteration=training_steps or None,
+        longest_episode_in_frames=min([steps * skip, *limits]) if steps and skip else None,
+        frames_an_agent_step=skip,
+        sticky_actions=vectorized or first(bool, *sticky),
+        ends_with_a_life=False if vectorized else life_loss,
+        replay_capacity=first(int, *capacities),
+        agent_steps_before_learning=history,
+        agent_steps_an_update=first(int, *agent_parameters(values, "update_period")),
+        batch_size=first(int, *(f"{b}.batch_size" for b in (*_BUFFERS, "ReplayBuffer"))),
+        any_update=updates,
     )
 
 
@@ -220,13 +205,12 @@ def differences(own: Protocol, standard: Protocol, whose: str) -> tuple[Differen
     What the standard doesn't record is not compared.
     """
     found = [
-        Difference(field, _shown(name, value), _shown(name, usual), whose)
-        for name, field in _FIELDS.items()
-        for value, usual in [(getattr(own, name), getattr(standard, name))]
+        Difference(name.replace("_", " "), _shown(name, value), _shown(name, usual), whose)
+        for name, value, usual in zip(Protocol._fields, own, standard, strict=True)
         if usual not in (value, None)
-        and not (value is None and name in _ATARI_ONLY and own.games != standard.games)
+        and not (value is None and name in _ATARI_ONLY and own.game != standard.game)
     ]
-    if any(getattr(own, name) is not None for name in _FIELDS if name not in _KNOWN):
+    if any(getattr(own, name) is not None for name in Protocol._fields if name not in _KNOWN):
         return tuple(found)
     known = (one for one in found if one.own != NOT_RECORDED)
     return (*known, Difference("protocol", NOT_RECORDED, "", whose))
@@ -239,4 +223,5 @@ def _shown(name: str, value: str | int | bool | None) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "no limit" if name == "frames_per_episode" and value >= _NO_LIMIT else f"{value:,}"
+    unlimited = name == "longest_episode_in_frames" and value >= _NO_LIMIT
+    return "no limit" if unlimited else f"{value:,}"

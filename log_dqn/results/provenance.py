@@ -15,7 +15,6 @@ from log_dqn import __version__, games
 from log_dqn.program import gin_files
 from log_dqn.program.words import counted, printable
 from log_dqn.results import labels
-from log_dqn.results.comparison import Comparison
 from log_dqn.run_folder import configuration
 
 
@@ -31,54 +30,32 @@ class Hyperparameter(NamedTuple):
     runs: int
     of: int
 
-    def __str__(self) -> str:
-        default = f" (default {self.default!r})"
-        return f"{self.parameter} = {self.value!r}{default}{self._some()}"
-
-    def recorded(self) -> str:
-        """The same without a default."""
-        return f"{self.parameter} = {self.value!r}{self._some()}"
-
-    def _some(self) -> str:
-        return "" if self.runs == self.of else f" in {self.runs} of {counted(self.of, 'run')}"
+    def text(self, default: bool = True) -> str:
+        """Returns it in words, with its default or without."""
+        usual = f" (default {self.default!r})" if default else ""
+        some = "" if self.runs == self.of else f" in {self.runs} of {counted(self.of, 'run')}"
+        return f"{self.parameter} = {self.value!r}{usual}{some}"
 
 
-class Provenance(NamedTuple):
-    """What a report was made with.
+def collect(runs: pd.DataFrame, command: str) -> dict[str, Any]:
+    """Collects what a report of a table of runs is made with, now, by a command line.
 
-    Attributes:
-        version: of the package.
-        commit: of the checkout that the package lies in, with `-dirty` where that is changed; None
-            for an installed package.
-        date: in UTC.
-        command: the command line.
-        settings: the hyperparameters of each own agent that are not the default; None where they
-            are not recorded, or the package ships no gin file of the agent.
-        unbound: those that are recorded and that no gin file has, all if there is none.
+    Returns:
+        `version` of the package; `commit` of the checkout that it lies in, with `-dirty` where that
+        is changed, None for an installed package; `date` in UTC; `command`; `settings`, the
+        hyperparameters of each own agent that are not the default, None where they are not
+        recorded or the package ships no gin file of the agent; and `unbound`, those that are
+        recorded and that no gin file has, all if there is none.
     """
-
-    version: str
-    commit: str | None
-    date: str
-    command: str
-    settings: dict[str, list[Hyperparameter] | None]
-    unbound: dict[str, list[Hyperparameter]]
-
-
-def collect(comparison: Comparison, command: str) -> Provenance:
-    """Collects what a report is made with, now."""
-    found = {
-        agent: hyperparameters(rows)
-        for agent, rows in labels.by_agent(comparison.runs[comparison.runs["own"]]).items()
+    found = {a: hyperparameters(rows) for a, rows in labels.by_agent(runs[runs["own"]]).items()}
+    return {
+        "version": __version__,
+        "commit": _commit(pathlib.Path(__file__).resolve().parents[2]),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": command,
+        "settings": {agent: settings for agent, (settings, _) in found.items()},
+        "unbound": {agent: unbound for agent, (_, unbound) in found.items()},
     }
-    return Provenance(
-        version=__version__,
-        commit=_commit(pathlib.Path(__file__).resolve().parents[2]),
-        date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        command=command,
-        settings={agent: settings for agent, (settings, _) in found.items()},
-        unbound={agent: unbound for agent, (_, unbound) in found.items()},
-    )
 
 
 def _commit(checkout: pathlib.Path) -> str | None:
@@ -97,28 +74,24 @@ def _commit(checkout: pathlib.Path) -> str | None:
 def hyperparameters(
     rows: pd.DataFrame,
 ) -> tuple[list[Hyperparameter] | None, list[Hyperparameter]]:
-    """Returns an agent's settings and what is unbound, from its runs; see `Provenance`."""
+    """Returns an agent's settings and what is unbound, from its runs; see `collect`."""
     counts: collections.Counter[tuple[bool, str, str, str]] = collections.Counter()
     is_known = True
     for run in rows.itertuples():
         values = configuration.by_short_name(run.parameters)
         defaults = _defaults(values, run.game)
         is_known = is_known and defaults is not None
-        known = defaults or {}
         for name, value in values.items():
-            bound, default = name in known, known.get(name)
+            bound, default = name in (defaults or {}), (defaults or {}).get(name)
             named = name.endswith(".game_name") if bound else _NO_HYPERPARAMETER.fullmatch(name)
             if value != default and not named:
                 counts[bound, printable(name), json.dumps(value), json.dumps(default)] += 1
-    settings, others = (
-        [
-            Hyperparameter(name, json.loads(value), json.loads(default), count, len(rows))
-            for (bound, name, value, default), count in sorted(counts.items())
-            if bound == wanted
-        ]
-        for wanted in (True, False)
-    )
-    return settings if is_known else None, others
+    found = [
+        (bound, Hyperparameter(name, json.loads(value), json.loads(default), count, len(rows)))
+        for (bound, name, value, default), count in sorted(counts.items())
+    ]
+    settings = [setting for bound, setting in found if bound]
+    return settings if is_known else None, [setting for bound, setting in found if not bound]
 
 
 # Names, and what changes nothing that is learned.
@@ -131,10 +104,8 @@ _NO_HYPERPARAMETER = re.compile(
 
 def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
     """The parameters of the gin file that the package ships for a run's agent, read as data."""
-    for name, prefix in (
-        ("VectorizedRunner.agent", "vectorized_"),
-        ("create_agent.agent_name", ""),
-    ):
+    starts = {"VectorizedRunner.agent": "vectorized_", "create_agent.agent_name": ""}
+    for name, prefix in starts.items():
         agent = values.get(name)
         if isinstance(agent, str) and agent.isidentifier():
             path = gin_files.config_dir() / f"{prefix}{agent}{_kind(values, game)}.gin"
@@ -150,11 +121,10 @@ def _kind(values: Mapping[str, Any], game: str) -> str:
     """The end of the name of the gin file for a run's kind of games."""
     if game in games.SMALL_GAMES:
         return "_minatar"
-    for factory, kind in (
-        ("create_gym_environment.", "_cartpole"),
-        ("create_gymnasium_environment.", "_gym"),
-        ("create_jax_environment.", "_env"),
-    ):
-        if any(name.startswith(factory) for name in values):
-            return kind
-    return ""
+    kinds = {
+        "create_gym_environment": "_cartpole",
+        "create_gymnasium_environment": "_gym",
+        "create_jax_environment": "_env",
+    }
+    bound = {name.partition(".")[0] for name in values}
+    return next((kind for factory, kind in kinds.items() if factory in bound), "")

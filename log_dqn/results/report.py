@@ -94,7 +94,7 @@ def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
                 shown.append((picture.heading, drawn, png))
             elif drawn is not None:
                 not_made.append(drawn)
-        made = provenance.collect(comparison, command)
+        made = provenance.collect(comparison.runs, command)
         _write_take_away(comparison, results, made, aside)
         html = page.render(comparison, results, shown, not_made, made)
         (aside / "report.html").write_text(html, encoding="utf-8")
@@ -142,7 +142,7 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
 
 
 def _write_take_away(
-    comparison: Comparison, results: Results, made: provenance.Provenance, folder: pathlib.Path
+    comparison: Comparison, results: Results, made: dict[str, Any], folder: pathlib.Path
 ) -> None:
     """Writes `report.json`, and both tables in LaTeX and Markdown."""
     numbers = json.dumps(export.as_data(comparison, results, made), indent=1, allow_nan=False)

@@ -39,26 +39,20 @@ def test_the_baselines_protocol():
     assert protocol.differences(PUBLISHED, PUBLISHED, "baselines") == ()
 
 
+# A field, a parameter that changes it, and how it is shown then.
 CHANGES = {
-    "training_steps": ({"Runner.training_steps": 5000}, "agent steps an iteration 5,000"),
-    "frames_per_episode": ({"Runner.max_steps_per_episode": 100}, "longest episode in frames 400"),
-    "frame_skip": (
+    "agent_steps_an_iteration": ({"Runner.training_steps": 5000}, "5,000"),
+    "longest_episode_in_frames": ({"Runner.max_steps_per_episode": 100}, "400"),
+    "frames_an_agent_step": (
         # Episodes of as many frames.
-        {"AtariPreprocessing.frame_skip": 3, "Runner.max_steps_per_episode": 36_000},
-        "frames an agent step 3",
+        {"AtariPreprocessing.frame_skip": 3, "Runner.max_steps_per_episode": 36_000}, "3"
     ),
-    "sticky_actions": ({"atari.create_environment.sticky_actions": False}, "sticky actions no"),
-    "terminal_on_life_loss": (
-        {"AtariPreprocessing.terminal_on_life_loss": True}, "ends with a life yes"
-    ),
-    "replay_capacity": (
-        {"WrappedReplayBuffer.replay_capacity": 1000}, "replay capacity 1,000"
-    ),
-    "min_replay_history": (
-        {"LogDQNAgent.min_replay_history": 50_000}, "agent steps before learning 50,000"
-    ),
-    "update_period": ({"LogDQNAgent.update_period": 1}, "agent steps an update 1"),
-    "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "batch size 64"),
+    "sticky_actions": ({"atari.create_environment.sticky_actions": False}, "no"),
+    "ends_with_a_life": ({"AtariPreprocessing.terminal_on_life_loss": True}, "yes"),
+    "replay_capacity": ({"WrappedReplayBuffer.replay_capacity": 1000}, "1,000"),
+    "agent_steps_before_learning": ({"LogDQNAgent.min_replay_history": 50_000}, "50,000"),
+    "agent_steps_an_update": ({"LogDQNAgent.update_period": 1}, "1"),
+    "batch_size": ({"WrappedReplayBuffer.batch_size": 64}, "64"),
 }  # fmt: skip
 
 
@@ -89,21 +83,21 @@ def test_the_full_protocol_has_no_mark(tmp_path, published):
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
-    change, words = CHANGES[field]
+    change, shown = CHANGES[field]
     config = synthetic.PROTOCOL | change
     own, other = getattr(recorded(config), field), getattr(PUBLISHED, field)
     assert recorded(config)._replace(**{field: other}) == PUBLISHED and own != other
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, lines = compare(published, tmp_path)
     [reason] = labels.deviations(rows_of(compared, "log_dqn"))
-    assert reason.startswith(words)
+    assert reason.startswith(f"{field.replace('_', ' ')} {shown} (")
     assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn \N{DAGGER}"
     assert f"log_dqn: not comparable with the published baselines: {reason}" in lines
 
 
 def test_every_field_has_its_test():
-    others = {"games", "returns", "updates"}  # Their tests, here and in test_comparison.
-    assert {*CHANGES, *others} == {*PUBLISHED._fields} == {*protocol._FIELDS}
+    others = {"game", "returns", "any_update"}  # Their tests, here and in test_comparison.
+    assert {*CHANGES, *others} == {*PUBLISHED._fields}
 
 
 @pytest.mark.parametrize(
@@ -146,9 +140,9 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
     write_run(tmp_path / "log_dqn/Pong/0", iterations=1, config=config)
     compared, _ = compare(published, tmp_path, metric=metric)
     assert "any update no (baselines: yes)" in labels.deviations(rows_of(compared, "log_dqn"))
-    assert recorded(synthetic.PROTOCOL, num_iterations=1).updates
-    assert not recorded(config, num_iterations=1).updates
-    assert recorded(config, num_iterations=2).updates
+    assert recorded(synthetic.PROTOCOL, num_iterations=1).any_update
+    assert not recorded(config, num_iterations=1).any_update
+    assert recorded(config, num_iterations=2).any_update
 
 
 def test_runs_without_a_configuration_are_marked(tmp_path, published):
@@ -194,17 +188,17 @@ def test_a_configuration_that_says_little_is_marked(tmp_path, published):
 
 def test_what_is_missing_is_said_of_each_field():
     """What is Atari's own is not missed where another game is played."""
-    nothing = dict.fromkeys(protocol._FIELDS.keys() - {"games", "returns", "batch_size"})
+    nothing = dict.fromkeys({*PUBLISHED._fields} - {"game", "returns", "batch_size"})
     own = PUBLISHED._replace(**nothing)
     missing = {one.field for one in protocol.differences(own, PUBLISHED, "baselines")}
-    assert missing == {protocol._FIELDS[name] for name in nothing}
-    missed = protocol.differences(own._replace(games="CartPole"), PUBLISHED, "baselines")
+    assert missing == {name.replace("_", " ") for name in nothing}
+    missed = protocol.differences(own._replace(game="CartPole"), PUBLISHED, "baselines")
     found = {one.field for one in missed if one.own == protocol.NOT_RECORDED}
-    assert missing - found == {protocol._FIELDS[name] for name in protocol._ATARI_ONLY}
+    assert missing - found == {name.replace("_", " ") for name in protocol._ATARI_ONLY}
 
 
 def test_no_limit_in_words():
-    unlimited = PUBLISHED._replace(frames_per_episode=10**9)
+    unlimited = PUBLISHED._replace(longest_episode_in_frames=10**9)
     for own, standard, values in (
         (unlimited, PUBLISHED, ("no limit", "108,000")),
         (PUBLISHED, unlimited, ("108,000", "no limit")),
@@ -293,13 +287,13 @@ def test_the_shipped_settings_are_the_baselines_protocol(name):
 def test_dopamines_own_factory_ends_episodes_earlier():
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "create_environment" not in k}
     config["create_atari_environment.sticky_actions"] = True
-    assert recorded(config) == PUBLISHED._replace(frames_per_episode=100_000)
+    assert recorded(config) == PUBLISHED._replace(longest_episode_in_frames=100_000)
 
 
 @pytest.mark.parametrize("value", [True, -1, 10**13, "250000", None, [250_000], 2.5e5])
 def test_values_that_are_no_counts_are_not_recorded(value):
     found = recorded(synthetic.PROTOCOL | {"Runner.training_steps": value})
-    assert found.training_steps is None and found.frames_per_iteration == 1_000_000
+    assert found.agent_steps_an_iteration is None and found.frames_per_iteration == 1_000_000
 
 
 def test_a_stored_configuration_is_never_executed(tmp_path, published):

@@ -271,7 +271,7 @@ def test_mean_and_median_panels():
         figure.draw_without_rendering()
         assert steps.get_xlabel() == "agent steps"
         np.testing.assert_allclose(steps.get_xlim(), np.array(axes.get_xlim()) / 4)
-    [axes] = over_frames(curve, "iqm", protocol=PUBLISHED._replace(frame_skip=1)).axes
+    [axes] = over_frames(curve, "iqm", protocol=PUBLISHED._replace(frames_an_agent_step=1)).axes
     assert list(axes.lines[0].get_ydata()) == [7, 8, 9]
     assert (axes.get_xlabel(), axes.child_axes) == ("agent steps", [])
 
@@ -381,7 +381,7 @@ def test_a_class_of_the_gamma_figure_has_its_agents_mark_and_seeds():
 
 
 def test_a_short_game_has_an_axis_of_its_own():
-    small = PUBLISHED._replace(frame_skip=1)
+    small = PUBLISHED._replace(frames_an_agent_step=1)
     long = run("DQN", returns=np.zeros(199), own=False)
     runs = [run("a", returns=[1.0]), long]
     runs.append(run("a", "MinAtar/Breakout", returns=[1.0, 1.0], length=100, protocol=small))

@@ -155,8 +155,8 @@ def test_hyperparameters_that_are_not_the_default(made):
         "LogDQNAgent.gamma": ("LogDQNAgent.gamma", 0.9, 0.96, 6, 6),
         "LogDQNAgent.c": ("LogDQNAgent.c", 2.0, 0.5, 2, 6),
     }
-    assert str(found["LogDQNAgent.gamma"]) == "LogDQNAgent.gamma = 0.9 (default 0.96)"
-    assert str(found["LogDQNAgent.c"]) == "LogDQNAgent.c = 2.0 (default 0.5) in 2 of 6 runs"
+    assert found["LogDQNAgent.gamma"].text() == "LogDQNAgent.gamma = 0.9 (default 0.96)"
+    assert found["LogDQNAgent.c"].text() == "LogDQNAgent.c = 2.0 (default 0.5) in 2 of 6 runs"
     assert provenance.hyperparameters(rows_of(compared, "few")) == (None, [])
 
 
@@ -166,7 +166,7 @@ def test_hyperparameters_that_no_gin_file_has(made):
     rows = rows_of(compared, "log_dqn")
     config = rows["parameters"].iloc[0] | {"Adam.learning_rate": 0.01, "Adam.name": "Adam"}
     _, found = provenance.hyperparameters(rows.assign(parameters=[config] * len(rows)))
-    assert [setting.recorded() for setting in found] == [
+    assert [setting.text(default=False) for setting in found] == [
         "Adam.learning_rate = 0.01",
         "AtariPreprocessing.frame_skip = 4",
         "AtariPreprocessing.terminal_on_life_loss = False",
@@ -213,9 +213,9 @@ def test_defaults_are_of_included_gin_files_too():
 
 def test_with_what_it_was_made(made, tmp_path):
     compared, folder = made
-    found = provenance.collect(compared, COMMAND)
-    assert (found.version, found.command) == (log_dqn.__version__, COMMAND)
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", found.date)
+    found = provenance.collect(compared.runs, COMMAND)
+    assert (found["version"], found["command"]) == (log_dqn.__version__, COMMAND)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", found["date"])
     page = (folder / "report.html").read_text()
     assert f"log_dqn {log_dqn.__version__}" in page and COMMAND in page
     assert "LogDQNAgent.gamma = 0.9 (default 0.96)" in page
