@@ -14,7 +14,6 @@ from log_dqn.results import align, baselines, labels, protocol, statistics, tabl
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results, Shown
 from log_dqn.results.request import named
-from log_dqn.results.statistics import AGGREGATES
 
 
 def render(
@@ -38,8 +37,6 @@ def render(
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
     runs, standard = comparison.runs, labels.standard(comparison.runs)
     agents = labels.by_agent(runs)
-    common = labels.by_agent(runs, comparison.common_games)
-    heads, *rows = tables.game_table(comparison, results)
     return environment.get_template("report.html").render(
         title=listing([*map(named, runs.loc[runs["own"], "agent"].unique())] or [*agents]),
         differing=[
@@ -55,20 +52,13 @@ def render(
         },
         facts=_facts(comparison),
         made=made,
-        aggregates={
-            labels.name(common[agent]): [
-                [tables.rounded(x) for x in column] for column in zip(*interval, strict=True)
-            ]
-            for agent, interval in results.aggregates.items()
-        },
-        aggregate_heads=["Agent", *AGGREGATES.values()],
+        aggregates=tables.aggregate_table(comparison, results),
         experience="Agent steps" if align.frame_skip(runs) == 1 else "Frames",
         scale=comparison.scale,
         needs=comparison.needs,
         over_games=shown[:-1],
         of_one_game=len(comparison.games) == 1,
-        game_heads=[head.text for head in heads],
-        game_rows=rows,
+        games=tables.game_table(comparison, results),
         learning_curves=shown[-1],
         agent_rows=[_agent_row(rows) for rows in agents.values()],
         notes=[*comparison.notices, *(f"Figure not made: {line}" for line in not_made)],

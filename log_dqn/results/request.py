@@ -47,22 +47,10 @@ DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What the user asked for.
+    """What the user asked for: the flags of `log-dqn compare`, whose help says what they are.
 
-    Attributes:
-        results_dir: holds `{agent}/{game}/{seed}/`; None compares the baselines alone.
-        agents: the agents in the order in which they are shown, of which the first is set against
-            the reference; all of `results_dir` (LogDQN first) and the four TensorFlow baselines
-            if None.
-        games: games or sets of games; those of `results_dir` if None, or else `paper55`.
-        metric: `train` or `eval`.
-        iteration: the last iteration that counts: `common` for the last experience, in emulator
-            frames, that all runs have; `final` for each run's own last iteration; a number for
-            as many frames as that iteration ends with.
-        reference: the agent that relative scores refer to.
-        baselines: a folder or an http(s) address.
-        repetitions: bootstrap repetitions.
-        strict: whether runs of another protocol, or one not recorded, are left out.
+    Without `results_dir` the baselines alone are compared. `agents` are shown in their order, and
+    the first is set against the reference; by default LogDQN's are the first.
     """
 
     results_dir: pathlib.Path | None = None

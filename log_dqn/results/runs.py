@@ -35,15 +35,13 @@ class LearningCurve(NamedTuple):
     """The learning curve of one agent on one game with one seed.
 
     Attributes:
-        agent: name of the agent, with its setting if it is one of a scan
-            (`log_dqn/gamma=0.84,c=0.5`).
+        agent: its name, with its setting if it is one of a scan (`log_dqn/gamma=0.84,c=0.5`).
         game: Dopamine's spelling of the game.
         seed: name of the run's folder, or index of a published run.
         returns: mean return per episode (unclipped rewards) of each iteration, shape
-            [num_iterations]; NaN for an iteration whose return is not known.
-        agent_class: for a run read from disk with its gin configuration, the agent that it was
-            started with, or its class.
-        gamma: its discount factor, where the gin configuration is known.
+            [num_iterations]; NaN where it is not known.
+        agent_class: the agent that a run was started with, or its class, where that is recorded.
+        gamma: its discount factor, where that is recorded.
         protocol: what the returns were obtained under; None for a published run.
         parameters: the parameters of its configuration, as in `configuration.Configuration`.
     """
@@ -199,13 +197,20 @@ def read_runs(
     Of `agents` and `only_games`, or all if None, returns those that could be read, sorted by agent,
     game and seed; `notify` is told of what could not.
     """
-    found = [
-        (agent, game, seed, path)
-        for agent, folder, seed, path in find_runs(results_dir)
-        for game in [games.canonical(folder) or folder]
-        if (agents is None or agent in agents) and (only_games is None or game in only_games)
-    ]
-    found = _without_second_folders(found, notify)
+    found = []
+    first: dict[tuple[str, str], pathlib.Path] = {}
+    refused: dict[pathlib.Path, pathlib.Path] = {}
+    for agent, folder, seed, path in find_runs(results_dir):
+        game = games.canonical(folder) or folder
+        if (agents is None or agent in agents) and (only_games is None or game in only_games):
+            # The seeds of `pong/` beside `Pong/` would count twice.
+            other = first.setdefault((agent, game), path.parent)
+            if path.parent == other:
+                found.append((agent, game, seed, path))
+            else:
+                refused[path.parent] = other
+    for second, other in refused.items():
+        notify(f"{second}: the same agent and game as {other}; left out")
     runs = []
     without_returns: dict[str, list[str]] = {}
     for agent, game, seed, path in progress.bar("Runs", found):
@@ -238,21 +243,6 @@ def parameters_of(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
     except ValueError as error:
         notify(f"{error}; the run is taken as one without it")
         return {}
-
-
-def _without_second_folders(
-    found: list[tuple[str, str, str, pathlib.Path]], notify: Notify
-) -> list[tuple[str, str, str, pathlib.Path]]:
-    """Leaves out `pong/` of an agent that has `Pong/`: their seeds would count twice."""
-    first: dict[tuple[str, str], pathlib.Path] = {}
-    refused = {}
-    for agent, game, _, path in found:
-        folder = path.parent
-        if first.setdefault((agent, game), folder) != folder:
-            refused[folder] = first[agent, game]
-    for folder, other in refused.items():
-        notify(f"{folder}: the same agent and game as {other}; left out")
-    return [run for run in found if run[3].parent not in refused]
 
 
 def seed_key(seed: str) -> tuple[int, str]:

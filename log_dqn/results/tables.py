@@ -31,11 +31,6 @@ def _number(value: float, pattern: str) -> Cell:
     return Cell("", "") if math.isnan(value) else Cell(f"{value:.9g}", format(value, pattern))
 
 
-def rounded(value: float) -> str:
-    """A human-normalised score; nothing for NaN."""
-    return _number(value, ".3f").text
-
-
 def aggregate_table(comparison: Comparison, results: Results) -> Table:
     """Aggregates over games, with the intervals of agents with enough seeds."""
     agents = labels.by_agent(comparison.runs, comparison.common_games)
@@ -43,8 +38,8 @@ def aggregate_table(comparison: Comparison, results: Results) -> Table:
     for agent, interval in results.aggregates.items():
         row = [Cell(agent, labels.name(agents[agent]))]
         for value, low, high in zip(*interval, strict=True):
-            ends = "" if math.isnan(low) else f" [{rounded(low)}, {rounded(high)}]"
-            row.append(Cell(f"{value:.9g}", rounded(value) + ends))
+            key, text = _number(value, ".3f")
+            row.append(Cell(key, text if math.isnan(low) else f"{text} [{low:.3f}, {high:.3f}]"))
         rows.append(row)
     return rows
 
