@@ -10,13 +10,13 @@ import csv
 import errno
 import hashlib
 import importlib.resources
-import itertools
 import json
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pooch
 import requests
 
@@ -62,18 +62,13 @@ def parse(text: str | bytes, game: str) -> list[LearningCurve]:
         raise ValueError("is not JSON") from None
     if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
         raise ValueError("is not a list of rows {Iteration, Value, Agent}")
+    table = pd.DataFrame(rows)
+    seeds = (table["Iteration"] == 0).groupby(table["Agent"]).cumsum() - 1
     runs = []
-    for agent, agent_rows in itertools.groupby(rows, lambda row: row["Agent"]):
-        curves: list[list[float]] = []
-        for row in agent_rows:
-            if row["Iteration"] == 0:
-                curves.append([])
-            if not curves or row["Iteration"] != len(curves[-1]):
-                raise ValueError(f"lacks iterations of {agent}")
-            curves[-1].append(row["Value"])
-        runs += [
-            LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
-        ]
+    for (agent, seed), run in table.groupby(["Agent", seeds], sort=False):
+        if (run["Iteration"] != range(len(run))).any():
+            raise ValueError(f"lacks iterations of {agent}")
+        runs.append(LearningCurve(agent, game, str(seed), run["Value"].to_numpy(float)))
     return runs
 
 
@@ -87,21 +82,21 @@ def _is_row(row: Any) -> bool:
     )
 
 
-def final_runs(games: Iterable[str]) -> list[LearningCurve]:
+def final_runs(games: Collection[str]) -> list[LearningCurve]:
     """The final scores that travel with the package, as runs of which only the end is known.
 
     A run for each of the four TensorFlow agents and five seeds, of 199 iterations, whose last value
     is the mean of its last 20 iterations and whose other values are NaN, so that its final score
     (see `scores.final_score`) is the published one.
     """
-    wanted = set(games)
-    runs = []
-    for row in read_table("baseline_final_scores.csv"):
-        if row["game"] in wanted:
-            returns = np.full(LAST_ITERATION + 1, np.nan)
-            returns[-1] = float(row["score"])
-            runs.append(LearningCurve(row["agent"], row["game"], row["seed"], returns))
-    return runs
+    unknown = [np.nan] * LAST_ITERATION
+    return [
+        LearningCurve(
+            row["agent"], row["game"], row["seed"], np.array([*unknown, float(row["score"])])
+        )
+        for row in read_table("baseline_final_scores.csv")
+        if row["game"] in games
+    ]
 
 
 def load(

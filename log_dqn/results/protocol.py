@@ -34,24 +34,24 @@ _EPISODE_LIMITS = {
 
 
 class Protocol(NamedTuple):
-    """What returns were obtained under; None stands for what is not recorded.
+    """What returns were obtained under; the defaults are the published baselines' protocol.
 
-    The fields are called in words as they are here. Replay memory and batches are counted in
-    transitions; actions stick with probability 0.25.
+    None stands for what is not recorded. The fields are called in words as they are here. Replay
+    memory and batches are counted in transitions; actions stick with probability 0.25.
     """
 
-    game: str
-    returns: str
-    agent_steps_an_iteration: int | None
-    longest_episode_in_frames: int | None
-    frames_an_agent_step: int | None
-    sticky_actions: bool | None
-    ends_with_a_life: bool | None
-    replay_capacity: int | None
-    agent_steps_before_learning: int | None
-    agent_steps_an_update: int | None
-    batch_size: int | None
-    any_update: bool | None
+    game: str = _ATARI
+    returns: str = "training"
+    agent_steps_an_iteration: int | None = _TRAINING_STEPS
+    longest_episode_in_frames: int | None = games.FRAME_SKIP * _LONGEST_EPISODE
+    frames_an_agent_step: int | None = games.FRAME_SKIP
+    sticky_actions: bool | None = True
+    ends_with_a_life: bool | None = False
+    replay_capacity: int | None = 1_000_000
+    agent_steps_before_learning: int | None = 20_000
+    agent_steps_an_update: int | None = 4
+    batch_size: int | None = 32
+    any_update: bool | None = True
 
     @property
     def frames_per_iteration(self) -> int:
@@ -60,20 +60,7 @@ class Protocol(NamedTuple):
         return steps * (self.frames_an_agent_step or games.FRAME_SKIP)
 
 
-PUBLISHED = Protocol(
-    game=_ATARI,
-    returns="training",
-    agent_steps_an_iteration=_TRAINING_STEPS,
-    longest_episode_in_frames=games.FRAME_SKIP * _LONGEST_EPISODE,
-    frames_an_agent_step=games.FRAME_SKIP,
-    sticky_actions=True,
-    ends_with_a_life=False,
-    replay_capacity=1_000_000,
-    agent_steps_before_learning=20_000,
-    agent_steps_an_update=4,
-    batch_size=32,
-    any_update=True,
-)
+PUBLISHED = Protocol()
 """The protocol of Dopamine's published Atari baselines."""
 
 PUBLISHED_GAMMA = 0.99

@@ -7,7 +7,7 @@ import pandas as pd
 from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import discount, labels, statistics
+from log_dqn.results import discount, labels
 from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS
 
@@ -80,16 +80,16 @@ def _unequal_seeds(runs: pd.DataFrame) -> Iterator[str]:
 
 def _short_curves(runs: pd.DataFrame) -> Iterator[str]:
     for agent, rows in labels.by_agent(runs).items():
-        step, curves = statistics.curves(rows)
-        ends = [step * len(returns) for returns in curves["returns"]]
-        if not min(ends):
+        step = rows["length"].max()
+        ends = rows["trained"] // step * step  # See `statistics.curves`.
+        if not ends.min():
             yield (
                 f"{agent}: no mean, median and IQM curves; a run of it ends before the first "
                 f"iteration of another ({words.frames(step)})"
             )
-        elif min(ends) < max(ends):
+        elif ends.min() < ends.max():
             yield (
-                f"{agent}: its mean, median and IQM curves stop after {words.frames(min(ends))}, "
+                f"{agent}: its mean, median and IQM curves stop after {words.frames(ends.min())}, "
                 "the last that all its runs have (the longest run ends after "
-                f"{words.frames(max(ends))})"
+                f"{words.frames(ends.max())})"
             )
