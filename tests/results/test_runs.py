@@ -150,7 +150,7 @@ def test_a_damaged_configuration_is_named(tmp_path, lines, text):
     path = tmp_path / "a/Pong/0/config.json"
     path.write_bytes(text.encode("latin-1"))
     [run] = runs.read_runs(tmp_path, "train", lines.append)
-    assert run.parameters == {} and run.protocol.frame_skip is None
+    assert run.parameters == {} and run.protocol.frames_an_agent_step is None
     [line] = lines
     assert line.startswith(f"{path}: damaged")
 
