@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 
-from log_dqn.results import baselines, labels
+from log_dqn.results import baselines, comparison, labels
 
 
 def curve(game, num_iterations, level, seed):
@@ -81,6 +81,15 @@ def write_baselines(folder, game_names, agents, **settings):
         rows = baseline_rows(game, agents, **settings)
         (folder / f"{game.lower()}.json").write_text(json.dumps(rows, indent=1) + "\n")
     return folder
+
+
+def compare(published, results_dir=None, **settings):
+    """Returns a comparison and what was said about it."""
+    lines = []
+    request = comparison.Request(results_dir, baselines=str(published), **settings)
+    compared = comparison.compare(request, lines.append)
+    assert compared.notices == lines
+    return compared, lines
 
 
 def rows_of(compared, agent, games=None):

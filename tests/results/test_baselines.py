@@ -19,6 +19,7 @@ PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
 needs_published = pytest.mark.skipif(
     not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
 )
+GAMES = ["Alien", "Pong", "Qbert"]
 AGENTS = {"DQN": 0.5, "IQN": 2.0, "DQN (Adam + MSE in JAX)": 1.0}
 
 
@@ -132,20 +133,12 @@ class Server:
         self.http.server_close()
 
 
-@pytest.fixture(params=["made", pytest.param("published", marks=needs_published)])
-def server(request, tmp_path):
-    """Serves small made files, and the real ones where they are at hand."""
-    folder = PUBLISHED
-    if request.param == "made":
-        folder = synthetic.write_baselines(
-            tmp_path / "served", ["Pong", "Alien", "Qbert"], AGENTS, num_iterations=199
-        )
+@pytest.fixture
+def server(tmp_path):
+    folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=99)
     server = Server(folder)
     yield server
     server.close()
-
-
-GAMES = ["Alien", "Pong", "Qbert"]
 
 
 def load(server, cache, lines, timeout=5.0):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from log_dqn.results import comparison, report
+from log_dqn.results import report
 from tests.results import synthetic
 
 pytestmark = pytest.mark.slow
@@ -26,8 +26,7 @@ def page(tmp_path_factory):
             synthetic.write_log(folder / "runs" / AGENT / game / str(seed), returns, episodes=2)
     agents = {"DQN": 1.0, "C51": 1, "Rainbow": 1.5, "IQN": 2}
     source = synthetic.write_baselines(folder / "published", GAMES, agents, num_iterations=60)
-    request = comparison.Request(results_dir=folder / "runs", baselines=str(source), repetitions=20)
-    compared = comparison.compare(request, lambda line: None)
+    compared, _ = synthetic.compare(source, folder / "runs", repetitions=20)
     report.write(compared, folder / "report", "python compare.py")
     return (folder / "report" / "report.html").as_uri()
 

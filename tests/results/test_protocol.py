@@ -13,7 +13,6 @@ from log_dqn import games
 from log_dqn.commands import compare as compare_command
 from log_dqn.results import (
     align,
-    comparison,
     labels,
     protocol,
     provenance,
@@ -23,7 +22,7 @@ from log_dqn.results import (
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.run_folder import configuration
 from tests.results import synthetic
-from tests.results.synthetic import rows_of
+from tests.results.synthetic import compare, rows_of
 
 ROOT = Path(__file__).parents[2]
 ITERATIONS = 20
@@ -62,10 +61,12 @@ def published(tmp_path_factory):
     return synthetic.write_baselines(folder, ["Pong", "Alien"], {"DQN": 1.0}, num_iterations=20)
 
 
-def compare(published, results_dir, **settings):
-    lines = []
-    request = comparison.Request(results_dir, baselines=str(published), **settings)
-    return comparison.compare(request, lines.append), lines
+def deviations(compared):
+    return labels.deviations(rows_of(compared, "log_dqn"))
+
+
+def label(compared):
+    return labels.label(rows_of(compared, "log_dqn"))
 
 
 def write_run(folder, iterations=ITERATIONS, **settings):
@@ -75,8 +76,8 @@ def write_run(folder, iterations=ITERATIONS, **settings):
 def test_the_full_protocol_has_no_mark(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0")
     compared, lines = compare(published, tmp_path, iteration="final")
-    assert labels.deviations(rows_of(compared, "log_dqn")) == []
-    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn"
+    assert deviations(compared) == []
+    assert label(compared) == "log_dqn"
     assert labels.protocol_of(rows_of(compared, "log_dqn")) == "same"
     assert [line for line in lines if "comparable" in line] == []
 
@@ -89,9 +90,9 @@ def test_one_parameter_alone_gives_the_mark(tmp_path, published, field):
     assert recorded(config)._replace(**{field: other}) == PUBLISHED and own != other
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, lines = compare(published, tmp_path)
-    [reason] = labels.deviations(rows_of(compared, "log_dqn"))
+    [reason] = deviations(compared)
     assert reason.startswith(f"{field.replace('_', ' ')} {shown} (")
-    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn \N{DAGGER}"
+    assert label(compared) == "log_dqn \N{DAGGER}"
     assert f"log_dqn: not comparable with the published baselines: {reason}" in lines
 
 
@@ -111,7 +112,7 @@ def test_every_field_has_its_test():
 def test_a_game_that_is_not_the_baselines_gives_the_mark(tmp_path, published, change):
     write_run(tmp_path / "log_dqn/Pong/0", config=synthetic.PROTOCOL | change)
     compared, _ = compare(published, tmp_path)
-    [reason] = labels.deviations(rows_of(compared, "log_dqn"))
+    [reason] = deviations(compared)
     played = next(iter(change.values()))
     assert reason == f"game {played} (baselines: Dopamine's 60 Atari games)"
 
@@ -124,8 +125,8 @@ def test_names_that_no_terminal_shows_are_escaped(tmp_path, published, name):
     write_run(tmp_path / "log_dqn/Pong/0", config=config | change)
     compared, lines = compare(published, tmp_path)
     reason = f"game {name!a} (baselines: Dopamine's 60 Atari games)"
-    assert labels.deviations(rows_of(compared, "log_dqn"))[0] == reason
-    [run] = [run for run in compared.runs.itertuples() if run.agent == "log_dqn"]
+    assert deviations(compared)[0] == reason
+    [run] = rows_of(compared, "log_dqn").itertuples()
     assert run.agent_class == ascii(f"{name}Agent") and run.gamma == 0.9
     _, unbound = provenance.hyperparameters(rows_of(compared, "log_dqn"))
     [found] = [one for one in unbound if "gamma" in one.parameter]
@@ -139,7 +140,7 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
     config = synthetic.PROTOCOL | {"Runner.training_steps": 20_000}
     write_run(tmp_path / "log_dqn/Pong/0", iterations=1, config=config)
     compared, _ = compare(published, tmp_path, metric=metric)
-    assert "any update no (baselines: yes)" in labels.deviations(rows_of(compared, "log_dqn"))
+    assert "any update no (baselines: yes)" in deviations(compared)
     assert recorded(synthetic.PROTOCOL, num_iterations=1).any_update
     assert not recorded(config, num_iterations=1).any_update
     assert recorded(config, num_iterations=2).any_update
@@ -148,8 +149,8 @@ def test_a_run_without_any_update_gives_the_mark(tmp_path, published, metric):
 def test_runs_without_a_configuration_are_marked(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/0", config=None)
     compared, lines = compare(published, tmp_path)
-    assert labels.deviations(rows_of(compared, "log_dqn")) == ["protocol not recorded"]
-    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn \N{DOUBLE DAGGER}"
+    assert deviations(compared) == ["protocol not recorded"]
+    assert label(compared) == "log_dqn \N{DOUBLE DAGGER}"
     line = "log_dqn: perhaps not comparable with the published baselines: protocol not recorded"
     assert line in lines
 
@@ -171,19 +172,16 @@ def test_logs_without_a_configuration_tell_their_steps(tmp_path, published, leng
     }
     path.write_bytes(pickle.dumps(log))
     compared, _ = compare(published, tmp_path)
-    assert labels.deviations(rows_of(compared, "log_dqn")) == words
-    [score] = rows_of(compared, "log_dqn").itertuples()
-    assert score.frames == (20 * 24_000 if length == 100 else 20_000_000)
+    assert deviations(compared) == words
+    assert [*rows_of(compared, "log_dqn")["frames"]] == [480_000 if length == 100 else 20_000_000]
 
 
 def test_a_configuration_that_says_little_is_marked(tmp_path, published):
     config = {k: v for k, v in synthetic.PROTOCOL.items() if "batch" not in k}
     write_run(tmp_path / "log_dqn/Pong/0", config=config)
     compared, _ = compare(published, tmp_path)
-    assert labels.deviations(rows_of(compared, "log_dqn")) == [
-        "batch size not recorded (baselines: 32)"
-    ]
-    assert labels.label(rows_of(compared, "log_dqn")).endswith("\N{DOUBLE DAGGER}")
+    assert deviations(compared) == ["batch size not recorded (baselines: 32)"]
+    assert label(compared).endswith("\N{DOUBLE DAGGER}")
 
 
 def test_what_is_missing_is_said_of_each_field():
@@ -219,7 +217,7 @@ def test_a_part_of_the_runs_is_counted(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/1")
     compared, _ = compare(published, tmp_path)
     reason = "agent steps an update 1 (baselines: 4)"
-    assert labels.deviations(rows_of(compared, "log_dqn")) == [f"{reason} in 1 of 2 runs"]
+    assert deviations(compared) == [f"{reason} in 1 of 2 runs"]
     assert [*tables.with_protocol(rows_of(compared, "log_dqn"))["protocol"]] == [reason, "same"]
 
 
@@ -228,12 +226,12 @@ def test_strictly_they_are_left_out(tmp_path, published):
     write_run(tmp_path / "log_dqn/Pong/1")
     write_run(tmp_path / "log_dqn/Alien/0", config=synthetic.PROTOCOL | CHANGES["batch_size"][0])
     compared, lines = compare(published, tmp_path, strict=True)
-    assert [score.seed for score in rows_of(compared, "log_dqn").itertuples()] == ["1"]
+    assert [*rows_of(compared, "log_dqn")["seed"]] == ["1"]
     assert lines[3] == (
         "log_dqn: 2 runs left out by --strict, not comparable with the published baselines: "
         "batch size 64 (baselines: 32); protocol not recorded"
     )
-    assert labels.label(rows_of(compared, "log_dqn")) == "log_dqn"
+    assert label(compared) == "log_dqn"
     (tmp_path / "log_dqn/Pong/1/config.json").unlink()
     with pytest.raises(ValueError, match="no run of it can be compared"):
         compare(published, tmp_path, strict=True)
@@ -251,13 +249,8 @@ def test_without_baselines_own_runs_are_compared_with_each_other(tmp_path):
     write_run(tmp_path / "wide" / folder / "0", config=other)
     compared, _ = compare(tmp_path, tmp_path, reference="dqn")
     assert labels.standard(compared.runs) == "dqn"
-    assert align.frame_skip(compared.runs) == 1 and {
-        s.frames for s in compared.runs.itertuples()
-    } == {1_000_000}
-    found = {
-        agent: labels.deviations(rows_of(compared, agent))
-        for agent in [*compared.runs["agent"].unique()]
-    }
+    assert align.frame_skip(compared.runs) == 1 and set(compared.runs["frames"]) == {1_000_000}
+    found = {agent: labels.deviations(rows) for agent, rows in compared.runs.groupby("agent")}
     assert found == {"log_dqn": [], "dqn": [], "wide": ["batch size 64 (dqn: 32)"]}
 
 
@@ -308,9 +301,7 @@ def test_a_stored_configuration_is_never_executed(tmp_path, published):
         patch.syspath_prepend(tmp_path)
         compared, lines = compare(published, tmp_path / "runs")
     assert "evil_module" not in sys.modules and not (tmp_path / "ran").exists()
-    assert labels.deviations(rows_of(compared, "log_dqn")) == [] and not any(
-        "gin" in line for line in lines
-    )
+    assert deviations(compared) == [] and not any("gin" in line for line in lines)
 
 
 def test_untrained_agents_beside_the_baselines(tmp_path, capsys):

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from log_dqn import games
-from log_dqn.results import baselines, comparison, report, request
+from log_dqn.results import baselines, report, request
 from tests.results import synthetic
 
 SHARED = pathlib.Path(__file__).parents[3] / "shared"
@@ -41,13 +41,8 @@ def plainly(folder, game_names, agents, video_pinball_random=16256.9, num_seeds=
 
 
 def through_the_package(folder, game_names, agents):
-    lines = []
-    compared = comparison.compare(
-        comparison.Request(
-            agents=tuple(agents), games=tuple(game_names), baselines=str(folder), repetitions=2
-        ),
-        lines.append,
-    )
+    settings = {"agents": tuple(agents), "games": tuple(game_names), "repetitions": 2}
+    compared, lines = synthetic.compare(folder, **settings)
     aggregates = report.compute(compared).aggregates
     assert not lines
     return {agent: tuple(aggregates[agent].value[:2]) for agent in agents}
@@ -92,10 +87,7 @@ IQM_AND_GAP = {
 
 def test_final_scores_give_the_same_aggregates(tmp_path):
     """The scores that travel with the package, without any file of Dopamine's."""
-    compared = comparison.compare(
-        comparison.Request(games=("paper55",), baselines=str(tmp_path), repetitions=2),
-        lambda line: None,
-    )
+    compared, _ = synthetic.compare(tmp_path, games=("paper55",), repetitions=2)
     aggregates = report.compute(compared).aggregates
     assert {a: tuple(v.value[:2].round(3)) for a, v in aggregates.items()} == FIGURES
     assert {a: tuple(v.value[2:].round(3)) for a, v in aggregates.items()} == IQM_AND_GAP

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import log_dqn
-from log_dqn.results import comparison, export, provenance, report, tables
+from log_dqn.results import export, provenance, report, tables
 from tests.results import synthetic
 from tests.results.synthetic import rows_of
 
@@ -40,8 +40,7 @@ def made(tmp_path_factory):
         synthetic.write_log(folder / f"runs/few/{game}/0", [1.0] * 30, config=None)
     agents = {"DQN": 1.0, "C51": 1, "Rainbow": 1.5, "IQN": 2}
     source = synthetic.write_baselines(folder / "published", GAMES, agents, num_iterations=30)
-    request = comparison.Request(folder / "runs", baselines=str(source), repetitions=50)
-    compared = comparison.compare(request, lambda line: None)
+    compared, _ = synthetic.compare(source, folder / "runs", repetitions=50)
     report.write(compared, folder / "report", COMMAND)
     return compared, folder / "report"
 
