@@ -1,7 +1,7 @@
 """Sets runs beside each other in one table: their protocols, and the experience that counts."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -77,7 +77,7 @@ def strictly(table: pd.DataFrame, note: Notify) -> pd.DataFrame:
 
 
 def align(
-    table: pd.DataFrame, iteration: int | str, human: Collection[str], note: Notify
+    table: pd.DataFrame, iteration: int | str, human: Iterable[str], note: Notify
 ) -> pd.DataFrame:
     """Finds the emulator frames up to which returns count.
 

@@ -6,7 +6,6 @@ ordered by agent, then seed, then iteration. Where a game's file cannot be read,
 that travel with the package stand in.
 """
 
-import csv
 import errno
 import hashlib
 import importlib.resources
@@ -24,28 +23,24 @@ from log_dqn.games import GAMES, listing
 from log_dqn.program import progress
 from log_dqn.results.request import DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
-from log_dqn.results.scores import Reference
 
 LAST_ITERATION = 198
 TIMEOUT = 30.0
 
 
-def read_table(name: str) -> list[dict[str, str]]:
+def read_table(name: str) -> pd.DataFrame:
     """Reads one of the package's own CSV files."""
-    path = importlib.resources.files("log_dqn.results") / "data" / name
-    return list(csv.DictReader(path.read_text("utf-8").splitlines()))
+    with (importlib.resources.files("log_dqn.results") / "data" / name).open() as file:
+        return pd.read_csv(file, dtype={"seed": str}, float_precision="round_trip")
 
 
-def references() -> dict[str, Reference]:
-    """Returns random and human scores of 57 games (Wang et al. 2016, Table 2).
+def references() -> pd.DataFrame:
+    """Returns `random` and `human` scores of 57 games (Wang et al. 2016, Table 2), a row a game.
 
     VideoPinball's random score is 16256.9 there, and 0.0 in several other tables, with which DQN's
     mean over 55 games is 2.31 instead of 3.05, and no median another.
     """
-    return {
-        row["game"]: Reference(float(row["random"]), float(row["human"]))
-        for row in read_table("human_random_scores.csv")
-    }
+    return read_table("human_random_scores.csv").set_index("game")
 
 
 def parse(text: str | bytes, game: str) -> list[LearningCurve]:
@@ -90,12 +85,10 @@ def final_runs(games: Collection[str]) -> list[LearningCurve]:
     (see `scores.final_score`) is the published one.
     """
     unknown = [np.nan] * LAST_ITERATION
+    table = read_table("baseline_final_scores.csv")
     return [
-        LearningCurve(
-            row["agent"], row["game"], row["seed"], np.array([*unknown, float(row["score"])])
-        )
-        for row in read_table("baseline_final_scores.csv")
-        if row["game"] in games
+        LearningCurve(run.agent, run.game, run.seed, np.array([*unknown, run.score]))
+        for run in table[table["game"].isin(games)].itertuples()
     ]
 
 
@@ -173,7 +166,7 @@ class _Downloads(pooch.HTTPDownloader):
             "baselines-" + hashlib.sha256(address.encode()).hexdigest()[:12]
         )
         folder.mkdir(parents=True, exist_ok=True)
-        hashes = {row["file"]: row["sha256"] for row in read_table("baseline_files.csv")}
+        hashes = read_table("baseline_files.csv").set_index("file")["sha256"].to_dict()
         self._kept = pooch.create(
             folder,
             base_url=f"{address}/",

@@ -88,7 +88,7 @@ def compare(request: Request, notify: Notify) -> Comparison:
     if request.results_dir is not None and not table["own"].any():
         raise _nothing_own(request)
     references = baselines.references()
-    table = scores.score(align.align(table, request.iteration, references, note))
+    table = scores.score(align.align(table, request.iteration, references.index, note))
     kept = align.in_order(table[table["score"].notna()], agents)
     if kept.empty:
         raise ValueError(
@@ -98,7 +98,7 @@ def compare(request: Request, notify: Notify) -> Comparison:
     by_best = bool(table["apart"].all())
     if by_best:
         best = scores.best_means(kept)
-        references = {g: scores.Reference(0.0, mean) for g, mean in best.items() if mean > 0}
+        references = pd.DataFrame({"random": 0.0, "human": best[best > 0]})
         reference = _reference(request, [*kept["agent"].unique()])
         request = dataclasses.replace(request, reference=reference)
     compared = Comparison(request, scores.normalise(kept, references), by_best, notices)

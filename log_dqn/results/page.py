@@ -86,7 +86,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
     return facts | {
         "Baselines": request.baselines,
         "Random and human scores": "Wang et al. (2016), Table 2; VideoPinball's random score is "
-        f"{baselines.references()['VideoPinball'].random} there, and 0.0 in other tables",
+        f"{baselines.references().loc['VideoPinball', 'random']} there, and 0.0 in other tables",
     }
 
 

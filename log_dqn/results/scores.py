@@ -1,21 +1,14 @@
 """Scores: from learning curves to numbers, as pure functions."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 FINAL_FRACTION = 10
 """A score averages the last tenth of the iterations (paper, section 6: "last 10%")."""
-
-
-class Reference(NamedTuple):
-    """Scores of a random policy and of a human player, in points per episode."""
-
-    random: float
-    human: float
 
 
 def final_score(returns: np.ndarray, last: int | None = None) -> float:
@@ -85,10 +78,12 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(iteration=last, frames=frames, score=scores)
 
 
-def normalise(table: pd.DataFrame, references: Mapping[str, Reference]) -> pd.DataFrame:
-    """Adds `normalised` to scored runs, by `random` and `human`; NaN without a reference."""
-    known = pd.DataFrame([*references.values()], index=[*references], columns=Reference._fields)
-    table = table.join(known, on="game")
+def normalise(table: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:
+    """Adds `normalised` to scored runs, and the `random` and `human` score of their games.
+
+    These are the columns of `references`, a row a game; NaN for games that have none.
+    """
+    table = table.join(references, on="game")
     return table.assign(
         normalised=human_normalised(table["score"], table["random"], table["human"])
     )

@@ -14,7 +14,7 @@ from PIL import Image
 
 from log_dqn import games
 from log_dqn.commands.compare import main
-from log_dqn.results import baselines, pictures, scores
+from log_dqn.results import pictures, scores
 from tests.programs import ROOT, python
 from tests.results import synthetic
 
@@ -113,7 +113,7 @@ def test_whole_report(tmp_path, published, capsys):
     relative = table(out / "relative.csv")
     assert list(relative[0]) == ["game", "relative", "low", "high"] and len(relative) == 3
     for row in relative:
-        random, human = baselines.references()[row["game"]]
+        random, human = synthetic.REFERENCES[row["game"]]
         dqn, ours = means["DQN"][row["game"]], means["log_dqn"][row["game"]]
         expected = (ours - dqn) / (max(dqn, human) - random)
         assert float(row["relative"]) == pytest.approx(expected, rel=1e-6)
@@ -121,7 +121,7 @@ def test_whole_report(tmp_path, published, capsys):
     aggregates = table(out / "aggregates.csv")
     assert list(aggregates[0]) == ["agent", "metric", "value", "low", "high", "protocol"]
     [mean] = [r for r in aggregates if (r["agent"], r["metric"]) == ("log_dqn", "mean")]
-    hns = [scores.human_normalised(means["log_dqn"][g], *baselines.references()[g]) for g in FEW]
+    hns = [scores.human_normalised(means["log_dqn"][g], *synthetic.REFERENCES[g]) for g in FEW]
     assert float(mean["value"]) == pytest.approx(np.mean(hns), rel=1e-6)
     assert float(mean["low"]) <= float(mean["value"]) <= float(mean["high"])
     chances = [r["metric"] for r in aggregates if "improvement" in r["metric"]]

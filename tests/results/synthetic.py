@@ -8,15 +8,17 @@ import numpy as np
 
 from log_dqn.results import baselines, comparison, labels
 
+REFERENCES = {row.Index: (row.random, row.human) for row in baselines.references().itertuples()}
+
 
 def curve(game, num_iterations, level, seed):
     """A noisy curve that rises from random play to `level`, in human-normalised score."""
-    reference = baselines.references().get(game, baselines.Reference(0, 1000))
+    random, human = REFERENCES.get(game, (0, 1000))
     rng = np.random.default_rng(seed)
     rise = level * (1 - np.exp(-np.arange(num_iterations) / 40)) + 0.05 * rng.normal(
         size=num_iterations
     )
-    return reference.random + rise * (reference.human - reference.random)
+    return random + rise * (human - random)
 
 
 # What a run of the baselines' protocol records of it.

@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from log_dqn import games
@@ -266,7 +267,7 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
     folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=20)
     server = Server(folder)
     right = hashlib.sha256((folder / "pong.json").read_bytes()).hexdigest()
-    table = [{"file": f"{g.lower()}.json", "sha256": right} for g in GAMES]
+    table = pd.DataFrame({"file": [f"{g.lower()}.json" for g in GAMES], "sha256": right})
     monkeypatch.setattr(baselines, "DOPAMINE", server.address)
     monkeypatch.setattr(baselines, "read_table", lambda name, read=baselines.read_table: (
         table if name == "baseline_files.csv" else read(name)
@@ -280,14 +281,14 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
 
 
 def test_hashes_are_there_for_all_games():
-    table = {row["file"]: row["sha256"] for row in baselines.read_table("baseline_files.csv")}
+    table = dict(baselines.read_table("baseline_files.csv").to_numpy())
     assert set(table) == {f"{game.lower()}.json" for game in games.GAMES}
     assert {len(value) for value in table.values()} == {64}
 
 
 @needs_published
 def test_the_hashes_and_final_scores_are_those_of_the_published_files():
-    table = {row["file"]: row["sha256"] for row in baselines.read_table("baseline_files.csv")}
+    table = dict(baselines.read_table("baseline_files.csv").to_numpy())
     finals = {r[:3]: r.returns[-1] for r in baselines.final_runs(games.GAMES)}
     seen = 0
     for game in games.GAMES:
@@ -305,14 +306,14 @@ def test_the_hashes_and_final_scores_are_those_of_the_published_files():
 def test_references_are_wang_et_al_table_2():
     table = baselines.references()
     assert len(table) == 57
-    assert table["Alien"] == (227.8, 7127.7)
-    assert table["Zaxxon"] == (32.5, 9173.3)
-    assert table["VideoPinball"] == (16256.9, 17667.9)
-    assert all(reference.human > reference.random for reference in table.values())
+    assert [*table.loc["Alien"]] == [227.8, 7127.7]
+    assert [*table.loc["Zaxxon"]] == [32.5, 9173.3]
+    assert [*table.loc["VideoPinball"]] == [16256.9, 17667.9]
+    assert (table["human"] > table["random"]).all()
 
 
 def test_the_lists_of_games_are_the_tables():
     published = baselines.read_table("baseline_final_scores.csv")
-    assert tuple(dict.fromkeys(row["game"] for row in published)) == games.GAMES
-    assert set(games.PAPER55) == set(baselines.references()) - set(games.WITHOUT_BASELINES)
+    assert tuple(published["game"].unique()) == games.GAMES
+    assert set(games.PAPER55) == {*baselines.references().index} - set(games.WITHOUT_BASELINES)
     assert set(games.GAMES) - set(games.PAPER55) == set(games.WITHOUT_HUMAN_SCORES)
