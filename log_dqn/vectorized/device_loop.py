@@ -51,9 +51,7 @@ def _advance(
     outcome = loop.outcome
     starting = timeline.starts(numbers.rules, loop.position, first + loop.step)
     starting &= loop.position.iteration == ready
-    position, plan = timeline.advance(
-        numbers.rules, loop.position, outcome.reward, outcome.ended, starting
-    )
+    position, plan = timeline.advance(numbers.rules, loop.position, outcome, starting)
     # The conditions are one number, so that nothing is computed where no run has it.
     weights, summary = jax.lax.cond(
         plan.draws.learns.any(),

@@ -82,7 +82,7 @@ class AtariGames:
         outcome = Outcome(
             np.empty((self._num_runs, *FRAME_SHAPE), np.uint8),
             np.empty(self._num_runs, np.float32),
-            np.empty(self._num_runs, bool),
+            *np.zeros((2, self._num_runs), bool),
         )
         for game, environment in self._environments.items():
             mine = self._runs[game]

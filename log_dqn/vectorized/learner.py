@@ -246,10 +246,8 @@ class Programs:
         # and that for what is learned. Else it copies the memory to learn from it later.
         beyond = self._slots * (action < 0)
         reward = self._problem.learned(outcome.reward)
-        terminal = choice.terminal
-        if outcome.cut is not None:
-            terminal = jnp.where(outcome.cut, replay.CUT, replay.ENDED) * terminal
-        memory = replay.add_result(memory, choice.result_slot + beyond, reward, terminal)
+        slot = choice.result_slot + beyond
+        memory = replay.add_result(memory, slot, reward, choice.terminal)
         return replay.add_step(memory, choice.slot + beyond, outcome.frame, choice.age, action)
 
     def _plan_draws(self, numbers: Numbers, answer: Any) -> Any:
@@ -259,9 +257,9 @@ class Programs:
     def _act_on(
         self, stacks: Any, memory: Any, weights: Weights, frames: Any, numbers: Numbers, answer: Any
     ) -> Any:
-        answer = timeline.unpack(answer, timeline.ANSWER)
-        position, plan = timeline.advance(numbers.rules, *answer)
-        outcome = Outcome(frames, *answer[1:3])
+        old, outcome, starting = timeline.unpack(answer, timeline.ANSWER)
+        position, plan = timeline.advance(numbers.rules, old, outcome, starting)
+        outcome = outcome._replace(frame=frames)
         stacks, memory, actions = self.act(stacks, memory, weights, outcome, numbers, plan)
         return stacks, memory, timeline.pack((position, plan, actions), jnp)
 
@@ -382,7 +380,8 @@ class Learner:
         )
         position, plan, actions = timeline.unpack(np.array(found), self._report)
         if self._on_host:
-            rewards = self._problem.learned(timeline.unpack(answer, timeline.ANSWER)[1])
+            _, outcome, _ = timeline.unpack(answer, timeline.ANSWER)
+            rewards = self._problem.learned(outcome.reward)
             self._store(frames, rewards, actions, plan.choice)
         else:
             self.memory = memory

@@ -121,7 +121,7 @@ class Choice(NamedTuple):
         slot: slot in which the step is stored, or one beyond the last.
         age: steps of this episode before it, at most stack_size - 1.
         result_slot: slot of the step that led here, or one beyond the last.
-        terminal: whether that ended its episode.
+        terminal: whether that ended its episode, and how; see `replay.Memory`.
     """
 
     number: Any
@@ -165,7 +165,9 @@ def begin(num_runs: int) -> Position:
     return zeros._replace(episode_return=np.zeros(num_runs, np.float32))
 
 
-ANSWER = (begin(1), np.zeros(1, np.float32), np.zeros(1, bool), np.zeros(1, bool))
+ANSWER = (
+    begin(1), Outcome(None, np.zeros(1, np.float32), *np.zeros((2, 1), bool)), np.zeros(1, bool)
+)  # fmt: skip
 """What the host tells of a step: `advance`'s arguments but the rules; for `unpack`."""
 
 
@@ -222,16 +224,19 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
 
 
 def advance(
-    rules: Rules, position: Position, reward: Any, ended: Any, starting: Any
+    rules: Rules, position: Position, outcome: Outcome, starting: Any
 ) -> tuple[Position, Plan]:
     """Takes in what the last actions led to; returns the new position, and what is to be done.
 
-    A run whose iteration is over with it waits for the next one. Rewards are as the games give
-    them, `ended` says whether the episodes have ended, and `starting` is what `starts` returns.
+    A run whose iteration is over with it waits for the next one. Of the outcome the frame isn't
+    used, and `starting` is what `starts` returns.
     """
-    result_slot, terminal = _slot(rules, position), ended & (position.phase == Phase.TRAINING)
+    result_slot = _slot(rules, position)
+    terminal = outcome.ended & (position.phase == Phase.TRAINING)
+    if outcome.cut is not None:
+        terminal = jnp.where(outcome.cut, replay.CUT, replay.ENDED) * terminal
     old, available = position, _available(rules, position)
-    position, episode = _record(rules, position, reward, ended)
+    position, episode = _record(rules, position, outcome.reward, outcome.ended)
     position = position._replace(phase=jnp.where(starting, Phase.TRAINING, position.phase))
     training = position.phase == Phase.TRAINING
     complete = position.stored - jnp.minimum(rules.update_horizon, position.episode_steps)
@@ -259,10 +264,11 @@ def plays(position: Position) -> Any:
 
 def faults(position: Position, outcome: Outcome, starting: Any, xp: Any) -> Any:
     """Returns which runs play on with a reward or an observation that isn't finite, bool."""
-    finite = xp.isfinite(outcome.reward)
+    playing = plays(position)
+    finite = xp.isfinite(outcome.reward) | ~playing
     if xp.issubdtype(outcome.frame.dtype, np.floating):
         finite &= xp.isfinite(outcome.frame).all(axis=tuple(range(1, outcome.frame.ndim)))
-    return (plays(position) | starting) & ~finite
+    return (playing | starting) & ~finite
 
 
 def _slot(rules: Rules, position: Position) -> jax.Array:

@@ -243,7 +243,7 @@ class HostTrainer(Trainer):
         self._nothing = Outcome(
             np.zeros((num_runs, *problem.frame_shape), problem.frame_dtype),
             np.zeros(num_runs, np.float32),
-            np.zeros(num_runs, bool),
+            *np.zeros((2, num_runs), bool),
         )
         self._step = 0
 
@@ -264,7 +264,7 @@ class HostTrainer(Trainer):
             frames = np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
         wrong = timeline.faults(old, outcome._replace(frame=frames), starting, np)
         self._faults = np.where(wrong, old.chosen, -1)
-        answer = timeline.pack((old, outcome.reward, outcome.ended, starting))
+        answer = timeline.pack((old, outcome._replace(frame=None), starting))
         if may_learn.any() and not expected:
             draws = learner.draws(answer)
             if draws.learns.any():

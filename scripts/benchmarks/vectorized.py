@@ -137,7 +137,8 @@ def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]
     rng = np.random.default_rng(0)
     # The trainer has sent actions already.
     outcome = trainer._environments.receive()
-    answer = timeline.pack((timeline.begin(num_runs), *outcome[1:], outcome.ended & False))
+    nothing = timeline.begin(num_runs), outcome._replace(frame=None), outcome.ended & False
+    answer = timeline.pack(nothing)
 
     def step_environments() -> None:
         trainer._environments.send(rng.integers(0, 4, num_runs))

@@ -62,7 +62,7 @@ class HostGames:
             self._states[run], outcome = self._step(self._states[run], int(action))
             outcomes.append(tuple(map(np.asarray, outcome[:3])))
         frames, rewards, ended = map(np.array, zip(*outcomes, strict=True))
-        return Outcome(frames, rewards.astype(np.float32), ended)
+        return Outcome(frames, rewards.astype(np.float32), ended, ended & False)
 
 
 def problem(game):

@@ -78,7 +78,8 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
         outcome = environments.receive() if step else None
         if outcome is None:
             zeros = np.zeros(2, np.float32)
-            outcome = timeline.Outcome(np.zeros((2, 3), np.uint8), zeros, zeros > 0)
+            frames = np.zeros((2, 3), np.uint8)
+            outcome = timeline.Outcome(frames, zeros, zeros > 0, zeros > 0)
         else:
             for run in np.flatnonzero(before["phase"] == Phase.TRAINING):
                 ended = outcome.ended[run]
@@ -99,7 +100,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
         frames = np.where(
             starts[:, None], environments.reset(starts, np.array([step, step + 1])), outcome.frame
         )
-        answer = timeline.pack((position, outcome.reward, outcome.ended, starts))
+        answer = timeline.pack((position, outcome._replace(frame=None), starts))
         position, _, actions = of_runs.act(frames, answer)
         if (position.iteration == 4).all():
             break

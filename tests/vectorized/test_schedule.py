@@ -34,8 +34,8 @@ class Runs:
         old = self.position
         may_learn, expected = (f(self.rules, old) for f in (timeline.may_learn, timeline.expect))
         starting = timeline.starts(self.rules, old, self._step)
-        rewards, ended = np.array(rewards, np.float32), np.array(ended)
-        found = ADVANCE(self.rules, old, rewards, ended, starting)
+        outcome = timeline.Outcome(None, np.array(rewards, np.float32), np.array(ended))
+        found = ADVANCE(self.rules, old, outcome, starting)
         self.position, plan = jax.device_get(found)
         self._step += 1
         # What is certain before the environment has answered comes true.

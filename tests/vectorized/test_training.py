@@ -297,10 +297,13 @@ def test_which_numbers_are_finite():
     for xp in (np, jax.numpy):
         faults = functools.partial(timeline.faults, position, xp=xp)
         assert faults(outcome, starting).tolist() == [True, False, True, False]
-        assert faults(outcome, ~starting).tolist() == [True, False, True, True]
+        # A reward before the start isn't the run's.
+        assert faults(outcome, ~starting).tolist() == [True, False, True, False]
         bad = outcome._replace(frame=frames.copy())
         bad.frame[1, 1, 2] = -np.inf
         assert faults(bad, starting).tolist() == [True, True, True, False]
+        bad.frame[3] = np.nan
+        assert faults(bad, starting)[3] == 0 and faults(bad, ~starting)[3] == 1
         assert not faults(bad._replace(frame=frames > 0), starting)[1]
 
 

@@ -93,7 +93,7 @@ class Toys:
             frame, reward, ended = toy.step(int(action))
             steps.append((toy.reset() if ended else frame, reward, ended))
         frames, rewards, ended = map(np.array, zip(*steps, strict=True))
-        return Outcome(frames, rewards.astype(np.float32), ended)
+        return Outcome(frames, rewards.astype(np.float32), ended, ended & False)
 
 
 def _init(key, state_shape):
