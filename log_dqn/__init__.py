@@ -32,7 +32,7 @@ def load(
             'MinAtar/Asterix'.
         agent: that network's agent: 'loglin_dqn' (default), 'log_dqn' or 'dqn'.
         gamma: that network's discount factor; by default the larger of the two that there are.
-        env: 'MODULE:FACTORY' of the run's JAX environment if it is your own, which else isn't
+        env: the `--env` of a vectorized run if it names a module of your own, which else isn't
             imported.
         seed: seed of the quantiles that IQN draws.
 

@@ -35,8 +35,9 @@ def create_parser() -> shell.Parser:
     )
     where.add_argument(
         "--env",
-        help="a JAX environment with discrete actions: an id of gymnax, such as CartPole-v1, or "
-        "MODULE:FACTORY of a function of your own that returns (environment, parameters)",
+        help="an environment with discrete actions: an id of gymnax, such as CartPole-v1, or "
+        "MODULE:FACTORY of a function of your own that returns (environment, parameters), in JAX; "
+        "gymnasium:CartPole-v1, or gymnasium:MODULE:ID of one that a module registers",
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     agents = ", ".join(request.AGENTS)
@@ -72,7 +73,8 @@ def _check_compression(named: str, is_jax: bool, checkpoint_replay: bool) -> Non
     if importlib.util.find_spec("zstandard") is None:
         without = "where the package zstandard isn't installed"
         check("checkpoint_replay", True, not checkpoint_replay, f"left out {without}")
-        allowed = f"Atari's {without}: checkpoints of others hold their replay memories"
+        allowed = f"Atari's or gymnasium's {without}: checkpoints of others hold their replay "
+        allowed += "memories"
         check("games", named, not is_jax, allowed)
 
 
@@ -84,12 +86,21 @@ def _chosen(args: argparse.Namespace) -> list[str]:
     return [args.env]
 
 
+def _next_lines(
+    args: argparse.Namespace, filmed: pathlib.Path | None, num_iterations: int
+) -> list[str]:
+    told = args.env if ":" in request.own_id(args.env) else None
+    trained = next_steps.Trained(filmed, pathlib.Path(args.results_dir), num_iterations, told)
+    return next_steps.lines(trained, "train-vectorized", create_parser(), args, "VectorizedRunner")
+
+
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
     chosen = _chosen(args)
-    is_jax = args.env is not None or games.are_small(chosen)
+    is_atari = args.env is None and not games.are_small(chosen)
+    is_jax = not is_atari and not request.is_of_gymnasium(args.env)
     _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
     written = request.check(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
@@ -99,7 +110,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     num_threads = args.threads or threads.cores()
     # Several runs are computed side by side, and an operation of a small game is too small to be
     # divided: on one core a run of MinAtar is a third faster.
-    one_core_a_run = is_jax or num_runs > 1
+    one_core_a_run = not is_atari or num_runs > 1
     threads_of_run = 1 if one_core_a_run else num_threads
     threads.limit(threads_of_run)
     with compat.quiet():
@@ -117,19 +128,14 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     settings = start.read_settings(written.lines, args.scan, args.agent)
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
-    told = args.env if ":" in (args.env or "") else None
-    trained = next_steps.Trained(
-        planned[0].folder, pathlib.Path(args.results_dir), runner.num_iterations, told
-    )
-    next_lines = next_steps.lines(
-        trained, "train-vectorized", create_parser(), args, "VectorizedRunner"
-    )
+    environment = settings[0].environment
+    filmed = planned[0].folder if environment is None or environment.is_drawn else None
+    next_lines = _next_lines(args, filmed, runner.num_iterations)
     with contextlib.ExitStack() as undo:
         job_runs, found = start.claim_unfinished(planned, runner.num_iterations, stack, undo)
         if not job_runs:
             print(*next_lines, sep="\n", flush=True)
             return None
-        environment = settings[0].environment
         workload = training.Workload(job_runs, runner, found, args.checkpoint_replay, environment)
         pool = start.create_pool(workload, num_threads, threads_of_run)
         undo.pop_all()

@@ -217,7 +217,7 @@ def test_replay_memories_are_saved_only_where_zstandard_is(tmp_path, capsys, mon
     message = "checkpoint_replay is True; it must be left out where the package zstandard isn't"
     programs.assert_refused(tmp_path, capsys, others, message, train_vectorized, "results_dir")
     # Those of MinAtar's games always are.
-    message = "games is 'MinAtar/Breakout'; it must be Atari's where the package zstandard isn't"
+    message = "games is 'MinAtar/Breakout'; it must be Atari's or gymnasium's where the "
     programs.assert_refused(tmp_path, capsys, [MINATAR], message, train_vectorized, "results_dir")
 
 

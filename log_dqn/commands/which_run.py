@@ -27,7 +27,8 @@ def add_options(parser: shell.Parser) -> None:
         "--gamma", type=shell.real, help="with --trained: 0.5, or the larger one (default)"
     )
     parser.add_argument(
-        "--env", help="MODULE:FACTORY of the run's own JAX environment, which else isn't imported"
+        "--env",
+        help="the run's --env, where it names a module of your own, which else isn't imported",
     )
 
 

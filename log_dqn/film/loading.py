@@ -36,8 +36,11 @@ from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.single import agents, gymnasium_game, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
-from log_dqn.vectorized import environments, jax_environments, jax_games, runs, start
+from log_dqn.vectorized import environments, jax_games, runs, start
+from log_dqn.vectorized.environments import Game
+from log_dqn.vectorized.gymnasium_environments import GymnasiumGame
 from log_dqn.vectorized.jax_environments import JaxGame
+from log_dqn.vectorized.request import own_id
 from log_dqn.vectorized.schedule import RunnerSettings
 
 _REMEDY = "there is nothing to play"
@@ -67,13 +70,12 @@ def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.Tr
     """Rebuilds the agent and the game of a run, with the weights of its newest checkpoint.
 
     The replay memory is not read. `seed` is of what the agent draws, as IQN its quantiles. `env`
-    names the run's JAX environment if it is the user's own, which else isn't imported.
+    names a vectorized run's environment if it is the user's own, which else isn't imported.
     """
     parameters = configuration.read(run_dir)
-    is_own = parameters.get("create_jax_environment.environment_id") is not None
-    check(
-        "env", env, env is None or is_own, "left out: the run wasn't trained on a JAX environment"
-    )
+    named = [parameters.get(f"{factory}.environment_id") for factory in start.CREATORS]
+    allowed = "left out: the run wasn't trained with an --env of train-vectorized"
+    check("env", env, env is None or any(named), allowed)
     try:
         with compat.own_gin_configuration(), _own_random_state():
             if "VectorizedRunner.agent" in parameters:
@@ -201,22 +203,36 @@ def _load_single(
 # Runs of vectorized training.
 
 
-def _jax_environment(parameters: Mapping[str, Any], env: str | None) -> JaxGame | None:
-    """Returns a run's JAX environment; None where it trained on games."""
-    settings = _of("create_jax_environment", parameters)
-    name = settings.get("environment_id")
-    if name is None:
-        return None
-    allowed = f"{name!r}, on which the run was trained: a film imports nothing that a run names"
-    check("env", env, env == name or (env is None and ":" not in name), allowed)
+def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Game:
+    """Returns what a run was trained on: a game, or an environment."""
     most = parameters["VectorizedRunner.max_steps_per_episode"]
-    return jax_environments.create_environment(most, **settings)
+    if game in games.SMALL_GAMES:
+        return jax_games.create(game, most)
+    for factory, create in start.CREATORS.items():
+        settings = _of(factory, parameters)
+        name = settings.get("environment_id")
+        if name is not None:
+            is_told = env == name or (env is None and ":" not in own_id(name))
+            allowed = f"{name!r}, on which the run was trained"
+            check("env", env, is_told, f"{allowed}: a film imports nothing that a run names")
+            return create(most, **settings)
+    return environments.ATARI
+
+
+def _to_play(name: str, game: Game) -> DopamineGame | BoardGame:
+    """Returns a vectorized run's game as it is played for a film."""
+    if isinstance(game, JaxGame):
+        return BoardGame(game)
+    if isinstance(game, GymnasiumGame):
+        own = gymnasium_game.GymnasiumGame(game.make(), bootstraps=game.cuts)
+        return DopamineGame(own_id(name), own)
+    # The frames are the same as vectorized training's.
+    return DopamineGame(name, atari.create_environment(name))
 
 
 def _load_vectorized(
     run_dir: pathlib.Path, parameters: Mapping[str, Any], env: str | None
 ) -> players.TrainedAgent:
-    made = _jax_environment(parameters, env)
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
     if named is not None and _is_known(named[1]):
@@ -226,18 +242,10 @@ def _load_vectorized(
     agent = agent_class(**_of(agent_class.__name__, parameters))
     folder, manifest = _newest_checkpoint(run_dir)
     game_name, max_steps = manifest["game"], runner.max_steps_per_episode
-    game: DopamineGame | BoardGame
-    dtype: np.dtype
-    if game_name in games.SMALL_GAMES:
-        made = jax_games.create(game_name, max_steps)
-    if made is not None:
-        game, frame_shape, dtype = BoardGame(made), made.frame_shape, np.dtype(made.frame_dtype)
-    else:
-        # The frames are the same as vectorized training's.
-        game = DopamineGame(game_name, atari.create_environment(game_name))
-        frame_shape, dtype = environments.FRAME_SHAPE, np.dtype(np.uint8)
+    made = _trained_on(game_name, parameters, env)
+    game, dtype = _to_play(game_name, made), np.dtype(made.frame_dtype)
     network = start.create_network(runner, made)
-    state_shape = (*frame_shape, runner.stack_size)
+    state_shape = (*made.frame_shape, runner.stack_size)
     num_actions = len(game.action_names)
     params = runs.load_params(folder, agent, network, state_shape, num_actions)
     return players.vectorized(

@@ -84,6 +84,11 @@ def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (low + high) / 2, (high - low) / 2
 
 
+def check_bootstraps(value: Any) -> None:
+    """Checks the `bootstrap_at_time_limit` of what creates environments."""
+    checks.check("bootstrap_at_time_limit", value, isinstance(value, bool), "True or False")
+
+
 def check_id(environment_id: str | None) -> None:
     """Checks the id of an environment, as far as that needs no import of its module."""
     module, _, own_id = str(environment_id).rpartition(":")

@@ -125,6 +125,7 @@ def _kind(values: Mapping[str, Any], game: str) -> str:
         "create_gym_environment": "_cartpole",
         "create_gymnasium_environment": "_gym",
         "create_jax_environment": "_env",
+        "create_host_environment": "_env",
     }
     bound = {name.partition(".")[0] for name in values}
     return next((kind for factory, kind in kinds.items() if factory in bound), "")

@@ -9,7 +9,6 @@ import numpy as np
 from dopamine.discrete_domains import gym_lib
 from gymnasium import spaces, wrappers
 
-from log_dqn.checks import check
 from log_dqn.program import environments
 
 # Side of a picture that DQN's network is made for.
@@ -89,11 +88,10 @@ def create_environment(
         ValueError: if there is no such environment, it can't be made, or doesn't suit the agents;
             see `environments.check_spaces`.
     """
-    name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
-    check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
+    environments.check_bootstraps(bootstrap_at_time_limit)
     environment = environments.make(environment_id, settings or {})
     picture = environments.is_picture(environment.observation_space)
     environment = (_as_picture if picture else _as_vector)(environment)
     if seed is not None:
         environment.reset(seed=seed)
-    return GymnasiumGame(environment, bootstraps)
+    return GymnasiumGame(environment, bootstrap_at_time_limit)

@@ -1,17 +1,48 @@
-"""Sticky-action Atari for many runs: `ale_py`'s vector environment, as Dopamine preprocesses."""
+"""What runs play, and sticky-action Atari for many runs, as Dopamine preprocesses it."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import ale_py
+import jax
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
 from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
 from log_dqn.vectorized.timeline import Outcome
 
-FRAME_SHAPE = (84, 84)
-STACK_SIZE = 4
-MAX_ACTIONS = 18
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Game:
+    """What runs play, as what learns sees it.
+
+    Attributes:
+        name: the game's name, or an environment's id.
+        frame_shape: shape of an observation.
+        frame_dtype: its dtype.
+        num_actions: number of actions, at most.
+        cuts: whether the outcome says which episodes were cut off.
+        prepare: what a network sees of states; None for the states.
+        is_drawn: whether a film can show it.
+    """
+
+    name: str
+    frame_shape: tuple[int, ...]
+    frame_dtype: Any
+    num_actions: int
+    cuts: bool = False
+    prepare: Callable[[jax.Array], jax.Array] | None = None
+    is_drawn: bool = True
+
+    @property
+    def shown(self) -> str:
+        """An observation's shape and dtype: float32[4]."""
+        return f"{self.frame_dtype}{list(self.frame_shape)}"
+
+
+ATARI = Game(name="Atari", frame_shape=(84, 84), frame_dtype="uint8", num_actions=18)
+"""Any game of Atari."""
 
 
 class AtariGames:
@@ -20,7 +51,13 @@ class AtariGames:
     Minimal action set, frame skip 4, maximum of the last two frames, 84 x 84 grey levels; the last
     action is repeated with probability 0.25 in each frame; an episode ends when the game is over
     or at its longest. The frames are `log_dqn.atari.create_environment`'s.
+
+    Attributes:
+        num_actions: each run's number of actions.
+        faults: why environments failed, by the index of the run; these don't.
     """
+
+    faults: Mapping[int, str] = {}
 
     def __init__(self, games: Sequence[str], max_steps_per_episode: int) -> None:
         """Creates each run's game, in Dopamine's spelling.
@@ -39,8 +76,8 @@ class AtariGames:
                 len(runs),
                 autoreset_mode="SameStep",
                 stack_num=1,
-                img_height=FRAME_SHAPE[0],
-                img_width=FRAME_SHAPE[1],
+                img_height=ATARI.frame_shape[0],
+                img_width=ATARI.frame_shape[1],
                 frameskip=FRAME_SKIP,
                 repeat_action_probability=STICKY_PROBABILITY,
                 max_num_frames_per_episode=FRAME_SKIP * max_steps_per_episode,
@@ -63,7 +100,7 @@ class AtariGames:
         Which is bool, shape [num_runs]; seeds are from 0 to 2^31 - 1, of the same shape. Returns
         observations, shape [num_runs, ...]. Seeds and observations of other runs are of no meaning.
         """
-        frames = np.zeros((self._num_runs, *FRAME_SHAPE), np.uint8)
+        frames = np.zeros((self._num_runs, *ATARI.frame_shape), np.uint8)
         for game, environment in self._environments.items():
             mine = self._runs[game]
             if runs[mine].any():
@@ -80,7 +117,7 @@ class AtariGames:
     def receive(self) -> Outcome:
         """Waits for the step. Where an episode has ended, the next has begun."""
         outcome = Outcome(
-            np.empty((self._num_runs, *FRAME_SHAPE), np.uint8),
+            np.empty((self._num_runs, *ATARI.frame_shape), np.uint8),
             np.empty(self._num_runs, np.float32),
             *np.zeros((2, self._num_runs), bool),
         )

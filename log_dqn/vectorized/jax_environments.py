@@ -21,6 +21,7 @@ from log_dqn.checks import check, check_extra, nearest
 from log_dqn.program import environments
 from log_dqn.program.shell import explain
 from log_dqn.vectorized import networks, request
+from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.timeline import Outcome
 
 MOST_ACTIONS = 2**15 - 1
@@ -39,37 +40,20 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class JaxGame:
+class JaxGame(Game):
     """A game as pure functions.
 
     Attributes:
-        name: its name, as in `games.SMALL_GAMES`, or an environment's id.
-        frame_shape: shape of an observation.
-        frame_dtype: its dtype.
-        num_actions: number of actions.
         reset: takes a random key and returns the state at the start of an episode, and its first
             observation.
         step: takes a state and an action and returns the new state and the outcome. Where an
             episode has ended, the state is the next one's first.
-        cuts: whether the outcome says which episodes were cut off.
-        prepare: what a network sees of states; None for the states.
         environment: what plays, and its parameters.
     """
 
-    name: str
-    frame_shape: tuple[int, ...]
-    frame_dtype: Any
-    num_actions: int
     reset: Callable[[jax.Array], tuple[State, jax.Array]]
     step: Callable[[State, jax.Array], tuple[State, Outcome]]
-    cuts: bool = False
-    prepare: Callable[[jax.Array], jax.Array] | None = None
     environment: tuple[Any, Any] = (None, None)
-
-    @property
-    def shown(self) -> str:
-        """An observation's shape and dtype: float32[4]."""
-        return f"{self.frame_dtype}{list(self.frame_shape)}"
 
 
 def functions(
@@ -160,14 +144,13 @@ def create_environment(
     Raises:
         ValueError: if there is no such environment, or it isn't one that can be trained on.
     """
-    name, bootstraps = "bootstrap_at_time_limit", bootstrap_at_time_limit
-    check(name, bootstraps, isinstance(bootstraps, bool), "True or False")
+    environments.check_bootstraps(bootstrap_at_time_limit)
     request.check_environment(environment_id)
     made = _made(str(environment_id), dict(settings or {}))
     with _explained(environment_id, "one that has spaces"):
         environment, params = made
         space, actions = environment.observation_space(params), environment.action_space(params)
-    num_actions = _check_actions(environment_id, actions)
+    num_actions = check_actions(environment_id, actions)
 
     def step(key: jax.Array, state: Any, action: jax.Array) -> tuple[Any, ...]:
         observation, state, reward, *ends, info = environment.step(key, state, action, params)
@@ -185,11 +168,11 @@ def create_environment(
     check("env", environment_id, declared is None or np.array_equal(declared, shape), allowed)
     reset_game, step_game = functions(
         begin, step, lambda x: jnp.asarray(x).astype(dtype), max_steps_per_episode, like=like,
-        cuts=bootstraps,
+        cuts=bootstrap_at_time_limit,
     )  # fmt: skip
     return JaxGame(
         name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
-        reset=reset_game, step=step_game, cuts=bootstraps,
+        reset=reset_game, step=step_game, cuts=bootstrap_at_time_limit,
         prepare=networks.preparation(space, shape, dtype), environment=(environment, params),
     )  # fmt: skip
 
@@ -220,7 +203,7 @@ def _made(environment_id: str, settings: dict[str, Any]) -> tuple[Any, Any]:
     return made
 
 
-def _check_actions(environment_id: str | None, space: Any) -> int:
+def check_actions(environment_id: str | None, space: Any) -> int:
     """Returns the number of actions, which must be one of a few at a time."""
     count: Any = getattr(space, "n", None)
     is_one = isinstance(count, int | np.integer) and getattr(space, "shape", ()) in ((), None)

@@ -8,6 +8,11 @@ from log_dqn.program import gin_files as files
 AGENTS = ("log_dqn", "loglin_dqn", "dqn")
 """Names of the agents."""
 
+_GYMNASIUM = "gymnasium:"
+
+FACTORIES = ("create_jax_environment", "create_host_environment")
+"""Names in gin of what creates environments: in JAX, and of gymnasium."""
+
 
 def check(
     gin_files: Sequence[str],
@@ -25,21 +30,40 @@ def check(
         checks.check_one_of("agent", agent, AGENTS)
     if game not in games.KNOWN:
         check_environment(game)
-        gin_bindings = [*gin_bindings, f"create_jax_environment.environment_id = {game!r}"]
+        gin_bindings = [*gin_bindings, f"{factory(game)}.environment_id = {game!r}"]
     to_read = files.complete(
         gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
         lambda name: default_file(name, game), "train-vectorized",
     )  # fmt: skip
     written = files.parse_checked(to_read, gin_bindings, scans)
-    if game in games.KNOWN:
-        name = "create_jax_environment.environment_id"
+    for one in FACTORIES:
+        name = f"{one}.environment_id"
         for value in written.values(name):
-            checks.check(name, value, value is None, f"left out for {game}: give --env instead")
+            is_right = value is None or (game not in games.KNOWN and one == factory(game))
+            checks.check(name, value, is_right, f"left out for {game}: give --env instead")
     return written
 
 
+def factory(environment_id: str) -> str:
+    """Returns which of `FACTORIES` creates an environment."""
+    return FACTORIES[is_of_gymnasium(environment_id)]
+
+
+def is_of_gymnasium(environment_id: str | None) -> bool:
+    """Returns whether an environment is one of gymnasium."""
+    return str(environment_id).startswith(_GYMNASIUM)
+
+
+def own_id(environment_id: str | None) -> str:
+    """Returns gymnasium's id of one of its environments, and another's as it is.
+
+    A colon in it is of a user's module.
+    """
+    return str(environment_id).removeprefix(_GYMNASIUM)
+
+
 def check_environment(environment_id: str | None) -> None:
-    """Checks the id of a JAX environment, as far as that needs no import."""
+    """Checks the id of an environment, as far as that needs no import."""
     game = games.canonical(str(environment_id))
     allowed = f"left out: this is a game, --games={game}"
     checks.check("env", environment_id, game is None, allowed)
@@ -47,7 +71,7 @@ def check_environment(environment_id: str | None) -> None:
         # It imports gymnasium.
         from log_dqn.program import environments
 
-        environments.check_id(environment_id)
+        environments.check_id(own_id(environment_id))
 
 
 def default_file(agent: str | None, game: str) -> str:

@@ -20,8 +20,8 @@ class RunnerSettings:
         num_iterations: iterations of a run.
         training_steps: steps of an iteration's training phase, at least.
         evaluation_steps: steps of its evaluation phase, at least; 0 for none.
-        max_steps_per_episode: steps after which an episode ends, as a lost game does; one of a JAX
-            environment of one's own is cut off, see `jax_environments.create_environment`.
+        max_steps_per_episode: steps after which an episode ends, as a lost game does; one of an
+            environment that isn't a game is cut off, see `jax_environments.create_environment`.
         replay_capacity: transitions that a run remembers.
         batch_size: transitions of an update.
         stack_size: observations in a state.

@@ -24,6 +24,7 @@ from log_dqn.vectorized import (
     agents,
     device_loop,
     environments,
+    gymnasium_environments,
     jax_environments,
     jax_games,
     learner,
@@ -33,21 +34,29 @@ from log_dqn.vectorized import (
     runs,
     training,
 )
+from log_dqn.vectorized.environments import Game
+from log_dqn.vectorized.gymnasium_environments import GymnasiumGame
 from log_dqn.vectorized.jax_environments import JaxGame
+from log_dqn.vectorized.request import FACTORIES
 from log_dqn.vectorized.schedule import RunnerSettings
+
+_creators = jax_environments.create_environment, gymnasium_environments.create_environment
+
+CREATORS = dict(zip(FACTORIES, _creators, strict=True))
+"""What creates environments, by its name in gin."""
 
 
 class ReadSetting(NamedTuple):
     """A setting of the scan, what gin makes of it, and the configuration in force.
 
-    The environment is that of `create_jax_environment`, where gin names one.
+    The environment is that of one of `CREATORS`, where gin names one.
     """
 
     setting: scan.Setting
     runner: RunnerSettings
     agent: agents.Agent
     config: configuration.Configuration
-    environment: JaxGame | None
+    environment: Game | None
 
 
 def configure(written: files.Written, capacity: int | None = None) -> None:
@@ -87,8 +96,9 @@ def read_settings(
         with of(chosen.optimizer):
             chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
         environment = None
-        if files.bound("create_jax_environment.environment_id") is not None:
-            environment = jax_environments.create_environment(runner.max_steps_per_episode)
+        for name, create in CREATORS.items():
+            if files.bound(f"{name}.environment_id") is not None:
+                environment = create(runner.max_steps_per_episode)
         config = configuration.operative()
         settings.append(ReadSetting(setting, runner, chosen, config, environment))
         files.check_is_read(lines, settings[-1].config)
@@ -105,7 +115,7 @@ def read_settings(
 
 
 def _shared_settings(config: configuration.Configuration) -> dict[str, Any]:
-    shared = (*OPTIMIZERS, "create_jax_environment")
+    shared = (*OPTIMIZERS, *CREATORS)
     return {n: v for n, v in config.parameters.items() if n.split(".")[0] in shared}
 
 
@@ -159,7 +169,7 @@ def claim_unfinished(
     return left, found
 
 
-def check_fits(runner: RunnerSettings, game: str, environment: JaxGame | None = None) -> None:
+def check_fits(runner: RunnerSettings, game: str, environment: Game | None = None) -> None:
     """Checks that the network, and the states it is given, fit a game or else an environment."""
     if environment is not None:
         networks.by_shape(runner.network, environment.frame_shape)
@@ -227,38 +237,37 @@ def _plan_trainers(
     Returns where the memories of those that learn side by side, so many at a time, lie, and a
     function that creates the trainer of some of them, given their indices.
     """
-    runner, game = workload.runner, workload.environment
+    runner, game = workload.runner, workload.environment or environments.ATARI
     if run.game in SMALL_GAMES:
         game = jax_games.create(run.game, runner.max_steps_per_episode)
-    if game is not None:
-        frames, num_actions = (game.frame_shape, game.frame_dtype), game.num_actions
-    else:
-        frames, num_actions = (environments.FRAME_SHAPE, "uint8"), environments.MAX_ACTIONS
     problem = learner.Problem(
-        create_network(runner, game), *frames, runner.stack_size, runner.batch_size,
-        runner.replay_capacity, game is not None and game.cuts, runner.clip_rewards,
+        create_network(runner, game), game.frame_shape, game.frame_dtype, runner.stack_size,
+        runner.batch_size, runner.replay_capacity, game.cuts, runner.clip_rewards,
     )  # fmt: skip
+    on_device = isinstance(game, JaxGame)
     place = placement.place(
-        run.agent, problem, num_actions, at_a_time, placement.free(), in_turns=game is not None
+        run.agent, problem, game.num_actions, at_a_time, placement.free(), in_turns=on_device
     )
 
     def create(indices: Sequence[int]) -> training.Trainer:
         part = workload._replace(
             runs=[workload.runs[i] for i in indices], found=[workload.found[i] for i in indices]
         )
-        if game is not None:
+        if isinstance(game, JaxGame):
             return device_loop.DeviceTrainer(part, problem, game, shown, indices)
-        names = [run.game for run in part.runs]
-        atari = environments.AtariGames(names, runner.max_steps_per_episode)
-        return training.HostTrainer(part, problem, atari, shown, indices, place.on_host)
+        played: environments.AtariGames | gymnasium_environments.GymnasiumGames
+        if isinstance(game, GymnasiumGame):
+            played = gymnasium_environments.GymnasiumGames(game, len(indices))
+        else:
+            names = [run.game for run in part.runs]
+            played = environments.AtariGames(names, runner.max_steps_per_episode)
+        return training.HostTrainer(part, problem, played, shown, indices, place.on_host)
 
     return place, create
 
 
-def create_network(runner: RunnerSettings, game: JaxGame | None) -> networks.Network:
-    """Returns the network of some runs on a game that is a JAX program, or else on Atari."""
-    if game is None:
-        return networks.create(runner.network, runner.precision)
+def create_network(runner: RunnerSettings, game: Game) -> networks.Network:
+    """Returns the network of some runs on a game."""
     name = networks.by_shape(runner.network, game.frame_shape)
     return networks.create(name, runner.precision, game.prepare)
 
@@ -292,8 +301,9 @@ def _announce(
         chosen = networks.by_shape(workload.runner.network, workload.environment.frame_shape)
         network = getattr(chosen, "__name__", chosen)
         of_environment = f"network {network} for observations {workload.environment.shown}; "
-        each = place.replay_bytes / place.num_runs / 1e9
-        in_checkpoints = f", and each run's at most {each:.2f} GB of its checkpoint"
+        if isinstance(workload.environment, JaxGame) or workload.checkpoint_replay:
+            each = place.replay_bytes / place.num_runs / 1e9
+            in_checkpoints = f", and each run's at most {each:.2f} GB of its checkpoint"
     size = f"{place.replay_bytes / 1e9:.2f} GB"
     print(
         f"Training {words.counted(len(workload.runs), 'run')} of {workload.runner.agent} on "

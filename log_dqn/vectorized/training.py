@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,8 +13,8 @@ from log_dqn.program.progress import Progress
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized import timeline
-from log_dqn.vectorized.environments import AtariGames
-from log_dqn.vectorized.jax_environments import JaxGame
+from log_dqn.vectorized.environments import AtariGames, Game
+from log_dqn.vectorized.gymnasium_environments import GymnasiumGames
 from log_dqn.vectorized.learner import SUMMARY_PERIOD, Learner, Problem
 from log_dqn.vectorized.runs import COUNTERS, Ended, Events, LatestCheckpoint, Log, Run
 from log_dqn.vectorized.schedule import RunnerSettings
@@ -29,14 +29,14 @@ class Workload(NamedTuple):
         runner: what each consists of.
         found: each run's checkpoint to resume from, or None to start.
         checkpoint_replay: whether checkpoints hold the replay memory.
-        environment: the JAX environment that all play, unless they play games.
+        environment: the environment that all play, unless they play games.
     """
 
     runs: Sequence[Run]
     runner: RunnerSettings
     found: Sequence[LatestCheckpoint | None]
     checkpoint_replay: bool = False
-    environment: JaxGame | None = None
+    environment: Game | None = None
 
 
 class Trainer:
@@ -83,6 +83,7 @@ class Trainer:
         self._watches = [divergence.Watch() for _ in workload.runs]
         self._stop_signal: int | None = None
         self._faults = np.full(len(seeds), -1)
+        self._reasons: Mapping[int, str] = {}
         self.failures: dict[int, str] = {}
         for index, checkpoint in enumerate(workload.found):
             if checkpoint is not None:
@@ -142,7 +143,8 @@ class Trainer:
         for run in np.flatnonzero(self._faults >= 0).tolist():
             if run not in self.failures:
                 where = f"stopped at step {self._faults[run]}, counted from the run's start"
-                self._fail(run, f"{where}: the game's reward or observation is not finite")
+                why = self._reasons.get(run, "the game's reward or observation is not finite")
+                self._fail(run, f"{where}: {why}")
         self._summarize(old.training_steps, position.training_steps)
         for run in np.flatnonzero(position.iteration > old.iteration).tolist():
             if run not in self.failures:
@@ -232,13 +234,13 @@ class HostTrainer(Trainer):
         self,
         workload: Workload,
         problem: Problem,
-        environments: AtariGames,
+        environments: AtariGames | GymnasiumGames,
         *args: Any,
         **kwargs: Any,
     ) -> None:
         """Takes an environment for each run, and what `Trainer` takes."""
         super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
-        self._environments = environments
+        self._environments, self._reasons = environments, environments.faults
         num_runs = len(self._runs)
         self._nothing = Outcome(
             np.zeros((num_runs, *problem.frame_shape), problem.frame_dtype),

@@ -48,8 +48,8 @@ _WARM_UP = 220
 def create_problem(capacity: int, precision: str = "float32") -> learner.Problem:
     """Returns what runs on Atari learn from that remember so many transitions."""
     return learner.Problem(
-        networks.create("nature", precision), environments.FRAME_SHAPE, "uint8",
-        environments.STACK_SIZE, 32, capacity,
+        networks.create("nature", precision), environments.ATARI.frame_shape, "uint8", 4, 32,
+        capacity,
     )  # fmt: skip
 
 

@@ -416,7 +416,7 @@ def test_what_there_is_not_to_load(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             load(*arguments)
-    allowed = "env is 'a:b'; it must be left out: the run wasn't trained on a JAX environment"
+    allowed = "env is 'a:b'; it must be left out: the run wasn't trained with an --env"
     with pytest.raises(ValueError, match=allowed):
         load("MinAtar/Asterix", env="a:b")
 

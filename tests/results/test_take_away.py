@@ -187,6 +187,11 @@ NAMED = {"create_agent.agent_name": "log_dqn"}
         ({"create_agent.agent_name": "rainbow"}, "Pong", "rainbow"),
         (NAMED | {"create_gym_environment.version": "v1"}, "CartPole", "log_dqn_cartpole"),
         (NAMED | {"create_gymnasium_environment.seed": 0}, "LunarLander", "log_dqn_gym"),
+        (
+            {"VectorizedRunner.agent": "dqn", "create_host_environment.settings": None},
+            "gymnasium:X-v0",
+            "vectorized_dqn_env",
+        ),
         ({"create_agent.agent_name": "../dqn"}, "Pong", None),
         ({"create_agent.agent_name": ["dqn"]}, "Pong", None),
         ({}, "Pong", None),

@@ -90,8 +90,10 @@ def test_vectorized_training_has_settings_of_its_own():
     log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
     assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2)
     assert dqn.scans == scans[1:]
-    asked = request(["dqn"], [], (), bindings, game="CartPole-v1", vectorized=True)
-    assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)])]
+    for env in ("CartPole-v1", "gymnasium:CartPole-v1"):
+        asked = request(["dqn"], [], (), bindings, game=env, vectorized=True)
+        check.check_requests(asked)
+        assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)])]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,8 @@ RUNNER = schedule.RunnerSettings(
 class HostGames:
     """One JAX game a run, stepped by the host, as `environments.AtariGames`."""
 
+    faults: dict = {}  # noqa: RUF012
+
     def __init__(self, game, num_runs):
         self.num_actions = [game.num_actions] * num_runs
         self._states = [None] * num_runs

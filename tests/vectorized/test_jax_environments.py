@@ -91,21 +91,39 @@ def expected_transitions(n, gamma, clips, bootstraps, *clock):
     [(1, 3, 6, 99, True), (3, 2, 6, 4, True), (2, 3, 6, 99, False), (2, 1, 5, 99, True)],
 )
 def test_what_is_learned_from(tmp_path, n, ends, values, max_steps, bootstraps):
+    made = create("clock", max_steps, ends=ends, values=values, bootstraps=bootstraps)
+
+    def trainer_of(workload, problem, shown):
+        return device_loop.DeviceTrainer(workload, problem, made, shown, [0])
+
+    trainer, clips = make_trainer(tmp_path, made, n, trainer_of), n < 3
+    trainer.step()
+    expected = (n, 0.9, clips, bootstraps)
+    kept = assert_learned_from(trainer, made.cuts, expected, ends, max_steps)
+    assert (None in kept) == (bootstraps and values == 6 and ends > 1)
+
+
+def make_trainer(folder, made, n, trainer_of):
+    """Makes what trains a run on a clock, with n-step transitions."""
     runner = schedule.RunnerSettings(
         num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=200,
         stack_size=1, clip_rewards=n < 3,
     )  # fmt: skip
-    made = create("clock", max_steps, ends=ends, values=values, bootstraps=bootstraps)
     agent = toys.log_dqn(update_horizon=n, gamma=0.9)
     problem = learner.Problem(
         toys.small_network, made.frame_shape, made.frame_dtype, 1, 8, 200, made.cuts,
         runner.clip_rewards,
     )  # fmt: skip
-    workload = training.Workload(toys.make_runs(tmp_path, [agent], [1]), runner, [None])
-    shown = progress.Progress([0], 1, runner.steps_per_iteration)
-    trainer = device_loop.DeviceTrainer(workload, problem, made, shown, [0])
-    trainer.step()
-    position, of_runs = trainer.position, trainer.learner
+    workload = training.Workload(toys.make_runs(folder, [agent], [1]), runner, [None])
+    return trainer_of(workload, problem, progress.Progress([0], 1, runner.steps_per_iteration))
+
+
+def assert_learned_from(trainer, cuts, expected, *clock):
+    """Holds a clock's memory after a chunk's steps against `expected_transitions`; returns those.
+
+    Takes that function's first arguments, and the clock's `ends` and `max_steps`.
+    """
+    position, of_runs, n = trainer.position, trainer.learner, expected[0]
     steps = int(position.stored[0])
     assert steps == device_loop.CHUNK_STEPS - 1
     draws = timeline.expect(of_runs.rules, position)
@@ -114,7 +132,7 @@ def test_what_is_learned_from(tmp_path, n, ends, values, max_steps, bootstraps):
     slots = (slots + np.arange(n + 1)) % of_runs.slots
     memory = replay.Memory(*(np.asarray(field)[0] for field in of_runs.memory))
     batch = replay.read(memory, slots)
-    batch = replay.transitions(replay.without_cuts(batch, 1) if made.cuts else batch, 1, 0.9)
+    batch = replay.transitions(replay.without_cuts(batch, 1) if cuts else batch, 1, 0.9)
     ours = {
         (tuple(s.tolist()), round(float(r), 5), None if end else tuple(s2.tolist()))
         for s, r, s2, end in zip(
@@ -122,14 +140,10 @@ def test_what_is_learned_from(tmp_path, n, ends, values, max_steps, bootstraps):
             strict=True,
         )
     }  # fmt: skip
-    expected = expected_transitions(
-        n, 0.9, runner.clip_rewards, bootstraps, steps + 2, ends, max_steps
-    )
-    last = len(slots) + int((draws.number[0], steps)[0] * 0)
-    first = steps + 1 - min(int(position.episode_steps[0]) + 1, n) - last
-    kept = expected[first : first + last]
+    first = steps + 1 - min(int(position.episode_steps[0]) + 1, n) - len(slots)
+    kept = expected_transitions(*expected, steps + 2, *clock)[first : first + len(slots)]
     assert ours == {transition for transition in kept if transition is not None}
-    assert (None in kept) == (bootstraps and values == 6 and ends > 1)
+    return kept
 
 
 def steps_with(terminals):

@@ -13,7 +13,7 @@ AGENT = agents.VectorizedLogDQNAgent()
 
 def problem(capacity=10**6):
     return learner.Problem(
-        networks.nature, environments.FRAME_SHAPE, "uint8", environments.STACK_SIZE, 32, capacity
+        networks.nature, environments.ATARI.frame_shape, "uint8", 4, 32, capacity
     )
 
 

@@ -69,6 +69,8 @@ class Noise:
 class Toys:
     """One toy a run, as `environments.AtariGames`."""
 
+    faults: dict = {}  # noqa: RUF012
+
     def __init__(self, create, num_runs):
         self._create = create
         self._toys = [create(run) for run in range(num_runs)]
