@@ -244,6 +244,31 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out, reference)
     assert '<th scope="col">Agent steps</th>' in page and "Frames" not in page
 
 
+@pytest.mark.parametrize(
+    ("env", "factory"),
+    [("CartPole-v1", "create_jax_environment"), ("gymnasium:My-v0", "create_host_environment")],
+)
+def test_vectorized_runs_of_environments(tmp_path, run, out, env, factory):
+    returns = {("log_dqn", 1): 30.0, ("log_dqn", 2): 60.0, ("dqn", 1): 20.0, ("dqn", 2): 40.0}
+    for (agent, seed), value in returns.items():
+        folder = tmp_path / "runs" / agent / games.folder_name(env) / str(seed)
+        config = {
+            f"{factory}.environment_id": env, "VectorizedRunner.training_steps": 200,
+            "VectorizedRunner.batch_size": 32, "VectorizedDQNAgent.min_replay_history": 100,
+        }  # fmt: skip
+        synthetic.write_log(folder, [value / 2, value], config=config)
+    assert run() == (0, ["log-dqn compare: log_dqn, dqn: 2 seeds a game; intervals need 3"])
+    scores = {
+        (row["agent"], int(row["seed"])): (row["game"], float(row["score"]), row["normalised"])
+        for row in table(out / "scores.csv")
+    }
+    # The best mean is log_dqn's, 45.
+    name = games.folder_name(env)
+    assert scores == {k: (name, value, f"{value / 45:.9g}") for k, value in returns.items()}
+    means = {r["agent"]: r["value"] for r in table(out / "aggregates.csv") if r["metric"] == "mean"}
+    assert means == {"log_dqn": "1", "dqn": "0.666666667"}
+
+
 def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, out):
     for agent, value in (("log_dqn", -3.0), ("dqn", -5.0)):
         for seed in range(3):
