@@ -32,9 +32,17 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_configure(config):
-    """Has JAX optimize little for the quick tests, most of whose time compilation would take."""
+    """Has JAX compile fast for the quick tests, most of whose time compilation would take.
+
+    Without most optimizations, with XLA's older code generator for CPUs, and in one thread, it needs
+    a third.
+    """
     if config.option.markexpr == "not slow":
         os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+        os.environ.setdefault(
+            "XLA_FLAGS",
+            "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+        )
 
 
 def pytest_collection(session):
