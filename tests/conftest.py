@@ -34,8 +34,8 @@ def pytest_xdist_auto_num_workers(config):
 def pytest_configure(config):
     """Has JAX compile fast for the quick tests, most of whose time compilation would take.
 
-    Without most optimizations, with XLA's older code generator for CPUs, and in one thread, it needs
-    a third.
+    Without most optimizations, with XLA's older code generator for CPUs and in one thread, it needs
+    a third of the time.
     """
     if config.option.markexpr == "not slow":
         os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
