@@ -59,7 +59,7 @@ def update(tq, next_tq, reward, terminal, xp, settings):
     return *tds, rule.greedy_actions(next_tqs, xp)
 
 
-def batch(settings, seed, size=24, num_actions=4):
+def batch(settings, seed, size=16, num_actions=4):
     """Outputs as training meets them: values between the floor and the largest return, and some
     beyond either end; next-state actions that nearly tie."""
     rng = np.random.default_rng(seed)

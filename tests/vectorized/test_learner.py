@@ -16,7 +16,8 @@ from log_dqn.vectorized import agents, learner, networks, placement, replay, sch
 from . import toys
 
 NUM_ACTIONS, BATCH_SIZE, SLOTS = 6, 8, 60
-PROBLEM = learner.Problem(networks.nature, (84, 84), "uint8", 4, BATCH_SIZE, SLOTS - 4)
+FRAME = 36, 36
+PROBLEM = learner.Problem(networks.nature, FRAME, "uint8", 4, BATCH_SIZE, SLOTS - 4)
 # Where it's not the arithmetic that counts.
 SMALL = PROBLEM._replace(network=toys.small_network)
 RUNNER = schedule.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
@@ -32,7 +33,7 @@ def filled(run_agents, problem=PROBLEM, **settings):
     )  # fmt: skip
     for run in range(len(run_agents)):
         for name, values in (
-            ("frames", rng.integers(0, 256, (of_runs.slots, 84, 84)).astype(np.uint8)),
+            ("frames", rng.integers(0, 256, (of_runs.slots, *FRAME)).astype(np.uint8)),
             ("ages", rng.integers(0, 4, of_runs.slots).astype(np.uint8)),
             ("actions", rng.integers(0, NUM_ACTIONS, of_runs.slots).astype(np.int8)),
             ("rewards", rng.integers(-1, 2, of_runs.slots).astype(np.float32)),
@@ -59,7 +60,7 @@ def sync_position(of_runs, syncs):
     )
     none = np.zeros(num_runs, bool)
     answer = timeline.pack((position, np.zeros(num_runs, np.float32), none, none))
-    return np.zeros((num_runs, 84, 84), np.uint8), answer
+    return np.zeros((num_runs, *FRAME), np.uint8), answer
 
 
 def draws(num_runs=1, number=4):
@@ -79,11 +80,11 @@ LOG_LINEAR = {"gamma": 0.9, "c": 0.7, "linear_above": 0.9}
 AGENTS = [
     (
         functools.partial(agents.VectorizedLogDQNAgent, **LOG_LINEAR, beta_log=0.001),
-        functools.partial(log_dqn_agent.JaxLogDQNAgent, NUM_ACTIONS, **LOG_LINEAR),
+        functools.partial(log_dqn_agent.JaxLogDQNAgent, NUM_ACTIONS, FRAME, **LOG_LINEAR),
     ),
     (
         functools.partial(agents.VectorizedDQNAgent, gamma=0.9, learning_rate=0.001),
-        functools.partial(dqn_agent.JaxDQNAgent, NUM_ACTIONS, gamma=0.9, loss_type="huber"),
+        functools.partial(dqn_agent.JaxDQNAgent, NUM_ACTIONS, FRAME, gamma=0.9, loss_type="huber"),
     ),
 ]
 
@@ -169,7 +170,7 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
     for number in range(3):
         for of_runs in (device, host):
             of_runs.learn(draws(2, number))
-        frames = rng.integers(0, 256, (2, 84, 84)).astype(np.uint8)
+        frames = rng.integers(0, 256, (2, *FRAME)).astype(np.uint8)
         # The first run starts and stores its step; the second stores its training's last result.
         position = timeline.begin(2)._replace(
             phase=np.array([timeline.Phase.WAITING, timeline.Phase.TRAINING], np.int32),
@@ -206,7 +207,7 @@ def test_actions_are_the_agents(create, create_other):
     other.eval_mode, other.epsilon_eval = True, 0.0
     actions = []
     for number in range(40):
-        frame = np.kron(rng.random((6, 6)) < 0.5, np.full((14, 14), 255)).astype(np.uint8)
+        frame = np.kron(rng.random((6, 6)) < 0.5, np.full((6, 6), 255)).astype(np.uint8)
         begins = number in (0, 25)
         choice = timeline.Choice(
             number=number * ONE, begins=ONE * begins > 0, epsilon=np.zeros(1, np.float32),
@@ -292,7 +293,7 @@ def test_a_runs_weights_do_not_depend_on_the_others_games():
     np.testing.assert_equal(saved(beside), saved(alone))
     rng = np.random.default_rng(0)
     other = [rng.normal(size=leaf.shape).astype(leaf.dtype) for leaf in saved(alone)]
-    frames = rng.integers(0, 256, (84, 84)).astype(np.uint8)
+    frames = rng.integers(0, 256, FRAME).astype(np.uint8)
     for of_runs, num_runs in ((beside, 2), (alone, 1), (beside_more, 2)):
         unchanged = of_runs.run_weights(num_runs - 1) if num_runs == 2 else []
         of_runs.set_run_weights(0, other)
@@ -361,7 +362,7 @@ def test_a_memory_of_a_million_frames():
     # 7.06 GB: beyond what 32 bits count.
     if placement.free()[1] < 10 * 10**9:
         pytest.skip("needs 10 GB of free memory")
-    problem = SMALL._replace(capacity=10**6)
+    problem = SMALL._replace(frame_shape=(84, 84), capacity=10**6)
     of_runs = learner.Learner([toys.log_dqn()], problem, RUNNER, [NUM_ACTIONS], [1])
     assert of_runs.memory.frames.nbytes == (10**6 + 4) * 84 * 84
     # Frames that tell their slot, on both sides of the end of the ring.
@@ -409,5 +410,5 @@ def test_without_the_minus_head_only_positive_rewards_are_learned():
     assert np.abs(before - after)[:, :NUM_ACTIONS].max() > 1e-5
     # q_init_minus is 0, of which the mapping makes its floor.
     assert statistics["Values/QMinus"][0] == pytest.approx(0.96**100, rel=1e-5)
-    outputs = agent.outputs(SMALL.network, of_runs.weights.params, np.full((1, 84, 84, 4), 99), 6)
+    outputs = agent.outputs(SMALL.network, of_runs.weights.params, np.full((1, *FRAME, 4), 99), 6)
     assert agent.action_keys(agent.constants, outputs).argmax() == outputs[0].argmax()

@@ -44,12 +44,12 @@ NINE = dataclasses.replace(toys.RUNNER, num_iterations=9, training_steps=200, ev
 def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
     # Updates, syncs and evaluation phases, which end at other steps in each run.
     together = toys.make_trainer(tmp_path / "together", RUNS, toys.Noise, runner=NINE)
-    steps_of(together, 1000)
+    steps_of(together, 600)
     for run in (0, 5):
         alone = toys.make_trainer(
             tmp_path / "alone", [RUNS[run]], toys.Noise, seeds=[run + 1], runner=NINE
         )
-        steps_of(alone, 1000)
+        steps_of(alone, 600)
         expected = toys.weights(alone)[0]
         # All in one call, as on a GPU: other sums of the same products. The actions are the same
         # all the same.
@@ -62,7 +62,7 @@ def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
 def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
     trainers = [toys.make_trainer(tmp_path / name, RUNS[:2]) for name in ("ahead", "after")]
     with mock.patch.object(trainers[0].learner, "draws") as late:
-        steps_of(trainers[0], 400)
+        steps_of(trainers[0], 250)
     assert late.call_count == 0
     expect = timeline.expect
 
@@ -71,7 +71,7 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
         return draws._replace(learns=draws.learns & False)
 
     monkeypatch.setattr(timeline, "expect", none)
-    steps_of(trainers[1], 400)
+    steps_of(trainers[1], 250)
     for ours, theirs in zip(*map(toys.weights, trainers), strict=True):
         assert equal(ours, theirs)
 
@@ -113,21 +113,21 @@ def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
         for name in ("act", "draw", "learn", "plan", "sync"):
             wrapped = functools.partial(called, name, getattr(programs, f"compiled_{name}"))
             stack.enter_context(mock.patch.object(programs, f"compiled_{name}", wrapped))
-        for _ in range(1000):
+        for _ in range(600):
             calls.append([])
             reads.append([])
             trainer.step()
     updates = [step.count("learn") for step in calls]
     assert all(step.count("act") == 1 for step in calls)
-    assert max(updates) == 1 and sum(updates) > 200
+    assert max(updates) == 1 and sum(updates) > 100
     # The host waits for actions, for what memories of its own are to give, and for statistics.
     assert all(step.count("act") == 1 for step in reads)
     drawn = [step.count("draw") for step in reads]
-    assert drawn == (updates if on_host else [0] * 1000)
+    assert drawn == (updates if on_host else [0] * 600)
     assert drawn == [step.count("draw") for step in calls]
     planned = [step.count("plan") for step in reads]
     assert planned == [step.count("plan") for step in calls] and max(planned) == 1
-    assert sum(map(len, reads)) - 1000 - sum(drawn) - sum(planned) <= len(RUNS) * 10 * 6
+    assert sum(map(len, reads)) - 600 - sum(drawn) - sum(planned) <= len(RUNS) * 10 * 6
     assert sum(step.count("sync") for step in calls) > 5
 
 
@@ -139,18 +139,18 @@ def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
         "target_update_period": 12, "min_replay_history": 30, "epsilon_decay_period": 77,
     }  # fmt: skip
     trainer = toys.make_trainer(tmp_path, [toys.log_dqn(), toys.log_dqn(**settings)])
-    steps_of(trainer, 300)
+    steps_of(trainer, 160)
     expected = []
     for seed, agent in ((1, toys.log_dqn()), (2, toys.log_dqn(**settings))):
         alone = toys.make_trainer(tmp_path, [agent], seeds=[seed])
-        steps_of(alone, 300)
+        steps_of(alone, 160)
         expected.append(toys.weights(alone)[0])
         # A single other setting gives other weights.
         if seed == 2:
             for name, value in settings.items():
                 changed = toys.log_dqn(**{**settings, name: getattr(toys.log_dqn(), name)})
                 other = toys.make_trainer(tmp_path, [changed], seeds=[seed])
-                steps_of(other, 300)
+                steps_of(other, 160)
                 assert not equal(toys.weights(other)[0], expected[1]), (name, value)
     for ours, theirs in zip(toys.weights(trainer), expected, strict=True):
         assert_close(ours, theirs)
