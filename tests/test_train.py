@@ -311,6 +311,7 @@ def test_bad_input_leaves_what_was_there(tmp_path, capsys):
     assert (tmp_path / "mine").read_text() == "keep"
 
 
+@pytest.mark.slow
 def test_training_phases_only(tmp_path, numbers):
     schedule = binding("create_runner.schedule='continuous_train'")
     assert train.main([f"--base_dir={tmp_path}", "--seed=1", *tiny(), schedule]) == 0
@@ -332,6 +333,7 @@ def test_a_drawn_seed_is_recorded_and_kept(tmp_path):
     assert drawn[0] in (tmp_path / "operative_config.gin").read_text()
 
 
+@pytest.mark.slow
 def test_a_gin_file_in_dopamines_own_style(tmp_path):
     path = tmp_path / "dqn.gin"
     path.write_text(

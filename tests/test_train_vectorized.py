@@ -98,6 +98,7 @@ def test_a_scan_on_two_games(tmp_path, capsys, monkeypatch):
     assert modification_times(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_more_iterations_and_more_seeds_resume_exactly(tmp_path, capsys):
     replay = "--checkpoint_replay"
     bindings = {"VectorizedRunner__num_iterations": 3}
@@ -255,6 +256,7 @@ def test_a_gpu_computes_all_runs_in_one_call(tmp_path, monkeypatch, capsys, trai
     assert line.endswith(" GB of its memory")
 
 
+@pytest.mark.slow
 def test_a_job_may_have_more_runs_than_a_process_opens_files_at_first(tmp_path, trainers):
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 20, before[1]))

@@ -49,6 +49,7 @@ def test_the_interval_is_students():
     assert evaluation.Episodes(np.array([2.0, 2.0]), np.ones(2)).interval == (2, 2)
 
 
+@pytest.mark.slow
 def test_one_episode_is_that_of_the_film(tmp_path, capsys):
     out = tmp_path / "film.gif"
     assert film.main([ASTERIX, "--max_steps=120", "--seed=5", f"--out={out}"]) == 0

@@ -106,7 +106,7 @@ VECTORIZED = {
     "vectorized dqn catch": ("dqn", "bsuite/Catch"),
 }
 SLOW = (
-    *SLOW_AGENTS, "dqn", "log_dqn minatar", "jax_dqn number", "dqn picture",
+    *SLOW_AGENTS, "log_dqn", "dqn", "log_dqn minatar", "jax_dqn number", "dqn picture",
     "vectorized dqn catch", "vectorized log_dqn minatar",
 )  # fmt: skip
 KINDS = [
@@ -196,7 +196,7 @@ def test_what_pygame_draws_needs_it(a_run, monkeypatch):
 
 def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
     run_dir = tmp_path / "run"
-    shutil.copytree(a_run("log_dqn"), run_dir)
+    shutil.copytree(a_run("log_dqn cartpole"), run_dir)
     newer = run_dir / "checkpoints" / "1"
     shutil.copytree(run_dir / "checkpoints" / "0", newer)
     manifest = newer / "manifest.json"
@@ -276,10 +276,12 @@ def own_outputs(agent):
 @pytest.mark.parametrize(
     "kind",
     [
-        "log_dqn", "dqn", "jax_log_dqn cartpole", "jax_dqn minatar",
+        "log_dqn cartpole", "jax_log_dqn cartpole", "jax_dqn minatar",
         *[
             pytest.param(kind, marks=pytest.mark.slow)
-            for kind in ("rainbow", "c51", "full_rainbow", "jax_rainbow", "jax_log_dqn")
+            for kind in (
+                "log_dqn", "dqn", "rainbow", "c51", "full_rainbow", "jax_rainbow", "jax_log_dqn"
+            )
         ],
     ],
 )  # fmt: skip

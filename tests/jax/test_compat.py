@@ -100,7 +100,11 @@ def test_agents_use_it():
 
 
 @pytest.mark.parametrize(
-    "agent_class", [rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent]
+    "agent_class",
+    [
+        rainbow_agent.JaxRainbowAgent,
+        pytest.param(full_rainbow_agent.JaxFullRainbowAgent, marks=pytest.mark.slow),
+    ],
 )
 def test_rainbow_keeps_its_replay_scheme(agent_class):
     gin.parse_config(

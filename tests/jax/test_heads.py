@@ -134,7 +134,7 @@ def test_a_network_without_an_output_layer_is_named():
 @pytest.mark.parametrize(
     ("network", "shape"),
     [
-        (networks.NatureDQNNetwork, (84, 84, 4)),
+        pytest.param(networks.NatureDQNNetwork, (84, 84, 4), marks=pytest.mark.slow),
         pytest.param(networks.ImpalaDQNNetwork, (84, 84, 4), marks=pytest.mark.slow),
         (networks.ClassicControlDQNNetwork, (4, 1)),
     ],

@@ -136,8 +136,8 @@ def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
         {"gamma": 0.5, "update_horizon": 3},
+        pytest.param({}, marks=pytest.mark.slow),
         {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0},
     ],
 )

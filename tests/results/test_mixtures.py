@@ -125,6 +125,7 @@ def laid_out(figure, box, path):
     return b""
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(mixtures, st.one_of(st.just({}), st.just({}), flags), st.sampled_from([False, False, True]))
 def test_a_report_or_one_line(published, errors, runs, flags, strict):

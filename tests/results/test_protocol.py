@@ -304,6 +304,7 @@ def test_a_stored_configuration_is_never_executed(tmp_path, published):
     assert deviations(compared) == [] and not any("gin" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_untrained_agents_beside_the_baselines(tmp_path, capsys):
     """300 steps an iteration, episodes cut at 100, and not one update."""
     config = synthetic.PROTOCOL | {

@@ -144,7 +144,9 @@ def tiny(agent):
     return ["--seed=1", *(f"--gin_bindings={name}={value}" for name, value in bindings.items())]
 
 
-AGENTS = ("log_dqn", "dqn", "jax_log_dqn", "jax_dqn")
+AGENTS = (
+    "log_dqn", "jax_log_dqn", *(pytest.param(a, marks=pytest.mark.slow) for a in ("dqn", "jax_dqn"))
+)  # fmt: skip
 
 
 def terminals(agent):
@@ -159,10 +161,11 @@ def terminals(agent):
 
 @pytest.mark.parametrize("bootstrap", [True, False])
 @pytest.mark.parametrize(
-    ("agent", "length"),
     # The environment's own limit, and a shorter one of the runner.
-    [*((agent, TIME_LIMIT) for agent in AGENTS), ("log_dqn", 3), ("jax_log_dqn", 3)],
+    "length",
+    [TIME_LIMIT, 3],
 )
+@pytest.mark.parametrize("agent", AGENTS)
 def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, length, bootstrap):
     runners = []
     create_runner = start.create_runner

@@ -48,7 +48,7 @@ def assert_same_run(first, second, last):
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        (tiny(), 3),
+        pytest.param(tiny(), 3, marks=pytest.mark.slow),
         pytest.param(["--agent=rainbow", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow),
         pytest.param(
             ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
@@ -148,31 +148,41 @@ def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
 
 
 def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsys):
-    trained(tmp_path, *tiny(), SEED, iterations(1))
+    trained(tmp_path, *CARTPOLE, SEED, iterations(1))
     shutil.rmtree(tmp_path / "checkpoints")
     capsys.readouterr()
-    assert run(tmp_path, *tiny(), SEED, iterations(1)) == 2
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(1)) == 2
     assert capsys.readouterr().err == (
         f"log-dqn train: error: {tmp_path} has logs but no checkpoint; --restart starts over\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("change", "difference"),
+    ("arguments", "change", "difference"),
     [
-        ("--game=Breakout", "create_environment.game_name was 'Centipede' and is 'Breakout'"),
-        ("--agent=dqn", "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'; "),
-        ("--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 0.5 and is 2"),
-        ("--seed=5", "seed_everything.seed was 4 and is 5"),
+        pytest.param(
+            tiny(), "--game=Breakout",
+            "create_environment.game_name was 'Centipede' and is 'Breakout'",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            tiny(), "--agent=dqn",
+            "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'; ",
+            marks=pytest.mark.slow,
+        ),
+        (CARTPOLE, "--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 1.0 and is 2"),
+        (CARTPOLE, "--seed=5", "seed_everything.seed was 4 and is 5"),
     ],
-)
-def test_a_checkpoint_of_another_run_is_refused(tmp_path, trained, capsys, change, difference):
+)  # fmt: skip
+def test_a_checkpoint_of_another_run_is_refused(
+    tmp_path, trained, capsys, arguments, change, difference
+):
     base = tmp_path / "run"
-    trained(base, *tiny(), SEED, iterations(1))
+    trained(base, *arguments, SEED, iterations(1))
     capsys.readouterr()
     before = read_log(base, 0)
-    arguments = tiny("DQNAgent") if "dqn" in change else tiny()
-    assert run(base, *arguments, SEED, iterations(2), change) == 2
+    other = tiny("DQNAgent") if "dqn" in change else arguments
+    assert run(base, *other, SEED, iterations(2), change) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "is a checkpoint of another configuration: " in err
@@ -361,17 +371,17 @@ def test_a_restart_finds_checkpoints_that_are_kept_elsewhere_through_a_link(
     tmp_path, trained, capsys
 ):
     base = tmp_path / "run"
-    trained(base, *tiny(), SEED, iterations(1))
+    trained(base, *CARTPOLE, SEED, iterations(1))
     (base / "checkpoints").rename(tmp_path / "elsewhere")
     (base / "checkpoints").symlink_to(tmp_path / "elsewhere")
     capsys.readouterr()
-    assert run(base, *tiny(), SEED, iterations(1), "--restart") == 0
+    assert run(base, *CARTPOLE, SEED, iterations(1), "--restart") == 0
     assert "iteration 1/1" in capsys.readouterr().out
     assert os.listdir(tmp_path / "elsewhere") == ["0"]
 
 
 def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
-    trained(tmp_path, *tiny(), SEED, iterations(1))
+    trained(tmp_path, *CARTPOLE, SEED, iterations(1))
     notes = ["notes", "checkpoints/notes", "checkpoints/best/weights", "logs/log_of_mine"]
     notes += ["metrics/notes", "metrics/pickle/mine.pkl", "config.json.old"]
     for name in notes:
@@ -380,11 +390,11 @@ def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
         path.write_text(name)
     # A restart that fails puts all back, and one that succeeds says what is gone.
     before = {path: path.stat().st_ino for path in tmp_path.rglob("*") if path.is_file()}
-    assert run(tmp_path, *tiny(), SEED, "--gin_bindings=LogDQNAgent.gamma=2", "--restart") == 2
+    assert run(tmp_path, *CARTPOLE, SEED, "--gin_bindings=LogDQNAgent.gamma=2", "--restart") == 2
     assert {p: p.stat().st_ino for p in tmp_path.rglob("*") if p.is_file()} == before
     old = [name for name in os.listdir(tmp_path) if name.startswith("events")]
     capsys.readouterr()
-    assert run(tmp_path, *tiny(), SEED, iterations(1), "--restart") == 0
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(1), "--restart") == 0
     assert capsys.readouterr().out.splitlines()[1] == (
         f"--restart removed the run in {tmp_path}: 1 of checkpoints, 1 of logs, 1 of metrics, "
         f"config.json, {', '.join(sorted(old))}, operative_config.gin"

@@ -373,7 +373,7 @@ def test_the_torso_alone_is_rounded(settings, expected):
 @pytest.mark.parametrize(
     ("network", "shape", "dtype"),
     [
-        (atari_lib.NatureDQNNetwork, (84, 84), tf.uint8),
+        pytest.param(atari_lib.NatureDQNNetwork, (84, 84), tf.uint8, marks=pytest.mark.slow),
         (gym_lib.CartpoleDQNNetwork, (4, 1), tf.float32),
     ],
 )

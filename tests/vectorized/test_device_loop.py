@@ -311,7 +311,7 @@ def test_an_iterations_last_summary_counts_in_it(tmp_path, monkeypatch):
     assert seen == [1, 3]
 
 
-@pytest.mark.parametrize("num_runs", [1, 2])
+@pytest.mark.parametrize("num_runs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_reward_that_is_no_number_stops_a_run(tmp_path, num_runs):
     game = jax_games.create("bsuite/Catch")
 

@@ -88,7 +88,12 @@ def expected_transitions(n, gamma, clips, bootstraps, *clock):
 
 @pytest.mark.parametrize(
     ("n", "ends", "values", "max_steps", "bootstraps"),
-    [(1, 3, 6, 99, True), (3, 2, 6, 4, True), (2, 3, 6, 99, False), (2, 1, 5, 99, True)],
+    [
+        pytest.param(1, 3, 6, 99, True, marks=pytest.mark.slow),
+        (3, 2, 6, 4, True),
+        (2, 3, 6, 99, False),
+        pytest.param(2, 1, 5, 99, True, marks=pytest.mark.slow),
+    ],
 )
 def test_what_is_learned_from(tmp_path, n, ends, values, max_steps, bootstraps):
     made = create("clock", max_steps, ends=ends, values=values, bootstraps=bootstraps)
@@ -445,7 +450,7 @@ PAGE = TEXTS["docs/jax_environments.md"]
 @pytest.mark.parametrize(
     ("name", "block", "kind"),
     [
-        ("corridor", "python", "int32[]"),
+        pytest.param("corridor", "python", "int32[]", marks=pytest.mark.slow),
         pytest.param("snake", "py", "float32[12, 12, 5]", marks=pytest.mark.slow),
     ],
 )

@@ -52,7 +52,10 @@ def test_nature_equals_dopamines():
 
 @pytest.mark.parametrize(
     ("name", "shape", "most"),
-    [("nature", (84, 84, 4), 255), ("revisiting_rainbow", (10, 10, 7, 1), 1)],
+    [
+        pytest.param("nature", (84, 84, 4), 255, marks=pytest.mark.slow),
+        ("revisiting_rainbow", (10, 10, 7, 1), 1),
+    ],
 )
 def test_precision(name, shape, most):
     rng = np.random.default_rng(3)
