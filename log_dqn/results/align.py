@@ -15,21 +15,17 @@ from log_dqn.results.runs import LearningCurve, Notify
 def tabulate(curves: Sequence[LearningCurve]) -> pd.DataFrame:
     """Returns the table of runs, a row each, which all else is made of.
 
-    Returns:
-        The columns of `LearningCurve`; `own`, whether a run was read from disk; `length`, the
-        emulator frames of an iteration, and `trained`, those of the run.
+    It has the columns of `LearningCurve`; `length`, the emulator frames of an iteration; and
+    `trained`, those of the run.
     """
     table = pd.DataFrame(curves, columns=LearningCurve._fields)
-    return table.assign(
-        own=table["protocol"].notna(),
-        length=[run.frames_per_iteration for run in curves],
-        trained=[run.frames for run in curves],
-    )
+    length = [run.protocol.frames_per_iteration for run in curves]
+    return table.assign(length=length, trained=table["returns"].map(len) * length)
 
 
 def frame_skip(rows: pd.DataFrame) -> int | None:
     """Returns the emulator frames of an agent step of some runs; None where that differs."""
-    known = {(under or PUBLISHED).frames_an_agent_step for under in rows["protocol"]} - {None}
+    known = {under.frames_an_agent_step for under in rows["protocol"]} - {None}
     skips = known or {PUBLISHED.frames_an_agent_step}
     return skips.pop() if len(skips) == 1 else None
 

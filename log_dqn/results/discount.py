@@ -4,6 +4,7 @@ On games without human scores, scores are normalised by the best mean that any a
 game.
 """
 
+import numpy as np
 import pandas as pd
 
 from log_dqn import games
@@ -109,15 +110,13 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Columns `agent_class,gamma,mean,median,agents`, of which the last is their number.
     """
-    six, key = sorted(table["game"].unique()), ["agent_class", "gamma"]
-    rows = [
-        (*setting, *statistics.aggregates(statistics.score_matrix(of_agent, six))[:2])
-        for (*setting, _), of_agent in table.groupby([*key, "agent"], sort=False)
-    ]
-    found = pd.DataFrame(rows, columns=[*key, "mean", "median"]).groupby(key, sort=False)
-    best = found.max().assign(agents=found.size()).reset_index()
-    order = best["agent_class"].map([*best["agent_class"].unique()].index)
-    return best.assign(order=order).sort_values(["order", "gamma"]).drop(columns="order")
+    six, rows = sorted(table["game"].unique()), []
+    for name, of_class in table.groupby("agent_class", sort=False):
+        for gamma, of_gamma in of_class.groupby("gamma"):
+            matrices = [statistics.score_matrix(r, six) for _, r in of_gamma.groupby("agent")]
+            mean, median, *_ = np.max([statistics.aggregates(m) for m in matrices], axis=0)
+            rows.append((name, gamma, mean, median, len(matrices)))
+    return pd.DataFrame(rows, columns=["agent_class", "gamma", "mean", "median", "agents"])
 
 
 def caption(points: pd.DataFrame) -> str:

@@ -42,7 +42,8 @@ class LearningCurve(NamedTuple):
             [num_iterations]; NaN where it is not known.
         agent_class: the agent that a run was started with, or its class, where that is recorded.
         gamma: its discount factor, where that is recorded.
-        protocol: what the returns were obtained under; None for a published run.
+        own: whether the run was read from disk; the others are published.
+        protocol: what the returns were obtained under.
         parameters: the parameters of its configuration, as in `configuration.Configuration`.
     """
 
@@ -52,18 +53,9 @@ class LearningCurve(NamedTuple):
     returns: np.ndarray
     agent_class: str | None = None
     gamma: float | None = None
-    protocol: Protocol | None = None
+    own: bool = False
+    protocol: Protocol = PUBLISHED
     parameters: Mapping[str, Any] = types.MappingProxyType({})
-
-    @property
-    def frames_per_iteration(self) -> int:
-        """Emulator frames of an iteration's training phase; see `Protocol`."""
-        return (self.protocol or PUBLISHED).frames_per_iteration
-
-    @property
-    def frames(self) -> int:
-        """Emulator frames of training so far."""
-        return len(self.returns) * self.frames_per_iteration
 
 
 class NoReturnsError(ValueError):
@@ -87,29 +79,27 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     """
     if not isinstance(log, dict):
         raise ValueError(f"holds a {type(log).__name__}, not Dopamine's statistics")
-    by_iteration: dict[int, float] = {}
+    known: dict[int, float] = {}
     for key, statistics in log.items():
         match = _ITERATION.fullmatch(key) if isinstance(key, str) else None
         if match is None or not isinstance(statistics, dict):
             continue
-        for name in (f"{metric}_average_return", f"{metric}_episode_returns"):
-            if name in statistics:
-                try:
-                    values = np.asarray(statistics[name], float)
-                except (ArithmeticError, TypeError, ValueError):
-                    raise ValueError(f"{key}: {name} is not a number") from None
-                if (np.abs(values) > LARGEST_RETURN).any():
-                    raise ValueError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
-                by_iteration[int(match[1])] = values.mean() if values.size else np.nan
-                break
-    known = [i for i, value in by_iteration.items() if np.isfinite(value)]
+        names = (f"{metric}_average_return", f"{metric}_episode_returns")
+        if name := next((name for name in names if name in statistics), None):
+            try:
+                values = np.asarray(statistics[name], float)
+            except (ArithmeticError, TypeError, ValueError):
+                raise ValueError(f"{key}: {name} is not a number") from None
+            if (np.abs(values) > LARGEST_RETURN).any():
+                raise ValueError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
+            if values.size and np.isfinite(values.mean()):
+                known[int(match[1])] = values.mean()
     if not known:
         raise NoReturnsError(f"has no iteration with a {metric}_average_return")
     if max(known) >= 10**6:
         raise ValueError(f"has an iteration number {max(known)}")
     returns = np.full(max(known) + 1, np.nan)
-    for iteration in known:
-        returns[iteration] = by_iteration[iteration]
+    returns[[*known]] = [*known.values()]
     return returns
 
 
@@ -227,7 +217,9 @@ def read_runs(
                 parameters, game, metric, len(returns), training_steps_of(log)
             )
             runs.append(
-                LearningCurve(agent, game, seed, returns, agent_class, gamma, under, parameters)
+                LearningCurve(
+                    agent, game, seed, returns, agent_class, gamma, True, under, parameters
+                )
             )
     for agent, played in without_returns.items():
         where = games.listing(list(dict.fromkeys(played)))

@@ -30,14 +30,6 @@ def final_score(returns: np.ndarray, last: int | None = None) -> float:
     return float(known.mean())
 
 
-def last_iteration(frames: float, frames_per_iteration: int) -> int:
-    """The iteration that a run has finished after some emulator frames, counted from 0.
-
-    It is the first one, too, where that is not finished by then.
-    """
-    return max(int(frames) // frames_per_iteration, 1) - 1
-
-
 def every(returns: np.ndarray, frames_per_iteration: int, step: int) -> np.ndarray:
     """Takes a learning curve's values at every `step` emulator frames, from there on.
 
@@ -67,15 +59,13 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
         and `score`, the mean return per episode over the last tenth of the iterations up to it;
         NaN where none is known.
     """
-    last = [
-        len(run.returns) - 1 if math.isnan(run.until) else last_iteration(run.until, run.length)
-        for run in table.itertuples()
-    ]
+    # The first iteration counts even where it is not finished by then.
+    frames = table["until"].fillna(table["trained"])
+    last = (frames // table["length"]).clip(lower=1).astype(int) - 1
     scores = [
         final_score(returns, end) for returns, end in zip(table["returns"], last, strict=True)
     ]
-    frames = (np.array(last, int) + 1) * table["length"]
-    return table.assign(iteration=last, frames=frames, score=scores)
+    return table.assign(iteration=last, frames=(last + 1) * table["length"], score=scores)
 
 
 def normalise(table: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:

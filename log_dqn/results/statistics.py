@@ -47,11 +47,12 @@ def score_matrix(
         column: where the scores stand.
 
     Returns:
-        Shape [max_num_seeds, num_games]; NaN below the last seed of a game that has fewer.
+        Shape [max_num_seeds, num_games]; NaN below the last seed of a game.
     """
     rows = rows[rows["game"].isin(games)]
     numbered = rows.assign(number=rows.groupby("game").cumcount())
-    return numbered.pivot(index="number", columns="game", values=column)[[*games]].to_numpy()
+    arranged = numbered.pivot(index="number", columns="game", values=column)
+    return arranged.reindex(columns=[*games]).to_numpy()
 
 
 def curves(rows: pd.DataFrame) -> tuple[int, pd.DataFrame]:

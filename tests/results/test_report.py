@@ -31,7 +31,7 @@ def run(agent, game="Pong", seed="0", returns=(0.0,) * 10, normalised=1.0, **mor
     return {
         "agent": agent, "game": game, "seed": seed, "own": True, "returns": np.array(returns),
         "length": 10**6, "trained": len(returns) * 10**6, "until": np.nan, "apart": False,
-        "standard": "", "differs": (), "protocol": None, "agent_class": "LogDQNAgent",
+        "standard": "", "differs": (), "protocol": PUBLISHED, "agent_class": "LogDQNAgent",
         "gamma": np.nan, "score": normalised, "normalised": normalised,
         "random": random, "human": human,
     } | more  # fmt: skip
@@ -204,8 +204,8 @@ def test_learning_curves_show_mean_and_range():
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
 
 
-def over_frames(curve, names, game="Pong", protocol=None):
-    runs = [run("a", game, protocol=protocol)]
+def over_frames(curve, names, protocol=PUBLISHED):
+    runs = [run("a", protocol=protocol)]
     return DRAW[names](made(runs), NOTHING._replace(curves={"a": curve})).figure
 
 

@@ -118,7 +118,7 @@ def test_score_matrix():
     rows = [("Pong", 1.0), ("Alien", 3.0), ("Pong", 2.0), ("Qbert", 8.0)]
     table = pd.DataFrame(rows, columns=["game", "normalised"])
     np.testing.assert_array_equal(
-        statistics.score_matrix(table, ["Alien", "Pong"]), [[3, 1], [NAN, 2]]
+        statistics.score_matrix(table, ["Alien", "Pong", "Skiing"]), [[3, 1, NAN], [NAN, 2, NAN]]
     )
 
 
