@@ -6,12 +6,11 @@ ordered by agent, then seed, then iteration. Where a game's file cannot be read,
 that travel with the package stand in.
 """
 
-import errno
 import hashlib
 import importlib.resources
 import json
 import pathlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,29 +109,22 @@ def load(
     """
     games = [game for game in games if game in GAMES]
     try:
-        downloads = is_address(source)
-        read = _Downloads(source, cache_dir, timeout).read if downloads else _files_of(source)
+        downloads = _Downloads(source, cache_dir, timeout) if is_address(source) else None
     except OSError as error:
-        where = "" if error.filename == source else f"{error.filename}: "
-        notify(f"baselines from {source}: {where}{error.strerror}; {_FINAL}")
+        notify(f"baselines from {source}: {error.filename}: {error.strerror}; {_FINAL}")
         return final_runs(games)
     runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
     for game in progress.bar("Published baselines", games):
         try:
-            runs += parse(read(f"{game.lower()}.json"), game)
+            name = f"{game.lower()}.json"
+            content = downloads.read(name) if downloads else pathlib.Path(source, name).read_bytes()
+            runs += parse(content, game)
         except (OSError, ValueError) as error:
             failed.setdefault(_reason(error), []).append(game)
     for reason, names in failed.items():
         notify(f"baselines of {listing(names)} from {source}: {reason}; {_FINAL}")
     return runs + final_runs(set(games) - {run.game for run in runs})
-
-
-def _files_of(source: str) -> Callable[[str], bytes]:
-    folder = pathlib.Path(source)
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "not an http(s) address or folder", source)
-    return lambda name: (folder / name).read_bytes()
 
 
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)

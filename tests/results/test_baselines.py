@@ -13,7 +13,7 @@ import pytest
 
 from log_dqn import games
 from log_dqn.results import baselines, scores
-from log_dqn.results.request import DEFAULT_AGENTS
+from log_dqn.results.request import DEFAULT_AGENTS, check_source
 from tests.results import synthetic
 
 PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
@@ -231,11 +231,11 @@ def test_what_is_kept_is_read_without_a_server(tmp_path):
 @pytest.mark.parametrize(
     "source", ["ftp://a/b", "http:/a", "http://", "http://[::1", "http://a:x/", "absent folder"]
 )
-def test_neither_address_nor_folder(tmp_path, source):
-    lines = []
-    runs = baselines.load(source, GAMES, lines.append, tmp_path)
-    assert len(lines) == 1 and f"{source}: not an http(s) address or folder" in lines[0]
-    assert "final scores" in lines[0] and len(runs) == 3 * 20 and files(tmp_path) == []
+def test_neither_address_nor_folder(source):
+    allowed = "a folder that holds files such as pong.json, or an http(s) address"
+    with pytest.raises(ValueError) as raised:
+        check_source(source)
+    assert str(raised.value) == f"baselines is {source!r}; it must be {allowed}"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):
