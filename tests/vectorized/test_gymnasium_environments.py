@@ -1,5 +1,6 @@
 """Environments of gymnasium in vectorized training: what is learned, resumed, refused, filmed."""
 
+import dataclasses
 import json
 import re
 import sys
@@ -11,13 +12,17 @@ from gymnasium import spaces
 
 from log_dqn import train_vectorized
 from log_dqn.film import evaluation
-from log_dqn.vectorized import device_loop, gymnasium_environments, training
+from log_dqn.program import progress
+from log_dqn.vectorized import device_loop, gymnasium_environments, learner, training
 from tests import programs
 from tests.program.faulty_environment import OBSERVATION, register
 from tests.program.faulty_environment import __file__ as FILE
 from tests.test_docs import TEXTS
 
-from . import own_gymnasium_environment  # noqa: F401  (registers its own)
+from . import (
+    own_gymnasium_environment,  # noqa: F401  (registers its own)
+    toys,
+)
 from .test_jax_environments import assert_learned_from, film, make_trainer, run
 
 OWN = "gymnasium:tests.vectorized.own_gymnasium_environment:Clock-v0"
@@ -94,6 +99,45 @@ def test_an_environment_that_fails_stands_still_until_its_reset():
     assert games.faults[1] == "it has not been reset"
     games.reset(np.array([True, False]), np.array([3, 4]))
     assert sorted(games.faults) == [1]
+
+
+def train_together(folder, made, seeds, replace=None):
+    """Trains runs in one trainer, as on a GPU; returns it. `replace` changes their environments."""
+    runner = dataclasses.replace(toys.RUNNER, num_iterations=2, training_steps=150)
+    problem = learner.Problem(
+        toys.small_network, made.frame_shape, made.frame_dtype, 2, 8, 150, made.cuts
+    )
+    games = gymnasium_environments.GymnasiumGames(made, len(seeds))
+    for index, other in (replace or {}).items():
+        games._environments[index] = other.make()
+    job_runs = toys.make_runs(folder, [toys.log_dqn()] * len(seeds), seeds)
+    workload = training.Workload(job_runs, runner, [None] * len(seeds))
+    shown = progress.Progress([0] * len(seeds), 2, runner.steps_per_iteration)
+    trainer = training.HostTrainer(workload, problem, games, shown, range(len(seeds)))
+    trainer.train()
+    return trainer
+
+
+def test_runs_in_one_trainer_play_as_alone(tmp_path):
+    made = create("CartPole-v1")
+    together = train_together(tmp_path / "a", made, [1, 2, 3])
+    for index, seed in enumerate([1, 2, 3]):
+        alone = train_together(tmp_path / "b", made, [seed])
+        lengths = [
+            [entry["train_episode_lengths"] for entry in log.values()]
+            for log in (together._logs[index], alone._logs[0])
+        ]
+        assert lengths[0] == lengths[1] and [sum(x) >= 150 for x in lengths[0]] == [True] * 2
+
+
+def test_a_fault_leaves_the_other_runs_alone(tmp_path):
+    made = create(register("Good"))
+    bad = create(register("Failing", bad=RuntimeError("boom"), after=70))
+    trainer = train_together(tmp_path / "a", made, [1, 2, 3], {1: bad})
+    where = "log_dqn Catch 2: stopped at step 71, counted from the run's start: env is 'Failing-v0'"
+    assert [(run, why.startswith(where)) for run, why in trainer.failures.items()] == [(1, True)]
+    assert trainer.position.iteration.tolist() == [2, 0, 2]
+    assert all(np.isfinite(leaf).all() for run in (0, 2) for leaf in toys.weights(trainer)[run])
 
 
 # The program.
