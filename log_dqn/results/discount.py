@@ -15,12 +15,6 @@ from log_dqn.results.request import DQN
 OVER_GAMES = "over games"
 
 
-def normalise(table: pd.DataFrame) -> pd.DataFrame:
-    """Divides scores by the best mean of any agent at any discount factor on their game."""
-    best = scores.best_means(table, ["agent", "gamma"])
-    return table.assign(score=table["score"] / table["game"].map(best))
-
-
 def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
     """Returns the mean of each agent at each discount factor, with its 95% t interval over seeds.
 
@@ -29,8 +23,9 @@ def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
     normalised scores; NaN where a game is missing.
     """
     games, rows = sorted(table["game"].unique()), []
+    normalised = scores.divided_by_best(table, ["agent", "gamma"])
     parts = [(game, [game], table[table["game"] == game]) for game in games]
-    for name, of_games, part in [*parts, (OVER_GAMES, games, normalise(table))]:
+    for name, of_games, part in [*parts, (OVER_GAMES, games, normalised)]:
         for key, cells in part.groupby(["agent", "gamma"], sort=False):
             matrix = statistics.score_matrix(cells, of_games, "score")
             weights = [1 / len(of_games)] * len(of_games)

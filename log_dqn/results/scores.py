@@ -84,6 +84,11 @@ def best_means(table: pd.DataFrame, of: Sequence[str] = ("agent",)) -> pd.Series
     return table.groupby(["game", *of])["score"].mean().groupby("game").max()
 
 
+def divided_by_best(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
+    """Divides scores by the best mean on their game; see `best_means`."""
+    return table.assign(score=table["score"] / table["game"].map(best_means(table, of)))
+
+
 def means(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns `score`, the mean over seeds, and `normalised` of each `game` and `agent`."""
     columns = {"score": "mean", "random": "first", "human": "first"}

@@ -17,6 +17,7 @@ from log_dqn.program import words
 from log_dqn.results import figures
 from log_dqn.results.discount import OVER_GAMES, without_gamma
 from log_dqn.results.labels import looks
+from log_dqn.results.scores import divided_by_best
 from log_dqn.results.statistics import Interval, t_interval
 from studies import data
 from studies.stages import TUNED
@@ -59,9 +60,7 @@ def contrast(one: np.ndarray, other: np.ndarray) -> Contrast:
 
 def normalise(scores: pd.DataFrame) -> pd.DataFrame:
     """Divides scores by the best mean of any agent and setting on their game."""
-    means = scores.groupby(["game", "agent", "setting"])["score"].mean()
-    best = scores["game"].map(means.groupby("game").max())
-    return scores.assign(score=scores["score"] / best)
+    return divided_by_best(scores, ["agent", "setting"])
 
 
 def by_agent(scores: pd.DataFrame) -> dict[str, dict[float, np.ndarray]]:
