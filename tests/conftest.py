@@ -20,6 +20,12 @@ os.environ |= {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+# Compilation is most of what the tests of JAX take. Without most optimizations, with XLA's older code
+# generator for CPUs and in one thread, it is a third. AS_USERS_DO in tests/programs.py undoes it.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 
 # The same examples in every run, however slow the machine.
 hypothesis.settings.register_profile("seeded", derandomize=True, deadline=None)
@@ -30,20 +36,6 @@ def pytest_xdist_auto_num_workers(config):
     """Two processes for the whole suite; tests that are named run in this one, for debuggers."""
     is_whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
     return 2 if is_whole else 0
-
-
-def pytest_configure(config):
-    """Has JAX compile fast for the quick tests, most of whose time compilation would take.
-
-    Without most optimizations, with XLA's older code generator for CPUs and in one thread, it needs
-    a third of the time.
-    """
-    if config.option.markexpr == "not slow":
-        os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-        os.environ.setdefault(
-            "XLA_FLAGS",
-            "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-        )
 
 
 def pytest_collection(session):

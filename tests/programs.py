@@ -90,6 +90,10 @@ def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
     ]
 
 
+# The environment of a program that compiles as without the tests' settings.
+AS_USERS_DO = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "0", "XLA_FLAGS": ""}
+
+
 def python(*arguments, env=(), **settings):
     """Runs Python, with this package, in a process of its own; returns what it wrote."""
     return subprocess.run(

@@ -129,7 +129,8 @@ def test_a_run_is_the_same_alone_and_side_by_side(tmp_path):
     # From JAX 0.7 on, the number of threads decides the order in which products are added.
     for name, options in (("both", ["--seeds=2"]), ("one", ["--seeds=2-2", "--threads=1"])):
         of_program = arguments(tmp_path / name, *options)
-        programs.python("-m", "log_dqn.train_vectorized", *of_program, check=True)
+        command = ["-m", "log_dqn.train_vectorized", *of_program]
+        programs.python(*command, env=programs.AS_USERS_DO, check=True)
     alone, beside = weights("one", 2), weights("both", 2)
     for name in alone.files:
         np.testing.assert_array_equal(alone[name], beside[name])
