@@ -20,8 +20,8 @@ os.environ |= {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# Compilation is most of what the tests of JAX take. Without most optimizations, with XLA's older code
-# generator for CPUs and in one thread, it is a third. AS_USERS_DO in tests/programs.py undoes it.
+# Compilation is most of what the tests of JAX take. Without most optimizations, with XLA's older
+# code generator for CPUs and in one thread, it is a third. programs.AS_USERS_DO undoes it.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 os.environ.setdefault(
     "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
