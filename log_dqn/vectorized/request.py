@@ -39,7 +39,7 @@ def check(
     for one in FACTORIES:
         name = f"{one}.environment_id"
         for value in written.values(name):
-            is_right = value is None or (game not in games.KNOWN and one == factory(game))
+            is_right = value is None or (value == game not in games.KNOWN and one == factory(game))
             checks.check(name, value, is_right, f"left out for {game}: give --env instead")
     return written
 

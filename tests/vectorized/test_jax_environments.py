@@ -301,10 +301,13 @@ def test_a_wrong_environment_is_said_in_one_line(tmp_path, capsys, env, message)
     programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
 
 
-def test_an_environment_for_a_game_is_refused(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("option", "game"), [("--games=Pong", "Pong"), ("--env=CartPole-v1", "CartPole-v1")]
+)
+def test_another_environment_than_the_one_asked_for_is_refused(tmp_path, capsys, option, game):
     name = "create_jax_environment.environment_id"
-    options = ["--games=Pong", "--agent=dqn", f"--gin_bindings={name}='{OWN}:clock'"]
-    message = f"{name} is '{OWN}:clock'; it must be left out for Pong: give --env instead"
+    options = [option, "--agent=dqn", f"--gin_bindings={name}='{OWN}:clock'"]
+    message = f"{name} is '{OWN}:clock'; it must be left out for {game}: give --env instead"
     programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
 
 
