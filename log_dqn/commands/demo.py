@@ -78,7 +78,12 @@ def plan(flags: argparse.Namespace) -> Commands:
     runs = [
         f"{option}={_run(flags, agent)}" for option, agent in zip(_FILMED, _AGENTS, strict=True)
     ]
-    film = f"--out={out / 'film.gif'}", f"--max_steps={_FILM_STEPS}", f"--seed={flags.seed}"
+    film = (
+        f"--out={out / 'film.gif'}",
+        "--narrow",
+        f"--max_steps={_FILM_STEPS}",
+        f"--seed={flags.seed}",
+    )
     return Commands(
         train,
         ["compare", results, *shown, f"--out={out / 'report'}"],

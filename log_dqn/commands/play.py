@@ -1,6 +1,7 @@
 """Films a trained agent, the screen beside what it expects of each action: `log-dqn play`."""
 
 import argparse
+import contextlib
 import functools
 import os
 import pathlib
@@ -35,6 +36,10 @@ def create_parser() -> shell.Parser:
     )  # fmt: skip
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
     parser.add_argument(
+        "--narrow", action="store_true",
+        help="also write NAME_narrow beside --out, 390 pixels wide, for phones",
+    )  # fmt: skip
+    parser.add_argument(
         "--max_steps", type=shell.at_least(1), default=3000,
         help="agent steps after which the episode is left (default: %(default)s, 200 s)",
     )  # fmt: skip
@@ -66,6 +71,11 @@ def _load(runs: Sequence[pathlib.Path], seed: int, env: str | None) -> "list[Tra
     return players
 
 
+def narrow(film: pathlib.Path) -> pathlib.Path:
+    """Returns the name of a film's narrow version."""
+    return film.with_stem(f"{film.stem}_narrow")
+
+
 def _write(
     players: "Sequence[TrainedAgent]", flags: argparse.Namespace, titles: Sequence[str]
 ) -> str:
@@ -79,16 +89,24 @@ def _write(
 
     from log_dqn.film import painter
 
-    out, max_steps = flags.out, flags.max_steps
+    out, max_steps, layouts = flags.out, flags.max_steps, [painter.WIDE]
+    names = [out.name]
+    if flags.narrow:
+        layouts.append(painter.NARROW)
+        names.append(narrow(out).name)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
-        path = pathlib.Path(aside) / out.name
-        with painter.Gif(path) if out.suffix == ".gif" else _mp4(path) as writer:
-            frames = painter.film(players, titles, max_steps, flags.seed)
+        paths = [pathlib.Path(aside) / name for name in names]
+        with contextlib.ExitStack() as stack:
+            writer = painter.Gif if out.suffix == ".gif" else _mp4
+            writers = [stack.enter_context(writer(path)) for path in paths]
+            frames = painter.film(players, titles, max_steps, flags.seed, layouts)
             shown = tqdm(frames, total=max_steps, unit=" steps", disable=None)
-            for count, (image, last) in enumerate(shown, 1):  # noqa: B007  For the line below.
-                writer.append_data(np.asarray(image))
-        os.replace(path, out)
+            for count, (images, last) in enumerate(shown, 1):  # noqa: B007  For the line below.
+                for film, image in zip(writers, images, strict=True):
+                    film.append_data(np.asarray(image))
+        for path in reversed(paths):  # The film of --out appears last.
+            os.replace(path, out.with_name(path.name))
     returns = " and ".join(f"{step.score:g}" for step in last)
     return f"{out}: {count} agent steps, return {returns}"
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import pathlib
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import matplotlib.font_manager
 import numpy as np
@@ -16,14 +17,47 @@ from log_dqn.film.players import TrainedAgent
 FRAMES_PER_SECOND = 15
 """Agent steps a second: a step is four of the emulator's 60 frames a second."""
 
-WIDTH, HEIGHT = 800, 468
-"""Pixels of one agent's frame."""
 
-_SCREEN = (8, 40, 320, 420)  # Left, top and the size that a screen fits into.
-_LEGEND_COLUMNS = 3
-_PANEL_X, _PANEL_RIGHT = 344, WIDTH - 10
-_AXES_X = _PANEL_X + 104
-_ROWS_TOP, _MOST_ROWS, _BOTTOM = 84, 192, HEIGHT - 8
+class Layout(NamedTuple):
+    """Where the parts of one agent's frame are, in pixels.
+
+    Attributes:
+        is_narrow: whether the panel is below the screen and its legend, not beside them.
+        width: of the frame.
+        height: of the frame.
+        titles: the top of each line of the title; the score ends the last.
+        screen: left, top, width and height of the box that the screen fits into.
+        panel: left and top of the panel. A narrow panel is lower by the legend's height.
+        axes: left of the panel's axes.
+        most_rows: the largest height of the rows of all actions.
+        fonts: sizes of the title, the labels, the numbers, and at most of the actions' names.
+    """
+
+    is_narrow: bool
+    width: int
+    height: int
+    titles: tuple[int, ...]
+    screen: tuple[int, int, int, int]
+    panel: tuple[int, int]
+    axes: int
+    most_rows: int
+    fonts: tuple[int, int, int, int]
+
+    def corner(self, number: int) -> tuple[int, int]:
+        """Returns left and top of an agent's frame in a film of several agents."""
+        return (0, number * self.height) if self.is_narrow else (number * self.width, 0)
+
+
+WIDE = Layout(
+    False, 800, 468, (12,), (8, 40, 320, 420), (344, 40), 448, 192, (14, 12, 11, 12)
+)  # fmt: skip
+NARROW = Layout(
+    True, 390, 860, (8, 30), (8, 56, 374, 300), (8, 364), 148, 270, (14, 14, 12, 14)
+)  # fmt: skip
+"""For phones, which are about 390 pixels wide."""
+
+_LEGEND_COLUMNS, _LEGEND_ROW = 3, 20
+_MARGIN = 10  # right of the panel
 _GAP = 12  # between two axes
 _HISTORY = 150  # agent steps in the strips
 _SHRINK = 0.97  # of an axis in a step, at most: so that it doesn't flicker
@@ -122,50 +156,65 @@ class Painter:
         action_names: Sequence[str],
         game: str = "",
         channel_names: Sequence[str] = (),
+        layout: Layout = WIDE,
     ) -> None:
         """Initializes the painter; the title is written above the screen, a board's legend below.
 
         Args:
-            title: what is filmed.
+            title: what is filmed. A narrow frame has what follows three blanks on a second line.
             gamma: the agent's discount factor.
             action_names: the game's actions.
             game: its name.
             channel_names: names of its board's channels, where it has its own.
+            layout: of the frame.
         """
         self._title, self._gamma = title, gamma
         self._legend = legend(game, channel_names)
         self._actions = action_names
         self._history: list[Step] = []
         self._series: list[_Series] = []
-        self._row = min(24.0, _MOST_ROWS / len(action_names))
+        self._layout, self._right = layout, layout.width - _MARGIN
+        self._panel_x, self._panel_top = layout.panel
+        if layout.is_narrow:
+            self._panel_top += _LEGEND_ROW * math.ceil(len(self._legend) / _LEGEND_COLUMNS)
+        # A narrow axis has its two numbers in two lines.
+        self._high_bound = self._panel_top + (36 if layout.is_narrow else 20)
+        self._rows_top = self._high_bound + 24
+        self._row = min(24.0, layout.most_rows / len(action_names))
+        *sizes, of_rows = layout.fonts
         self._font, self._small, self._tiny, self._of_rows = map(
-            _font, (14, 12, 11, min(12, int(self._row) + 1))
+            _font, (*sizes, min(of_rows, int(self._row) + 1))
         )
 
     def frame(self, step: Step, is_over: bool = False) -> Image.Image:
-        """Draws one step, 800 x 468 pixels; those before it are remembered for the strips."""
+        """Draws one step; those before it are remembered for the strips."""
         if not is_over:
             self._history = [*self._history[-_HISTORY + 1 :], step]
         if not self._series:
             heads = [_Series("q+", True), _Series("q\u2212", True)]
             self._series = [*(heads if step.values.heads is not None else []), _Series("Q", False)]
-        image = Image.new("RGB", (WIDTH, HEIGHT), "white")
+        layout = self._layout
+        image = Image.new("RGB", (layout.width, layout.height), "white")
         self._draw_screen(image, step.screen)
         draw = ImageDraw.Draw(image)
         over = "   (over)" if is_over else ""
         score = f"\u03b3 = {self._gamma:g}   return {step.score:g}{over}".replace("-", "\u2212")
-        draw.text((_PANEL_RIGHT, 12), score, _INK, self._font, anchor="ra")
-        room = _PANEL_RIGHT - _SCREEN[0] - draw.textlength(score, self._font) - 20
-        title = " ".join(self._title.split())
-        while draw.textlength(title, self._font) > room:
-            title = f"\u2026{title[2:]}"
-        draw.text((_SCREEN[0], 12), title, _INK, self._font)
+        *_, last = layout.titles
+        draw.text((self._right, last), score, _INK, self._font, anchor="ra")
+        lines = self._title.split("   ", len(layout.titles) - 1)
+        for y, line in zip(layout.titles, lines, strict=False):
+            score_width = draw.textlength(score, self._font) + 20 if y == last else 0
+            room = self._right - layout.screen[0] - score_width
+            title = " ".join(line.split())
+            while draw.textlength(title, self._font) > room:
+                title = f"\u2026{title[2:]}"
+            draw.text((layout.screen[0], y), title, _INK, self._font)
         self._draw_actions(draw, step)
         self._draw_strips(draw)
         return image
 
     def _draw_screen(self, image: Image.Image, pixels: np.ndarray) -> None:
-        left, top, width, height = _SCREEN
+        left, top, width, height = self._layout.screen
         screen = Image.fromarray(pixels)
         scale = min(width / screen.width, height / screen.height)
         resample = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.LANCZOS
@@ -176,7 +225,7 @@ class Painter:
         draw.rectangle((left - 1, top - 1, right, bottom), outline=_FAINT)
         for number, (name, colour) in enumerate(self._legend.items()):
             row, column = divmod(number, _LEGEND_COLUMNS)
-            x, y = left + column * width // _LEGEND_COLUMNS, bottom + 12 + 20 * row
+            x, y = left + column * width // _LEGEND_COLUMNS, bottom + 12 + _LEGEND_ROW * row
             draw.rectangle((x, y, x + 11, y + 11), fill=colour)
             draw.text((x + 16, y + 6), name, _INK, self._small, anchor="lm")
 
@@ -196,24 +245,26 @@ class Painter:
         for action, name in enumerate(self._actions):
             chosen = action == step.action
             text = f"{chr(0x25B6) if chosen else ' '} {name}"
-            x = _PANEL_X if chosen else _PANEL_X + 8
+            x = self._panel_x if chosen else self._panel_x + 8
             y = self._middle(action)
             draw.text((x, y), text, _CHOSEN if chosen else _INK, self._of_rows, anchor="lm")
-        width = (_PANEL_RIGHT - _AXES_X + _GAP) / len(self._series)
+        width = (self._right - self._layout.axes + _GAP) / len(self._series)
         bottom = self._middle(len(self._actions) - 0.5)
         for number, (series, values) in enumerate(
             zip(self._series, self._numbers([step])[:, 0], strict=True)
         ):
-            left = _AXES_X + number * width
+            left = self._layout.axes + number * width
             right = left + width - _GAP
             low, high = series.limits(values)
             low_text, high_text = series.bounds(low, high)
-            heading = f"{series.name}  (log axis)" if series.is_log else series.name
-            draw.text(((left + right) / 2, 40), heading, _INK, self._small, anchor="ma")
-            draw.text((left, 60), low_text, _QUIET, self._tiny)
+            heading = f"{series.name} (log)" if series.is_log else series.name
+            top, at = self._panel_top, (left + right) / 2
+            draw.text((at, top), heading, _INK, self._small, anchor="ma")
+            draw.text((left, top + 20), low_text, _QUIET, self._tiny)
             if low_text != high_text:
-                draw.text((right, 60), high_text, _QUIET, self._tiny, anchor="ra")
-            draw.rectangle((left, _ROWS_TOP - 6, right, bottom + 4), outline=_FAINT)
+                at_right = right, self._high_bound
+                draw.text(at_right, high_text, _QUIET, self._tiny, anchor="ra")
+            draw.rectangle((left, self._rows_top - 6, right, bottom + 4), outline=_FAINT)
             places = _place(values, low, high, left + 7, right - 7)
             radius = min(5.0, self._row / 2 - 1)
             for action, x in enumerate(places.tolist()):
@@ -223,7 +274,7 @@ class Painter:
                 draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)
 
     def _middle(self, action: float) -> float:
-        return _ROWS_TOP + (action + 0.5) * self._row
+        return self._rows_top + (action + 0.5) * self._row
 
     def _draw_strips(self, draw: ImageDraw.ImageDraw) -> None:
         """The series of all actions over the last steps, and how far Q is from its mean."""
@@ -232,7 +283,7 @@ class Painter:
         rows = [*self._series, _Series("Q \u2212 mean", False)]
         values = [*numbers, q - q.mean(axis=-1, keepdims=True)]
         first = self._middle(len(self._actions) - 0.5) + 18
-        height = (_BOTTOM - first + 6) / len(rows)
+        height = (self._layout.height - 2 - first) / len(rows)
         for number, (series, of_row) in enumerate(zip(rows, values, strict=True)):
             top = first + number * height
             self._draw_strip(draw, series, of_row, top, top + height - 6)
@@ -248,16 +299,17 @@ class Painter:
         """One series over time, the chosen action's in colour; shape [num_steps, num_actions]."""
         low, high = float(values.min()), float(values.max())
         low_text, high_text = series.bounds(low, high)
-        draw.rectangle((_AXES_X, top, _PANEL_RIGHT, bottom), outline=_FAINT)
+        left, right = self._layout.axes, self._right
+        draw.rectangle((left, top, right, bottom), outline=_FAINT)
         middle = (top + bottom) / 2
         two_lines = series.name.replace(" mean", "\nmean")
-        draw.text((_PANEL_X, middle), two_lines, _INK, self._small, anchor="lm")
-        draw.text((_AXES_X - 6, top), high_text, _QUIET, self._tiny, anchor="ra")
+        draw.text((self._panel_x, middle), two_lines, _INK, self._small, anchor="lm")
+        draw.text((left - 6, top), high_text, _QUIET, self._tiny, anchor="ra")
         if low_text != high_text:
-            draw.text((_AXES_X - 6, bottom), low_text, _QUIET, self._tiny, anchor="rd")
+            draw.text((left - 6, bottom), low_text, _QUIET, self._tiny, anchor="rd")
         if len(values) < 2:
             return
-        x = _AXES_X + (_PANEL_RIGHT - _AXES_X) * np.arange(len(values)) / (_HISTORY - 1)
+        x = left + (right - left) * np.arange(len(values)) / (_HISTORY - 1)
         y = _place(values, low, high, bottom - 4, top + 4)
         for action in range(values.shape[1]):
             draw.line(list(zip(x.tolist(), y[:, action].tolist(), strict=True)), _FAINT, 1)
@@ -277,32 +329,44 @@ def _place(values: np.ndarray, low: float, high: float, start: float, end: float
 
 
 def film(
-    players: Sequence[TrainedAgent], titles: Sequence[str], max_steps: int, seed: int
-) -> Iterator[tuple[Image.Image, list[Step]]]:
-    """Plays an episode of each player, and draws them side by side, under their titles.
+    players: Sequence[TrainedAgent],
+    titles: Sequence[str],
+    max_steps: int,
+    seed: int,
+    layouts: Sequence[Layout] = (WIDE,),
+) -> Iterator[tuple[list[Image.Image], list[Step]]]:
+    """Plays an episode of each player, and draws all of them in one frame, under their titles.
 
     An episode is left after `max_steps` agent steps, if training didn't before. Where one ends
     before another, the picture of the last step stays. The seed decides the random actions.
 
     Yields:
-        A frame, and the last step of each episode so far.
+        A frame in each layout, and the last step of each episode so far.
     """
     painters = [
-        Painter(
-            title,
-            player.gamma,
-            player.game.action_names,
-            player.game_name,
-            getattr(player.game, "channel_names", ()),
-        )
-        for player, title in zip(players, titles, strict=True)
+        [
+            Painter(
+                title,
+                player.gamma,
+                player.game.action_names,
+                player.game_name,
+                getattr(player.game, "channel_names", ()),
+                layout,
+            )
+            for player, title in zip(players, titles, strict=True)
+        ]
+        for layout in layouts
     ]
     episodes = [play(player, max_steps, seed, draws=True) for player in players]
     last: list[Step | None] = [None] * len(players)
     for steps in itertools.zip_longest(*episodes):
         last = [step or before for step, before in zip(steps, last, strict=True)]
         shown = [step for step in last if step is not None]
-        frame = Image.new("RGB", (WIDTH * len(players), HEIGHT))
-        for number, (painter, step) in enumerate(zip(painters, shown, strict=True)):
-            frame.paste(painter.frame(step, steps[number] is None), (number * WIDTH, 0))
-        yield frame, shown
+        frames = []
+        for layout, of_layout in zip(layouts, painters, strict=True):
+            left, top = layout.corner(len(players) - 1)
+            frame = Image.new("RGB", (left + layout.width, top + layout.height))
+            for number, (painter, step) in enumerate(zip(of_layout, shown, strict=True)):
+                frame.paste(painter.frame(step, steps[number] is None), layout.corner(number))
+            frames.append(frame)
+        yield frames, shown

@@ -126,5 +126,5 @@ def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
             log = safe_pickle.load(file)
         shown = re.search(rf"<td>{name}</td><td>(.*)</td>", page)[1]
         assert shown == f"{log['iteration_1']['train_average_return'][0]:.1f}"
-    for file in re.findall(r'(?:src|href)="([^":]+)"', page):
+    for file in re.findall(r'(?:src|srcset|href)="([^":]+)"', page):
         assert (out / file).stat().st_size > 1000

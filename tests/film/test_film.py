@@ -30,7 +30,7 @@ from tests.programs import NEEDS_MINATAR, forget, python, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
 from tests.vectorized import toys
 
-SIZE = painter.WIDTH, painter.HEIGHT
+SIZE = painter.WIDE.width, painter.WIDE.height
 
 
 class Drawn(Own):
@@ -152,13 +152,14 @@ def test_a_film_of_each_kind_of_run(a_run, tmp_path, capsys, kind):
     out = tmp_path / "film.gif"
     run_dir = a_run(kind)
     capsys.readouterr()
-    assert main(f"--run={run_dir}", f"--out={out}", "--max_steps=4") == 0
+    assert main(f"--run={run_dir}", f"--out={out}", "--max_steps=4", "--narrow") == 0
     printed, errors = capsys.readouterr()
     assert f"\n{out}: 4 agent steps, return " in printed and errors == ""
-    with Image.open(out) as film:
-        assert (film.n_frames, film.size) == (4, SIZE)
-        delays = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
-        assert delays == [60, 70, 70, 60]  # 15 frames a second, where a gif has hundredths.
+    for path, size in ((out, SIZE), (tmp_path / "film_narrow.gif", (390, 860))):
+        with Image.open(path) as film:
+            assert (film.n_frames, film.size) == (4, size)
+            delays = [frame.info["duration"] for frame in ImageSequence.Iterator(film)]
+            assert delays == [60, 70, 70, 60]  # 15 frames a second, where a gif has hundredths.
 
 
 def test_a_gif_is_written_frame_by_frame(tmp_path):
@@ -528,7 +529,7 @@ def drawn(values, chosen=1, steps=3):
 
 def columns_of_dots(frame, top, bottom, colour):
     """The middles of the dots of a colour in some rows, from the left."""
-    is_dot = (frame[top:bottom, painter._AXES_X :] == colour).all(axis=2).any(axis=0)
+    is_dot = (frame[top:bottom, painter.WIDE.axes :] == colour).all(axis=2).any(axis=0)
     at = np.flatnonzero(is_dot)
     return [group.mean() for group in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
 
@@ -605,15 +606,31 @@ def test_a_legend_below_the_board_names_its_colours(name):
         assert (left_below == colour).all(axis=2).sum() == 12 * 12
     picture[362:, :344] = without[362:, :344]
     np.testing.assert_array_equal(picture, without)  # Nothing else is drawn over.
+    narrow = painter.Painter("run", 0.5, ["a", "b"], name, layout=painter.NARROW)
+    picture = np.array(narrow.frame(step))
+    for colour in colours:  # Between the screen and the panel, which begins with white.
+        assert (picture[366:, :390] == colour).all(axis=2).sum() == 12 * 12
+        assert (picture[narrow._panel_top :] == colour).all(axis=2).sum() == 0
 
 
 def test_two_agents_side_by_side():
     players = [Fake(length) for length in (3, 2)]
-    frames = [(np.asarray(frame), last) for frame, last in painter.film(players, "ab", 10, 0)]
+    frames = [(np.asarray(frame), last) for (frame,), last in painter.film(players, "ab", 10, 0)]
     assert [[step.score for step in last] for _, last in frames] == [[1, 1], [3, 3], [7, 3]]
     assert all(frame.shape == (468, 1600, 3) for frame, _ in frames)
     screens = [(frame[100, 60, 0], frame[100, 860, 0]) for frame, _ in frames]
     assert screens == [(0, 0), (10, 10), (20, 10)]  # The picture of the shorter one's end stays.
+
+
+def test_a_narrow_film_has_the_panel_below_the_screen_and_an_agent_below_the_other():
+    layouts = painter.WIDE, painter.NARROW
+    (_, frame), _ = next(painter.film([Fake(), Fake()], "ab", 10, 0, layouts))
+    assert frame.size == (390, 2 * 860)
+    first, second = np.split(np.asarray(frame), 2)
+    for picture in (first, second):
+        assert (picture[56:336, 8:382] == 0).all()  # 40 x 30 pixels, 9.35 times as large
+        is_chosen = (picture[424:472, 148:] == (0xD5, 0x5E, 0)).all(axis=2).any(axis=1)
+        assert np.flatnonzero(is_chosen).mean() == 36  # The middle of the second of two rows.
 
 
 @pytest.mark.slow
