@@ -86,14 +86,6 @@ def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
         assert checkpoint(whole, 2)["max_recorded_priority"] > 1
 
 
-def test_the_seed_decides_returns_and_weights(tmp_path):
-    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
-        assert run(tmp_path / name, *CARTPOLE, f"--seed={seed}", iterations(2)) == 0
-    assert_same_run(tmp_path / "a", tmp_path / "b", 1)
-    first, other = (checkpoint(tmp_path / name, 1)["online_params"] for name in ("a", "c"))
-    assert any((value != different).any() for value, different in zip(first, other, strict=True))
-
-
 def terminals(base_dir, iteration):
     path = base_dir / "checkpoints" / str(iteration) / "replay_is_terminal.npy.zst"
     return arrays.load(path)
