@@ -59,7 +59,8 @@ def sync_position(of_runs, syncs):
         stored=np.full(num_runs, 10**6, np.int32),
     )
     none = np.zeros(num_runs, bool)
-    answer = timeline.pack((position, np.zeros(num_runs, np.float32), none, none))
+    outcome = timeline.Outcome(None, np.zeros(num_runs, np.float32), none, none)
+    answer = timeline.pack((position, outcome, none))
     return np.zeros((num_runs, *FRAME), np.uint8), answer
 
 
@@ -178,7 +179,8 @@ def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
             phase_steps=np.array([0, 99], np.int32), episode_steps=np.array([number, 5], np.int32),
         )  # fmt: skip
         last = np.array([False, True])
-        answer = timeline.pack((position, np.full(2, 3, np.float32), last, ~last))
+        outcome = timeline.Outcome(None, np.full(2, 3, np.float32), last, last & False)
+        answer = timeline.pack((position, outcome, ~last))
         acted = [of_runs.act(frames, answer) for of_runs in (device, host)]
         jax.tree.map(np.testing.assert_array_equal, *acted)
         assert acted[0][0].phase.tolist() == [timeline.Phase.TRAINING, timeline.Phase.EVALUATION]
