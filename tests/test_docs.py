@@ -100,7 +100,7 @@ def test_the_guide_and_the_reports_are_short():
 
     assert len(README.splitlines()) <= 130
     assert len(list(ROOT.glob("docs/*.md"))) <= 12
-    assert words("docs/*.md") <= 11_200 and words("docs/reports/*.md") <= 10_000
+    assert words("docs/*.md") <= 9_000 and words("docs/reports/*.md") <= 9_000
 
 
 # Words that a native reader stumbles over here, or that say nothing to a newcomer.
