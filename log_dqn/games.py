@@ -48,8 +48,8 @@ MINATAR5 = tuple(
 MINATAR_STICKY_PROBABILITY = 0.1
 """Probability that they repeat the last action, their default."""
 
-SMALL_GAMES = (*MINATAR5, "bsuite/Catch")
-"""The games with settings of their own, small enough for a laptop."""
+JAX_GAMES = (*MINATAR5, "bsuite/Catch")
+"""The games that `train-vectorized` plays in JAX, small enough for a laptop."""
 
 GYMNAX = (
     "CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Asterix-MinAtar", "Breakout-MinAtar",
@@ -64,13 +64,13 @@ SETS = {
     "paper55": PAPER55, "paper6": PAPER6, "all60": GAMES, "atari5": ATARI5, "minatar5": MINATAR5
 }  # fmt: skip
 
-KNOWN = (*GAMES, *WITHOUT_BASELINES, *SMALL_GAMES)
+KNOWN = (*GAMES, *WITHOUT_BASELINES, *JAX_GAMES)
 """All games that have a name here."""
 
 
 _ATARI = {f"Dopamine's {len(GAMES)} Atari games, spelt like Pong or SpaceInvaders": GAMES}
 _MINATAR = {f"MinAtar's {len(MINATAR5)}, spelt like MinAtar/Breakout": MINATAR5}
-_SMALL = {f"the small games {', '.join(SMALL_GAMES)}": SMALL_GAMES}
+_SMALL = {f"the small games {', '.join(JAX_GAMES)}": JAX_GAMES}
 _SETS = {f"the sets {', '.join(SETS)}": tuple(SETS)}
 _ATARI_SETS = [name for name, of in SETS.items() if set(of) <= set(GAMES)]
 _TO_READ = {**_ATARI, **_SMALL, **_SETS, " and ".join(WITHOUT_BASELINES): WITHOUT_BASELINES}
@@ -91,20 +91,20 @@ def check_game(game_name: str | None, *, atari: bool = True, minatar: bool = Tru
     _check_is_of("game", game_name, allowed)
 
 
-def are_small(chosen: Sequence[str]) -> bool:
-    """Returns whether games are those of `SMALL_GAMES`, whose settings no other game shares.
+def are_jax_games(chosen: Sequence[str]) -> bool:
+    """Returns whether games are those of `JAX_GAMES`, whose settings no other game shares.
 
     Raises:
         ValueError: if only some are.
     """
-    small = [game for game in chosen if game in SMALL_GAMES]
-    if small and len(small) < len(chosen):
-        other = next(game for game in chosen if game not in SMALL_GAMES)
+    in_jax = [game for game in chosen if game in JAX_GAMES]
+    if in_jax and len(in_jax) < len(chosen):
+        other = next(game for game in chosen if game not in JAX_GAMES)
         raise ValueError(
-            f"games are {other} and {small[0]}; they must be all of Atari, or all small games, "
+            f"games are {other} and {in_jax[0]}; they must be all of Atari, or all small games, "
             "which have settings of their own"
         )
-    return bool(small)
+    return bool(in_jax)
 
 
 def check_installed(game: str) -> None:
@@ -165,5 +165,5 @@ def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:
     """Does what `select` does, for games that can be trained together, bsuite/Catch if `catch`."""
     allowed = {**_ATARI, **(_SMALL if catch else _MINATAR), **_SETS}
     chosen = _select(list(names) or [""], allowed)
-    are_small(chosen)
+    are_jax_games(chosen)
     return chosen

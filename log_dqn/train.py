@@ -65,7 +65,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     threads.check_option(args.threads)
     num_threads = args.threads or threads.cores()
     threads.limit(num_threads)
-    asked = request.check(
+    asked = request.parse(
         args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
     )
     request.check_installed()

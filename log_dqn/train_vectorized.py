@@ -99,10 +99,10 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     threads.check_option(args.threads)
     seeds = shell.seeds(args.seeds)
     chosen = _chosen(args)
-    is_atari = args.env is None and not games.are_small(chosen)
+    is_atari = args.env is None and not games.are_jax_games(chosen)
     is_jax = not is_atari and not request.is_of_gymnasium(args.env)
     _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
-    written = request.check(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
+    written = request.parse(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")

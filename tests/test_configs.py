@@ -340,7 +340,7 @@ def test_every_file_is_covered():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_hyperparameter(name):
-    start.configure(request.check([name], []))
+    start.configure(request.parse([name], []))
     # References and constants as gin writes them; no other parameter is bound.
     found = configuration.parameters(gin.config_str())
     assert {gin_files.short_name(parameter): value for parameter, value in found.items()} == {

@@ -90,8 +90,8 @@ def test_a_game_for_dopamines_agents_is_checked(kinds, name, message):
 
 
 def test_small_games_and_others_do_not_mix():
-    assert games.are_small(["MinAtar/Breakout", "bsuite/Catch"])
-    assert not games.are_small(["Pong", "Alien"])
+    assert games.are_jax_games(["MinAtar/Breakout", "bsuite/Catch"])
+    assert not games.are_jax_games(["Pong", "Alien"])
     assert games.select_to_train(["minatar5"]) == list(games.MINATAR5)
     message = "games are Pong and MinAtar/Asterix; they must be all of Atari, or all small games"
     with pytest.raises(ValueError, match=message):

@@ -95,9 +95,9 @@ QUICK = ("log_dqn.gin", "jax_log_dqn.gin")
     ],
 )
 def test_every_parameter_of_a_run(name):
-    start.configure(request.check([name], []))
+    start.configure(request.parse([name], []))
     names = [line.name for line in gin_files.parse([name], []).lines]
-    found, wrong = accepted(lambda line: start.configure(request.check([name], [line])), names)
+    found, wrong = accepted(lambda line: start.configure(request.parse([name], [line])), names)
     assert found > 100
     assert wrong == []
 
@@ -105,7 +105,7 @@ def test_every_parameter_of_a_run(name):
 @pytest.mark.parametrize("name", [name for name in SHIPPED if "vectorized" in name])
 def test_every_parameter_of_vectorized_runs(name):
     def configure(line):
-        written = vectorized_request.check([name], [line], None, "Pong")
+        written = vectorized_request.parse([name], [line], None, "Pong")
         vectorized_start.configure(written)
         vectorized_start.read_settings(written.lines, [])
 

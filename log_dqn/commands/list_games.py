@@ -22,7 +22,7 @@ def _listing() -> str:
     sets = {
         **games.SETS,
         "without baselines": games.WITHOUT_BASELINES,
-        "small, vectorized only": tuple(set(games.SMALL_GAMES) - set(games.MINATAR5)),
+        "small, vectorized only": tuple(set(games.JAX_GAMES) - set(games.MINATAR5)),
         "of gymnax, for train-vectorized --env": games.GYMNAX,
     }
     return "\n".join(

@@ -206,7 +206,7 @@ def _load_single(
 def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Game:
     """Returns what a run was trained on: a game, or an environment."""
     most = parameters["VectorizedRunner.max_steps_per_episode"]
-    if game in games.SMALL_GAMES:
+    if game in games.JAX_GAMES:
         return jax_games.create(game, most)
     for factory, create in start.CREATORS.items():
         settings = _of(factory, parameters)

@@ -32,7 +32,7 @@ FILE_VARIABLE = "LOG_DQN_PROGRESS_FILE"
 _RECORD = 128
 
 
-class Numbers(NamedTuple):
+class Status(NamedTuple):
     """What a training process tells who started it: the part of its steps that is done, and speed.
 
     The speed is in agent steps per second of one run, after its warm-up; None until then.
@@ -42,16 +42,16 @@ class Numbers(NamedTuple):
     steps_per_second: float | None = None
 
 
-def read(file: int) -> Numbers:
+def read(file: int) -> Status:
     """Reads the numbers that a training process has written last.
 
     Args:
         file: number of an open file, which the process has been given in `FILE_VARIABLE`.
     """
     try:
-        return Numbers(**json.loads(os.pread(file, _RECORD, 0)))
+        return Status(**json.loads(os.pread(file, _RECORD, 0)))
     except ValueError:  # none yet, or just being written
-        return Numbers()
+        return Status()
 
 
 def bar(title: str, items: Sequence) -> Iterable:
@@ -94,7 +94,7 @@ class Progress:
         self._num_iterations = num_iterations
         self._steps_per_iteration = steps_per_iteration
         self._warm = self._done() + warm_up + _COMPILING
-        self._numbers_file = os.environ.get(FILE_VARIABLE)
+        self._status_file = os.environ.get(FILE_VARIABLE)
         self._terminal = sys.stderr if sys.stderr.isatty() else None
         self._lock = threading.RLock()  # A line may be printed by a signal's handler.
         self._began: tuple[float, float] | None = None  # Time and steps at the end of the warm-up.
@@ -110,7 +110,7 @@ class Progress:
     def close(self) -> None:
         """Tells the last numbers, and removes the line from a terminal."""
         with self._lock:
-            self._write_numbers()
+            self._write_status()
             self._clear()
 
     def report(
@@ -133,7 +133,7 @@ class Progress:
             now = self._last_look = time.monotonic()
             if self._began is None and (self._done() >= self._warm).any():
                 self._began = now, self._done().sum()
-            self._write_numbers()
+            self._write_status()
             if self._terminal is not None:
                 try:
                     columns = os.get_terminal_size(self._terminal.fileno()).columns or _COLUMNS
@@ -175,11 +175,11 @@ class Progress:
         return steps / seconds if steps > 0 < seconds else None
 
     @property
-    def numbers(self) -> Numbers:
+    def status(self) -> Status:
         """What is done, and how fast."""
         done, left, speed = self._done().sum(), self._left(), self._speed()
         of_a_run = None if speed is None else speed / max(self._running.sum(), 1)
-        return Numbers(float(done / max(done + left, 1)), of_a_run)
+        return Status(float(done / max(done + left, 1)), of_a_run)
 
     @property
     def pace(self) -> str:
@@ -187,7 +187,7 @@ class Progress:
         left, speed = self._left(), self._speed()
         if speed is None:
             return "estimating" if left else f"{duration(0)} left"
-        of_a_run = f" ({self.numbers.steps_per_second:.0f} a run)" if self.num_runs > 1 else ""
+        of_a_run = f" ({self.status.steps_per_second:.0f} a run)" if self.num_runs > 1 else ""
         return f"{speed:.0f} steps/s{of_a_run}, {duration(left / speed)} left"
 
     def __str__(self) -> str:
@@ -197,11 +197,11 @@ class Progress:
         whole = "the run"
         if self.num_runs > 1:
             title, whole = f"{words.counted(len(current), 'run')}, {title}", "all steps"
-        share = f"{title} ({self.numbers.fraction:.1%} of {whole})"
+        share = f"{title} ({self.status.fraction:.1%} of {whole})"
         return ", ".join(filter(None, (share, self.pace, self.result)))
 
-    def _write_numbers(self) -> None:
-        if self._numbers_file is not None:
-            record = json.dumps(self.numbers._asdict()).ljust(_RECORD)
+    def _write_status(self) -> None:
+        if self._status_file is not None:
+            record = json.dumps(self.status._asdict()).ljust(_RECORD)
             with contextlib.suppress(OSError):  # Training needs no audience.
-                os.pwrite(int(self._numbers_file), record.encode(), 0)
+                os.pwrite(int(self._status_file), record.encode(), 0)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number with what it counts: 1 run, 2 runs; `several` where that is not `one` and an s."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """Returns a number with its noun: 1 run, 2 runs; the default plural adds an s."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def rounded(value: float) -> str:

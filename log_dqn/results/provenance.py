@@ -119,7 +119,7 @@ def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
 
 def _kind(values: Mapping[str, Any], game: str) -> str:
     """The end of the name of the gin file for a run's kind of games."""
-    if game in games.SMALL_GAMES:
+    if game in games.JAX_GAMES:
         return "_minatar"
     kinds = {
         "create_gym_environment": "_cartpole",

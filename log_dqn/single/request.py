@@ -48,7 +48,7 @@ class Request(NamedTuple):
     env: str | None
 
 
-def check(
+def parse(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
     game: str | None = None,

@@ -57,10 +57,10 @@ def can_be_filmed() -> bool:
     return is_of_gym and not is_own and importlib.util.find_spec("pygame") is not None
 
 
-def configure(asked: request.Request) -> None:
+def configure(options: request.Request) -> None:
     """Makes gin read files, then bindings, then the short forms."""
-    _, game, agent, seed, env = asked
-    files.read(asked.written)
+    _, game, agent, seed, env = options
+    files.read(options.written)
     settings.check_bound()
     if agent is not None:
         configured = agents.agent_name()
@@ -78,13 +78,13 @@ def configure(asked: request.Request) -> None:
     agents.check_network_fits(agents.agent_name())
 
 
-def try_out(asked: request.Request) -> configuration.Configuration:
+def try_out(options: request.Request) -> configuration.Configuration:
     """Returns what a run reads of gin, whose configuration it replaces. The run is thrown away."""
     gin.clear_config()
-    configure(asked)
+    configure(options)
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
         runner.create_runner(folder)
-    lines = [line for line in asked.written.lines if line.option == "gin_files"]
+    lines = [line for line in options.written.lines if line.option == "gin_files"]
     files.check_is_read(lines, runner.operative())
     return runner.operative()
 

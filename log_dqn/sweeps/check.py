@@ -39,7 +39,7 @@ def check_requests(options: SweepOptions) -> None:
     """Checks what is asked of each agent's runs, as far as that needs no import of the agents."""
     for agent in options.agents:
         if options.vectorized:
-            vectorized_request.check(options.gin_files, options.gin_bindings, agent, options.game)
+            vectorized_request.parse(options.gin_files, options.gin_bindings, agent, options.game)
         else:
             _request(options, agent, options.gin_bindings)
     gin_files.parse_checked(options.gin_files, options.gin_bindings, options.scans)
@@ -75,7 +75,7 @@ def check_machines(
 def _request(options: SweepOptions, agent: str, bindings: Sequence[str]) -> single_request.Request:
     """Returns what is asked of an agent's runs, each in a process of its own."""
     where = plan.game_or_env(options.game)
-    return single_request.check(options.gin_files, bindings, agent=agent, **where)
+    return single_request.parse(options.gin_files, bindings, agent=agent, **where)
 
 
 def _settings(
@@ -88,7 +88,7 @@ def _settings(
     """Returns the settings of an agent's vectorized runs, which must read the lines of options."""
     from log_dqn.vectorized import start
 
-    written = vectorized_request.check(options.gin_files, bindings, agent, options.game, scans)
+    written = vectorized_request.parse(options.gin_files, bindings, agent, options.game, scans)
     gin.clear_config()
     start.configure(written)
     lines = [line for line in written.lines if line.option in to_read]

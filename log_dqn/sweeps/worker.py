@@ -36,7 +36,7 @@ class Worker(tune.Trainable):
     """Runs one job; Tune starts it again, here or on another node, when it dies.
 
     Its results have `progress`, a `plan.RunProgress` for each run of the job, `fraction` and
-    `steps_per_second`, the process's own `program.progress.Numbers`, `failure`: None, or why the
+    `steps_per_second`, the process's own `program.progress.Status`, `failure`: None, or why the
     job can't be done and should not be tried again, and `death`: None, or how the process died.
     After a death the next step raises a RuntimeError with it.
     """

@@ -13,12 +13,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.program.progress import Progress
-from log_dqn.vectorized import learner, timeline
+from log_dqn.vectorized import timeline
 from log_dqn.vectorized.jax_environments import JaxGame, State
+from log_dqn.vectorized.learner import (
+    SUMMARY_PERIOD,
+    Fixed,
+    Learner,
+    Problem,
+    StepFunctions,
+    Summary,
+    Weights,
+    compiler_options,
+    select,
+)
 from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 from log_dqn.vectorized.training import Trainer, Workload
 
-CHUNK_STEPS = learner.SUMMARY_PERIOD
+CHUNK_STEPS = SUMMARY_PERIOD
 """Steps after which the host looks at the runs: no two events of a run are in a chunk."""
 
 
@@ -31,8 +42,8 @@ class _Loop(NamedTuple):
     the runs at which a number was not finite, or -1.
     """
 
-    weights: learner.Weights
-    summary: learner.Summary
+    weights: Weights
+    summary: Summary
     memory: Any
     stacks: Any
     position: Position
@@ -44,29 +55,27 @@ class _Loop(NamedTuple):
 
 
 def _advance(
-    programs: learner.Programs, game: JaxGame, numbers: learner.Numbers, first: Any, ready: Any,
+    functions: StepFunctions, game: JaxGame, fixed: Fixed, first: Any, ready: Any,
     loop: _Loop,
 ) -> _Loop:  # fmt: skip
     """Runs a step of every run that is not waiting; see `DeviceLoop.advance`."""
     outcome = loop.outcome
-    starting = timeline.starts(numbers.rules, loop.position, first + loop.step)
+    starting = timeline.starts(fixed.rules, loop.position, first + loop.step)
     starting &= loop.position.iteration == ready
-    position, plan = timeline.advance(numbers.rules, loop.position, outcome, starting)
+    position, plan = timeline.advance(fixed.rules, loop.position, outcome, starting)
     # The conditions are one number, so that nothing is computed where no run has it.
     weights, summary = jax.lax.cond(
         plan.draws.learns.any(),
-        lambda: programs.learn(loop.weights, loop.summary, loop.memory, numbers, plan.draws),
+        lambda: functions.learn(loop.weights, loop.summary, loop.memory, fixed, plan.draws),
         lambda: (loop.weights, loop.summary),
     )
     weights = jax.lax.cond(
-        plan.syncs.any(), lambda: programs.sync(weights, plan.syncs), lambda: weights
+        plan.syncs.any(), lambda: functions.sync(weights, plan.syncs), lambda: weights
     )
-    stacks, memory, actions = programs.act(
-        loop.stacks, loop.memory, weights, outcome, numbers, plan
-    )
-    state, outcome = programs.each(game.step)(loop.state, actions)
+    stacks, memory, actions = functions.act(loop.stacks, loop.memory, weights, outcome, fixed, plan)
+    state, outcome = functions.vmap(game.step)(loop.state, actions)
     plays = timeline.plays(position)
-    state, outcome = programs.each(learner.choose)(
+    state, outcome = functions.vmap(select)(
         plays, (state, outcome), (loop.state, loop.outcome._replace(ended=jnp.zeros_like(plays)))
     )
     episodes = jax.tree.map(
@@ -86,14 +95,14 @@ def _goes_on(ready: Any, loop: _Loop) -> jax.Array:
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(programs: learner.Programs, game: JaxGame) -> Any:
+def _compiled(functions: StepFunctions, game: JaxGame) -> Any:
     """Returns the compiled loop, the same for all trainers of such runs."""
 
-    def run(numbers: learner.Numbers, first: Any, ready: Any, loop: _Loop) -> _Loop:
-        advance = functools.partial(_advance, programs, game, numbers, first, ready)
+    def run(fixed: Fixed, first: Any, ready: Any, loop: _Loop) -> _Loop:
+        advance = functools.partial(_advance, functions, game, fixed, first, ready)
         return jax.lax.while_loop(functools.partial(_goes_on, ready), advance, loop)
 
-    options = learner.compiler_options()
+    options = compiler_options()
     if jax.default_backend() == "cpu":
         options["xla_cpu_multi_thread_eigen"] = False  # A run keeps to one core.
     return jax.jit(run, donate_argnums=3, compiler_options=options)
@@ -113,14 +122,14 @@ class DeviceLoop:
         faults: the runs' steps, in the last chunk, at which a number was not finite, or -1.
     """
 
-    def __init__(self, of_runs: learner.Learner, game: JaxGame) -> None:
+    def __init__(self, learner: Learner, game: JaxGame) -> None:
         """Takes what acts and learns, and the game of all runs."""
-        self.learner = of_runs
-        self._run = _compiled(of_runs.programs, game)
+        self.learner = learner
+        self._run = _compiled(learner.step_functions, game)
         self._step = 0
         # Once for all resets: a new function would be compiled anew.
-        each, num_runs = of_runs.programs.each, of_runs.num_runs
-        self._new_games, self._choose = jax.jit(each(game.reset)), jax.jit(each(learner.choose))
+        vmap, num_runs = learner.step_functions.vmap, learner.num_runs
+        self._new_games, self._select = jax.jit(vmap(game.reset)), jax.jit(vmap(select))
         self._state, frame = self._new_games(jax.random.split(jax.random.key(0), num_runs))
         none = jnp.zeros(num_runs, bool)
         cut = jnp.zeros(num_runs, bool) if game.cuts else None
@@ -130,7 +139,7 @@ class DeviceLoop:
         """Begins new games in some runs, bool, with seeds, both of shape [num_runs]."""
         keys = jnp.stack([jax.random.key(int(seed)) for seed in seeds])
         old = self._state, self._outcome.frame
-        self._state, frame = self._choose(runs, self._new_games(keys), old)
+        self._state, frame = self._select(runs, self._new_games(keys), old)
         self._outcome = self._outcome._replace(frame=frame)
 
     def advance(self, position: Position, ready: np.ndarray) -> tuple[Position, Episode]:
@@ -139,23 +148,23 @@ class DeviceLoop:
         A waiting run may start the iteration that is `ready`, int32, shape [num_runs]. Returns
         where the runs are then, and their episodes, arrays of shape [CHUNK_STEPS, num_runs].
         """
-        of_runs = self.learner
+        learner = self.learner
         episodes = Episode(
             *(
-                np.zeros((CHUNK_STEPS, of_runs.num_runs), dtype)
+                np.zeros((CHUNK_STEPS, learner.num_runs), dtype)
                 for dtype in (bool, np.int32, np.float32, np.int32)
             )
         )
         loop = _Loop(
-            of_runs.weights, of_runs.summary, of_runs.memory, of_runs.stacks, position,
+            learner.weights, learner.summary, learner.memory, learner.stacks, position,
             self._state, self._outcome, episodes, np.int32(0),
-            np.full(of_runs.num_runs, -1, np.int32),
+            np.full(learner.num_runs, -1, np.int32),
         )  # fmt: skip
-        loop = self._run(of_runs.numbers, np.int32(self._step), ready, loop)
+        loop = self._run(learner.fixed, np.int32(self._step), ready, loop)
         if not self._step:  # It may have compiled, which leaves 0.4 GB in JAX 0.10.
             give_back_memory()
-        of_runs.weights, of_runs.summary = loop.weights, loop.summary
-        of_runs.memory, of_runs.stacks = loop.memory, loop.stacks
+        learner.weights, learner.summary = loop.weights, loop.summary
+        learner.memory, learner.stacks = loop.memory, loop.stacks
         self._state, self._outcome = loop.state, loop.outcome
         new_position, episodes, steps, self.faults = jax.device_get(
             (loop.position, loop.episodes, loop.step, loop.faults)
@@ -173,7 +182,7 @@ class DeviceTrainer(Trainer):
     def __init__(
         self,
         workload: Workload,
-        problem: learner.Problem,
+        problem: Problem,
         game: JaxGame,
         progress: Progress,
         shown_as: Sequence[int],

@@ -47,7 +47,7 @@ def _spawn_in_a_free_row(key: jax.Array, state: Any) -> Any:
 
 
 def environment(name: str) -> tuple[Any, Any]:
-    """Returns gymnax's environment of one of `games.SMALL_GAMES`, and its parameters.
+    """Returns gymnax's environment of one of `games.JAX_GAMES`, and its parameters.
 
     Its rules are MinAtar's. Its `step_env` knows no limit of steps.
     """
@@ -82,7 +82,7 @@ def environment(name: str) -> tuple[Any, Any]:
 
 @functools.lru_cache
 def create(name: str, max_steps_per_episode: int = _NO_LIMIT) -> JaxGame:
-    """Creates one of `games.SMALL_GAMES`; MinAtar's have sticky actions and all six actions.
+    """Creates one of `games.JAX_GAMES`; MinAtar's have sticky actions and all six actions.
 
     An episode ends after `max_steps_per_episode` agent steps as a lost game does.
     """

@@ -57,7 +57,7 @@ class Summary(NamedTuple):
     statistics: Any
 
 
-class Numbers(NamedTuple):
+class Fixed(NamedTuple):
     """What a run has from its start to its end: numbers of its schedule, agent and game, keys."""
 
     rules: timeline.Rules
@@ -67,7 +67,7 @@ class Numbers(NamedTuple):
     draw_key: Any
 
 
-def choose(condition: Any, new: Any, old: Any) -> Any:
+def select(condition: Any, new: Any, old: Any) -> Any:
     """Returns a run's new arrays if its condition is true, else the old."""
     return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
 
@@ -96,7 +96,7 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_one
 
 
-class Programs:
+class StepFunctions:
     """The parts of a step, and what is compiled of them, for runs whose agents are alike.
 
     `learn`, `sync` and `act`, in this order, are a step that `timeline.advance` has planned. Arrays
@@ -107,7 +107,7 @@ class Programs:
     """
 
     def __init__(
-        self, agent: agents.Agent, problem: Problem, slots: int, several: bool, on_host: bool
+        self, agent: agents.Agent, problem: Problem, slots: int, has_many_runs: bool, on_host: bool
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
@@ -115,26 +115,24 @@ class Programs:
         """
         self._agent = agent
         self._problem = problem
-        apply = functools.partial(problem.network.apply, batched=several)
+        apply = functools.partial(problem.network.apply, batched=has_many_runs)
         self._network = problem.network._replace(apply=apply)
         self._slots = slots
-        self._several = several
+        self._has_many_runs = has_many_runs
         self._on_host = on_host
-        self.each: Callable[..., Any] = jax.vmap if several else _of_one
-        self.initial_weights = jax.jit(self.each(self._initial_weights))
-        self.compiled_draw = jax.jit(
-            lambda numbers, draws: self._draw(numbers, self._unpacked(draws))
-        )
+        self.vmap: Callable[..., Any] = jax.vmap if has_many_runs else _of_one
+        self.initial_weights = jax.jit(self.vmap(self._initial_weights))
+        self.compiled_draw = jax.jit(lambda fixed, draws: self._draw(fixed, self._unpacked(draws)))
         self.compiled_learn = jax.jit(
-            lambda weights, summary, memory, numbers, draws: self.learn(
-                weights, summary, memory, numbers, self._unpacked(draws)
+            lambda weights, summary, memory, fixed, draws: self.learn(
+                weights, summary, memory, fixed, self._unpacked(draws)
             ),
             donate_argnums=(0, 1), compiler_options=compiler_options(),
         )  # fmt: skip
         self.compiled_sync = jax.jit(self.sync, donate_argnums=0)
         self.compiled_plan = jax.jit(self._plan_draws)
         self.compiled_act = jax.jit(self._act_on, donate_argnums=(0, 1))
-        self.compiled_is_finite = jax.jit(self.each(self._is_finite))
+        self.compiled_is_finite = jax.jit(self.vmap(self._is_finite))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
         # Buffers of their own: training goes on in the old weights' memory.
@@ -148,9 +146,9 @@ class Programs:
     def _unpacked(self, draws: Any) -> Draws:
         return Draws(*draws)._replace(learns=draws[-1].astype(bool))
 
-    def _draw(self, numbers: Numbers, draws: Draws) -> jax.Array:
+    def _draw(self, fixed: Fixed, draws: Draws) -> jax.Array:
         """Returns the slots that updates read; see `replay.draw`."""
-        return self.each(self._draw_one)(numbers.draw_key, draws)
+        return self.vmap(self._draw_one)(fixed.draw_key, draws)
 
     def _draw_one(self, key: jax.Array, draws: Draws) -> jax.Array:
         return replay.draw(
@@ -164,7 +162,7 @@ class Programs:
         )
 
     def learn(
-        self, weights: Weights, summary: Summary, memory: Any, numbers: Numbers, draws: Draws
+        self, weights: Weights, summary: Summary, memory: Any, fixed: Fixed, draws: Draws
     ) -> tuple[Weights, Summary]:
         """Runs an update of the runs that have one; a single run must have one.
 
@@ -173,15 +171,15 @@ class Programs:
         """
         steps = memory
         if not self._on_host:
-            steps = self.each(replay.read)(memory, self._draw(numbers, draws))
+            steps = self.vmap(replay.read)(memory, self._draw(fixed, draws))
         if self._problem.cuts:
             whole = functools.partial(replay.without_cuts, stack_size=self._problem.stack_size)
-            steps = self.each(whole)(steps)
-        weights, statistics = self.each(self._learn_one)(
-            weights, numbers.constants, numbers.num_actions, steps, draws.learns
+            steps = self.vmap(whole)(steps)
+        weights, statistics = self.vmap(self._learn_one)(
+            weights, fixed.constants, fixed.num_actions, steps, draws.learns
         )
         due = draws.learns & (draws.number % SUMMARY_PERIOD == 0) & (draws.number > 0)
-        return weights, choose(due, Summary(draws.number, statistics), summary)
+        return weights, select(due, Summary(draws.number, statistics), summary)
 
     def _learn_one(
         self, weights: Weights, constants: Any, num_actions: Any, steps: Any, learns: Any
@@ -196,18 +194,18 @@ class Programs:
             replay.transitions(steps, self._problem.stack_size, constants.gamma),
         )
         new = Weights(params, weights.target_params, optimizer_state)
-        if self._several:
-            new = choose(learns, new, weights)
+        if self._has_many_runs:
+            new = select(learns, new, weights)
         return new, statistics
 
     def sync(self, weights: Weights, syncs: Any) -> Weights:
         """Copies the online network of some runs to their target network."""
 
         def sync_one(weights: Weights, syncs: Any) -> Weights:
-            new = choose(syncs, weights.params, weights.target_params)
+            new = select(syncs, weights.params, weights.target_params)
             return weights._replace(target_params=new)
 
-        return self.each(sync_one)(weights, syncs)
+        return self.vmap(sync_one)(weights, syncs)
 
     def act(
         self,
@@ -215,16 +213,16 @@ class Programs:
         memory: Any,
         weights: Weights,
         outcome: Outcome,
-        numbers: Numbers,
+        fixed: Fixed,
         plan: Plan,
     ) -> Any:
         """Chooses actions and stores steps; returns the new states, memory and actions."""
-        stacks, actions = self.each(self._act_one)(
-            stacks, weights, numbers.constants, numbers.num_actions, numbers.act_key,
+        stacks, actions = self.vmap(self._act_one)(
+            stacks, weights, fixed.constants, fixed.num_actions, fixed.act_key,
             outcome.frame, plan.choice,
         )  # fmt: skip
         if not self._on_host:
-            memory = self.each(self._store)(memory, outcome, actions, plan.choice)
+            memory = self.vmap(self._store)(memory, outcome, actions, plan.choice)
         return stacks, memory, actions
 
     def _act_one(
@@ -250,26 +248,26 @@ class Programs:
         memory = replay.add_result(memory, slot, reward, choice.terminal)
         return replay.add_step(memory, choice.slot + beyond, outcome.frame, choice.age, action)
 
-    def _plan_draws(self, numbers: Numbers, answer: Any) -> Any:
-        answer = timeline.unpack(answer, timeline.ANSWER)
-        return timeline.pack(timeline.advance(numbers.rules, *answer)[1].draws, jnp)
+    def _plan_draws(self, fixed: Fixed, inputs: Any) -> Any:
+        inputs = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
+        return timeline.pack(timeline.advance(fixed.rules, *inputs)[1].draws, jnp)
 
     def _act_on(
-        self, stacks: Any, memory: Any, weights: Weights, frames: Any, numbers: Numbers, answer: Any
+        self, stacks: Any, memory: Any, weights: Weights, frames: Any, fixed: Fixed, inputs: Any
     ) -> Any:
-        old, outcome, starting = timeline.unpack(answer, timeline.ANSWER)
-        position, plan = timeline.advance(numbers.rules, old, outcome, starting)
+        old, outcome, starting = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
+        position, plan = timeline.advance(fixed.rules, old, outcome, starting)
         outcome = outcome._replace(frame=frames)
-        stacks, memory, actions = self.act(stacks, memory, weights, outcome, numbers, plan)
+        stacks, memory, actions = self.act(stacks, memory, weights, outcome, fixed, plan)
         return stacks, memory, timeline.pack((position, plan, actions), jnp)
 
 
 @functools.lru_cache(maxsize=16)
-def _programs(
+def _step_functions(
     agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...], *args: Any
-) -> Programs:
+) -> StepFunctions:
     """Returns the programs of runs that are alike, the same for all groups of such runs."""
-    return Programs(agent_class(**dict(shared)), *args)
+    return StepFunctions(agent_class(**dict(shared)), *args)
 
 
 class Learner:
@@ -309,14 +307,14 @@ class Learner:
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
         self._problem, self._on_host = problem, on_host
         agent_class: Any = type(agent)
-        self.programs = _programs(
+        self.step_functions = _step_functions(
             agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1,
             on_host,
         )  # fmt: skip
         self._columns = list(num_actions)  # of each run's own output layer
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)
-        self.numbers = Numbers(
+        self.fixed = Fixed(
             rules=jax.tree.map(jnp.asarray, self.rules),
             constants=_stack([jax.tree.map(jnp.float32, a.constants) for a in run_agents]),
             num_actions=jnp.asarray(num_actions, jnp.int32),
@@ -327,14 +325,14 @@ class Learner:
             agent.init(problem.network, init_key, problem.state_shape, number, max(num_actions))
             for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
         ]
-        self.weights = self.programs.initial_weights(self.numbers.constants, _stack(params))
+        self.weights = self.step_functions.initial_weights(self.fixed.constants, _stack(params))
         self.memory = replay.create(
             (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype,
             max(num_actions), np if on_host else jnp,
         )  # fmt: skip
         self.stacks = jnp.zeros((self.num_runs, *problem.state_shape), problem.frame_dtype)
         self.summary = self._no_summary()
-        report = jax.eval_shape(timeline.advance, self.rules, *timeline.ANSWER)
+        report = jax.eval_shape(timeline.advance, self.rules, *timeline.ADVANCE_INPUTS)
         self._report = (*report, self.rules.slots)  # The actions are whole numbers too.
 
     def _no_summary(self) -> Summary:
@@ -347,52 +345,52 @@ class Learner:
 
     # A step; the methods return before the device has finished, but for the actions.
 
-    def draws(self, answer: np.ndarray) -> Draws:
+    def draws(self, inputs: np.ndarray) -> Draws:
         """Returns the updates of a step that the runs' games have answered; see `act`."""
-        found = np.asarray(self.programs.compiled_plan(self.numbers, answer))
+        found = np.asarray(self.step_functions.compiled_plan(self.fixed, inputs))
         return timeline.unpack(found, self._report[1].draws)
 
     def learn(self, draws: Draws) -> None:
         """Runs the update of the runs that have one, numpy arrays."""
         memory, packed = self.memory, timeline.pack(draws)
         if self._on_host:
-            slots = np.asarray(self.programs.compiled_draw(self.numbers, packed))
+            slots = np.asarray(self.step_functions.compiled_draw(self.fixed, packed))
             memory = replay.read(memory, (np.arange(self.num_runs)[:, None, None], slots))
-        self.weights, self.summary = self.programs.compiled_learn(
-            self.weights, self.summary, memory, self.numbers, packed
+        self.weights, self.summary = self.step_functions.compiled_learn(
+            self.weights, self.summary, memory, self.fixed, packed
         )
 
-    def act(self, frames: np.ndarray, answer: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
+    def act(self, frames: np.ndarray, inputs: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
         """Chooses each run's action, and stores and syncs what is to be.
 
         Takes observations, shape [num_runs, ...], and the runs and what their last actions led to,
-        packed (`timeline.ANSWER`). Returns the runs' new position, what was to be done, and the
-        actions.
+        packed (`timeline.ADVANCE_INPUTS`). Returns the runs' new position, what was to be done, and
+        the actions.
         """
         memory = None if self._on_host else self.memory
-        self.stacks, memory, found = self.programs.compiled_act(
+        self.stacks, memory, found = self.step_functions.compiled_act(
             self.stacks,
             memory,
             Weights(self.weights.params, None, None),
             frames,
-            self.numbers,
-            answer,
+            self.fixed,
+            inputs,
         )
         position, plan, actions = timeline.unpack(np.array(found), self._report)
         if self._on_host:
-            _, outcome, _ = timeline.unpack(answer, timeline.ANSWER)
+            _, outcome, _ = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
             rewards = self._problem.learned(outcome.reward)
             self._store(frames, rewards, actions, plan.choice)
         else:
             self.memory = memory
         if plan.syncs.any():
-            self.weights = self.programs.compiled_sync(self.weights, plan.syncs)
+            self.weights = self.step_functions.compiled_sync(self.weights, plan.syncs)
         return position, plan, actions
 
     def _store(
         self, frames: np.ndarray, rewards: np.ndarray, actions: np.ndarray, choice: timeline.Choice
     ) -> None:
-        """Does in the host's memory what `Programs` does on the device."""
+        """Does in the host's memory what `StepFunctions` does on the device."""
         memory = self.memory
         (runs,) = np.nonzero(choice.result_slot < self.slots)
         at = runs, choice.result_slot[runs]

@@ -14,7 +14,7 @@ FACTORIES = ("create_jax_environment", "create_host_environment")
 """Names in gin of what creates environments: in JAX, and of gymnasium."""
 
 
-def check(
+def parse(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
     agent: str | None,
@@ -78,5 +78,5 @@ def default_file(agent: str | None, game: str) -> str:
     """Returns the name of an agent's gin file: for Atari, MinAtar or an environment."""
     agent = agent or files.DEFAULT_AGENT
     checks.check_one_of("agent", agent, AGENTS)
-    kind = "_minatar" if game in games.SMALL_GAMES else "_env" * (game not in games.KNOWN)
+    kind = "_minatar" if game in games.JAX_GAMES else "_env" * (game not in games.KNOWN)
     return f"vectorized_{agent}{kind}.gin"

@@ -14,7 +14,7 @@ import jax
 
 from log_dqn import games, scan
 from log_dqn.checks import check, of
-from log_dqn.games import SMALL_GAMES
+from log_dqn.games import JAX_GAMES
 from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import gin_files as files
@@ -175,7 +175,7 @@ def check_fits(runner: RunnerSettings, game: str, environment: Game | None = Non
         networks.by_shape(runner.network, environment.frame_shape)
         return
     name = "VectorizedRunner.network"
-    if game not in SMALL_GAMES:
+    if game not in JAX_GAMES:
         check(name, runner.network, runner.network == "nature", "'nature' for Atari")
         return
     check(
@@ -210,7 +210,7 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
     by_program = collections.defaultdict(list)
     for index, run in enumerate(job_runs):
         # All Atari games have one.
-        is_atari = workload.environment is None and run.game not in SMALL_GAMES
+        is_atari = workload.environment is None and run.game not in JAX_GAMES
         by_program["Atari" if is_atari else run.game].append(index)
     places, parts = [], []
     for indices in by_program.values():
@@ -238,7 +238,7 @@ def _plan_trainers(
     function that creates the trainer of some of them, given their indices.
     """
     runner, game = workload.runner, workload.environment or environments.ATARI
-    if run.game in SMALL_GAMES:
+    if run.game in JAX_GAMES:
         game = jax_games.create(run.game, runner.max_steps_per_episode)
     problem = learner.Problem(
         create_network(runner, game), game.frame_shape, game.frame_dtype, runner.stack_size,
@@ -288,12 +288,14 @@ def _announce(
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])
     on_cpu = jax.default_backend() == "cpu"
-    several = len(workload.runs) > 1
+    has_many_runs = len(workload.runs) > 1
     together = workers if on_cpu else place.num_runs
     in_turns = on_cpu or together < len(workload.runs)
-    at_a_time = f", {together} at a time" if several and in_turns else ""
+    at_a_time = f", {together} at a time" if has_many_runs and in_turns else ""
     on_threads = (
-        f" with {words.counted(threads_of_run, 'thread')}{' each' * several}" if on_cpu else ""
+        f" with {words.counted(threads_of_run, 'thread')}{' each' * has_many_runs}"
+        if on_cpu
+        else ""
     )
     where = "the host's memory" if place.on_host or on_cpu else "its memory"
     of_environment, in_checkpoints = "", ""

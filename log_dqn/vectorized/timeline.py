@@ -165,7 +165,7 @@ def begin(num_runs: int) -> Position:
     return zeros._replace(episode_return=np.zeros(num_runs, np.float32))
 
 
-ANSWER = (
+ADVANCE_INPUTS = (
     begin(1), Outcome(None, np.zeros(1, np.float32), *np.zeros((2, 1), bool)), np.zeros(1, bool)
 )  # fmt: skip
 """What the host tells of a step: `advance`'s arguments but the rules; for `unpack`."""

@@ -199,7 +199,7 @@ class Trainer:
         """Writes the events of the updates from a training step on, and before another."""
         if ((end - 1) // SUMMARY_PERIOD > (first - 1) // SUMMARY_PERIOD).any():
             number, statistics = jax.device_get(self.learner.summary)
-            finite = self.learner.programs.compiled_is_finite(self.learner.weights)
+            finite = self.learner.step_functions.compiled_is_finite(self.learner.weights)
             for run in np.flatnonzero((number >= first) & (number < end)).tolist():
                 values = {tag: float(of_runs[run]) for tag, of_runs in statistics.items()}
                 if run not in self.failures:
@@ -266,12 +266,12 @@ class HostTrainer(Trainer):
             frames = np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
         wrong = timeline.faults(old, outcome._replace(frame=frames), starting, np)
         self._faults = np.where(wrong, old.chosen, -1)
-        answer = timeline.pack((old, outcome._replace(frame=None), starting))
+        inputs = timeline.pack((old, outcome._replace(frame=None), starting))
         if may_learn.any() and not expected:
-            draws = learner.draws(answer)
+            draws = learner.draws(inputs)
             if draws.learns.any():
                 learner.learn(draws)
-        position, plan, actions = learner.act(frames, answer)
+        position, plan, actions = learner.act(frames, inputs)
         left = (position.phase != Phase.FINISHED) & (
             position.iteration < self._runner.num_iterations
         )

@@ -276,7 +276,7 @@ def small(size: Size, num_runs: int) -> dict[str, Any]:
 
 def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, float]:
     """Returns how often a step of a trainer calls each compiled program, on average."""
-    programs = trainer.learner.programs
+    programs = trainer.learner.step_functions
     with contextlib.ExitStack() as stack:
         started = {
             name: stack.enter_context(

@@ -92,8 +92,8 @@ class Player:
         From 0.7 on those by the zeros of the kernels of 3 x 4 are among them.
         """
         of_runs = self.learner
-        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.numbers, _DRAWS
-        update: Any = jax.jit(of_runs.programs.learn).lower(*inputs)
+        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.fixed, _DRAWS
+        update: Any = jax.jit(of_runs.step_functions.learn).lower(*inputs)
         return update.cost_analysis()["flops"]
 
 

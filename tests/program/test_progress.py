@@ -63,7 +63,7 @@ def go_on(shown):
 
 def test_the_line_of_many_runs(clock):
     shown = runs()
-    assert shown.numbers == (0.2, None)
+    assert shown.status == (0.2, None)
     assert str(shown) == "3 runs, iteration 1 to 5/10 (20.0% of all steps), estimating"
     warm_up(shown, clock)
     assert str(shown) == "3 runs, iteration 1 to 5/10 (21.3% of all steps), estimating"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dopamine.discrete_domains import iteration_statistics, logger
 
-from log_dqn.games import SMALL_GAMES, folder_name
+from log_dqn.games import JAX_GAMES, folder_name
 from log_dqn.results import runs
 from log_dqn.run_folder import configuration
 from tests.results import synthetic
@@ -105,13 +105,13 @@ def test_runs_are_sorted_by_number_and_named_as_dopamine_names_them(tmp_path, li
 
 
 def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
-    for game in SMALL_GAMES:
+    for game in JAX_GAMES:
         assert "/" in game and "/" not in folder_name(game)
         synthetic.write_log(tmp_path / "a" / folder_name(game) / "0", [1, 2])
     synthetic.write_log(tmp_path / "a/Breakout/0", [5])
     found = runs.read_runs(tmp_path, "train", lines.append)
-    assert [run.game for run in found] == sorted(["Breakout", *SMALL_GAMES])
-    assert [run.returns.tolist() for run in found] == [[5.0]] + [[1.0, 2.0]] * len(SMALL_GAMES)
+    assert [run.game for run in found] == sorted(["Breakout", *JAX_GAMES])
+    assert [run.returns.tolist() for run in found] == [[5.0]] + [[1.0, 2.0]] * len(JAX_GAMES)
     only = runs.read_runs(tmp_path, "train", lines.append, only_games=["MinAtar/Breakout"])
     assert [run.game for run in only] == ["MinAtar/Breakout"] and lines == []
 

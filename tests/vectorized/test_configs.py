@@ -116,7 +116,7 @@ def test_the_files_are_the_defaults():
 
 
 def test_another_optimizer_may_be_chosen_beside_a_file():
-    written = request.check(
+    written = request.parse(
         [], ["VectorizedLogDQNAgent.optimizer='rmsprop_tf'"], "log_dqn", "MinAtar/Breakout"
     )
     start.configure(written)

@@ -248,7 +248,7 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
     assert of_three.failures == []
     used = [trainers[seed].learner.stacks.device for seed in (1, 2, 3)]
     assert set(used) == {jax.devices()[0], other or jax.devices()[0]}
-    assert shared.numbers.fraction == 1 and shared.close.called
+    assert shared.status.fraction == 1 and shared.close.called
     assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
     shared = watched(3)
     stopped = pool.Pool(creators([4, 5, 6], shared), [None] * 2, shared)
@@ -257,7 +257,7 @@ def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
         stopped.train()
     assert stop.value.status == 130
     assert not any((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (4, 5, 6))
-    assert shared.numbers.fraction < 1 and shared.close.called
+    assert shared.status.fraction < 1 and shared.close.called
 
 
 def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):

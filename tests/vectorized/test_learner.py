@@ -126,7 +126,7 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
         target_params=jax.tree.map(lambda leaf: 1.5 * leaf, of_runs.weights.params)
     )
     steps_of_run = replay.Memory(*(np.asarray(f[run]) for f in of_runs.memory))
-    key = of_runs.numbers.draw_key[run]
+    key = of_runs.fixed.draw_key[run]
     for number in (4, 8, 12):
         drawn = draws(num_runs, number)
         slots = replay.draw(jax.random.fold_in(key, number), 3, 40, of_runs.slots, BATCH_SIZE, 4, n)
@@ -248,7 +248,7 @@ def test_exploration_has_the_rate_asked_for():
 
 def test_runs_and_purposes_have_random_numbers_of_their_own():
     of_runs = filled([agents.VectorizedLogDQNAgent()] * 3, SMALL)
-    keys = jnp.concatenate([of_runs.numbers.act_key, of_runs.numbers.draw_key])
+    keys = jnp.concatenate([of_runs.fixed.act_key, of_runs.fixed.draw_key])
     assert len(np.unique(jax.random.key_data(keys), axis=0)) == 6
 
 
@@ -376,7 +376,7 @@ def test_a_memory_of_a_million_frames():
         of_runs.write_memory(0, "frames", start, frames[part])
         of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
     drawn = timeline.Draws(ONE, np.int32(slots[10]) * ONE, 1000 * ONE, ONE > 0)
-    where = of_runs.programs.compiled_draw(of_runs.numbers, timeline.pack(drawn))[0]
+    where = of_runs.step_functions.compiled_draw(of_runs.fixed, timeline.pack(drawn))[0]
     steps = replay.read(of_runs.memory, (0, where))
     told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
     np.testing.assert_array_equal(told, where)

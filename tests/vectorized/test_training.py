@@ -93,7 +93,7 @@ class Read:
 def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     # Iterations that end at other steps in each run, so that some wait while others learn.
     trainer = toys.make_trainer(tmp_path, RUNS, toys.Noise, runner=NINE, on_host=on_host)
-    programs, calls, reads = trainer.learner.programs, [], []
+    programs, calls, reads = trainer.learner.step_functions, [], []
 
     def called(name, program, *args):
         calls[-1].append(name)
@@ -310,7 +310,7 @@ def test_which_numbers_are_finite():
 @pytest.mark.parametrize("num_runs", [1, 2])
 def test_weights_that_are_not_finite_stop_their_run_with_its_events(tmp_path, num_runs):
     trainer = toys.make_trainer(tmp_path, RUNS[:num_runs], toys.Noise, runner=NINE)
-    programs, weights = trainer.learner.programs, trainer.learner.weights
+    programs, weights = trainer.learner.step_functions, trainer.learner.weights
     assert programs.compiled_is_finite(weights).tolist() == [True] * num_runs
     first = 0 if num_runs > 1 else ...
     poisoned = jax.tree.map(lambda leaf: leaf.at[first].multiply(np.nan), weights.params)

@@ -177,8 +177,8 @@ def act(of_runs, frames, rewards, choice):
     """Has a learner's programs choose and store, as `Learner.act` does from a position."""
     outcome = Outcome(frames, rewards, None)
     plan = timeline.Plan(None, None, choice, None)
-    of_runs.stacks, of_runs.memory, actions = _compiled(of_runs.programs)(
-        of_runs.stacks, of_runs.memory, of_runs.weights, outcome, of_runs.numbers, plan
+    of_runs.stacks, of_runs.memory, actions = _compiled(of_runs.step_functions)(
+        of_runs.stacks, of_runs.memory, of_runs.weights, outcome, of_runs.fixed, plan
     )
     return np.asarray(actions)
 
