@@ -1,4 +1,4 @@
-"""Telling, while a run goes on, that its values have run away to their bound."""
+"""Warns during a run that its values have diverged to their bound."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from log_dqn import log_space
 
 RUNAWAY = 0.5
-"""Mean share of clipped values over an iteration from which values count as run away."""
+"""Mean share of clipped values in an iteration from which values count as diverged."""
 
 
 class Watch:
-    """Follows the share of clipped values of a run, and tells once when its values have run away.
+    """Follows the share of clipped values of a run, and warns once when its values have diverged.
 
-    It knows what has happened since the run was started or resumed, and may tell again after that.
+    A resumed run may warn again.
     """
 
     def __init__(self) -> None:
@@ -26,13 +26,13 @@ class Watch:
             self._shares.append(float(statistics[log_space.CLIPPED]))
 
     def end_iteration(self) -> str | None:
-        """Returns, once, a line on values that have run away in the iteration that ends here."""
+        """Returns a warning, once, if values have diverged in the iteration that ends here."""
         shares, self._shares = self._shares, []
         if self._told or not shares or sum(shares) / len(shares) < RUNAWAY:
             return None
         self._told = True
         return (
-            f"values have run away: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
+            f"values have diverged: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
             "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a small "
             "linear_above and c (--agent=loglin_dqn), a lower gamma or a larger c may help"
         )

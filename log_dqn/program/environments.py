@@ -18,9 +18,9 @@ from log_dqn import checks, games
 from log_dqn.program import shell
 
 LEAST_SIDE = 36
-"""Of a picture that DQN's network can take."""
+"""The smallest side of a picture that DQN's network accepts."""
 
-# A component of a vector whose bounds lie beyond has none: some write so large a number for it.
+# Bounds beyond this mean that a component is unbounded: some environments write it so.
 _UNBOUNDED = 1e6
 _LARGEST = np.finfo(np.float32).max
 _FLAGS = (bool, np.bool_, int, np.integer)
@@ -32,7 +32,7 @@ _PICTURE = (
     "gymnasium.wrappers.FlattenObservation"
 )
 
-# What gymnasium's methods are, and how many values they return.
+# Signatures of gymnasium's methods, and how many values they return.
 _METHODS = {
     "reset": ("reset(self, *, seed=None, options=None), which returns (observation, info)", 2),
     "step": (
@@ -42,7 +42,7 @@ _METHODS = {
 
 
 class Fault(ValueError):
-    """An environment fails, or returns what it must not; its own error is the cause."""
+    """An environment has failed, or returned something invalid; its own error is the cause."""
 
 
 def _is_of(file: str, *packages: str) -> bool:
@@ -52,7 +52,7 @@ def _is_of(file: str, *packages: str) -> bool:
 
 
 def _place(error: BaseException) -> str:
-    """Returns, in words, where an error was raised, or what called JAX so that it was.
+    """Returns, in words, where an error was raised, outside JAX.
 
     '' if within gymnasium, or by the parser.
     """
@@ -72,7 +72,7 @@ def refused(
     error: BaseException,
     allowed: str = "an environment of gymnasium that can be made",
 ) -> ValueError:
-    """Returns the error of one line that an environment isn't what is allowed, and whose fault."""
+    """Returns an error of one line: what an environment must be, and where it failed."""
     said = f"{allowed}: {_explain(error)}{_place(error)}"
     return ValueError(f"env is {environment_id!r}; it must be {said}")
 
@@ -164,7 +164,7 @@ def _not_finite(array: np.ndarray) -> str:
 
 
 def _misfit(space: Any, observation: Any) -> str:
-    """Returns, in words, how an observation isn't what is declared, or finite; '' if it is."""
+    """Returns, in words, how an observation differs from its space; '' if it doesn't."""
     if isinstance(space, spaces.Box):
         array, dtype = np.asarray(observation), np.dtype(space.dtype)
         can_cast = array.dtype == dtype or np.can_cast(array.dtype, dtype, "same_kind")
@@ -184,7 +184,7 @@ def _short(value: Any) -> str:
 
 
 class Checked(gymnasium.Wrapper):
-    """An environment whose faults raise `Fault`, at the very step."""
+    """An environment that raises `Fault` at the step where it fails."""
 
     def __init__(self, environment: gymnasium.Env, environment_id: str | None) -> None:
         """Takes an environment and its id."""

@@ -23,17 +23,17 @@ from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 
 DEFAULT_AGENT = "log_dqn"
-"""The agent whose gin file is used when neither an agent nor a gin file is given."""
+"""The agent of runs for which neither an agent nor a gin file is given."""
 
-# Packages whose names are known, and which read all that gin binds as agent and runner are created.
+# Packages whose names are known. Their settings are read when agent and runner are created.
 _PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
 
 
 def find_gin_file(name: str, command: str = "") -> str:
     """Returns the path of a gin file.
 
-    Its name is a path, or that of a file that comes with the package, with or without a folder
-    `configs/` before it. The error names files of the command, if one is given.
+    `name` is a path, or the name of a file that comes with the package, with or without `configs/`
+    before it. If a command is given, the error names files for it.
     """
     if os.path.isfile(name):
         return name
@@ -51,7 +51,7 @@ def find_gin_file(name: str, command: str = "") -> str:
 
 
 def _command_of(name: str) -> str:
-    """Returns the command that a file, or an agent or a runner in gin, of such a name is for."""
+    """Returns the command that a gin file, an agent or a runner is for, by its name."""
     return "train-vectorized" if name.lower().startswith("vectorized") else "train"
 
 
@@ -75,7 +75,7 @@ class Line(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What gin files, with those they include, and bindings say, refer to, and import."""
+    """The content of gin files, with those they include, and of bindings."""
 
     files: Sequence[str]
     bindings: Sequence[str]
@@ -105,9 +105,9 @@ def short_name(name: str) -> str:
 def parse(
     gin_files: Sequence[str], gin_bindings: Sequence[str], scans: Sequence[str] = ()
 ) -> Written:
-    """Returns what gin files, bindings and scans say, of these the first value.
+    """Returns the content of gin files, of bindings and of the first value of each scan.
 
-    What they name is not imported.
+    Nothing that they name is imported.
     """
     written = Written(gin_files, gin_bindings, [], set(), set())
     texts, around = _Texts(), list[str]()
@@ -150,14 +150,14 @@ def parse(
 
 
 def _no_such_name(configurable: str, parameter: str | None, known: Collection[str]) -> str:
-    """Returns, in words, that gin has no such configurable, or it no such parameter."""
+    """Returns, in words, that a configurable or its parameter doesn't exist."""
     if parameter is None:
         return f"there is no {configurable} in gin{checks.nearest(configurable, known)}"
     return f"{configurable} has no parameter {parameter}{checks.nearest(parameter, known)}"
 
 
 def _in_words(message: str) -> str:
-    """Returns gin's message on a name that doesn't exist with the nearest ones, else as it is."""
+    """Returns gin's message; for an unknown name, with the nearest known ones."""
     # gin has no public list of them.
     registered = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
     if match := re.match(r"No configurable matching (?:reference )?'@?(.+?)(?:\(\))?'", message):
@@ -170,7 +170,7 @@ def _in_words(message: str) -> str:
 
 @contextlib.contextmanager
 def explained(name: str, value: str) -> Iterator[None]:
-    """Turns what gin raises while it parses an option's value into a ValueError with both."""
+    """Turns an error of gin about an option's value into a ValueError that names both."""
     # Gin logs every folder in which it does not find an included file.
     logging.disable(logging.ERROR)
     try:
@@ -213,7 +213,7 @@ def _words() -> set[str]:
 
 
 def _check_names(written: Written) -> None:
-    """Checks the names that lines bind as far as that needs no import, which takes seconds."""
+    """Checks the names that lines bind as far as possible without imports, which take seconds."""
     own = [name for name in written.modules if name.partition(".")[0] not in _PACKAGES]
     for line in written.lines:
         scoped, _, parameter = line.name.rpartition(".")
@@ -236,7 +236,7 @@ def _check_names(written: Written) -> None:
 
 
 def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
-    """Returns the error of a line that nothing reads, with the nearest of what is read."""
+    """Returns the error of a line that nothing reads, with the nearest name that is read."""
     parameters = {name.rpartition(".")[2]: name for name in reversed(list(read))}
     near = difflib.get_close_matches(line.name.rpartition(".")[2], parameters, 1)
     nearest = f"; did you mean {parameters[near[0]]}?" if near else ""
@@ -246,9 +246,9 @@ def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
 def parse_checked(
     gin_files: Sequence[str], gin_bindings: Sequence[str], scans: Sequence[str] = ()
 ) -> Written:
-    """Checks that gin files exist, that these, bindings and scans are gin, their names and macros.
+    """Checks gin files, bindings and scans, their names and macros; returns their content.
 
-    What they name is not imported: a name that isn't Dopamine's or this package's may be wrong.
+    Nothing that they name is imported, so that names of other packages aren't checked.
     """
     written = parse(gin_files, gin_bindings, scans)
     parameters = [line.name for line in written.lines if "." in line.name]
@@ -265,7 +265,7 @@ def parse_checked(
 
 
 def _check_updates(lines: Sequence[Line]) -> None:
-    """Checks what a user's lines bind of LogDQN's update, as far as that is plain, or a macro."""
+    """Checks settings of LogDQN's update in a user's lines that are literals or macros."""
     agents = {line.name.rpartition(".")[0] for line in lines if not line.is_shipped}
     macros = {f"%{line.name}": line.value for line in lines}
     for agent in sorted(name for name in agents & _shipped().keys() if "LogDQNAgent" in name):
@@ -287,7 +287,7 @@ def is_reference(value: Any) -> bool:
 
 
 def is_own(configurable: str) -> bool:
-    """Returns whether a configurable is a user's, who may read it at any time."""
+    """Returns whether a configurable is a user's own, which may be read at any time."""
     try:
         module = gin.get_configurable(configurable.rpartition("/")[2]).__module__
     except ValueError:  # Several packages have one of that name.
@@ -296,10 +296,10 @@ def is_own(configurable: str) -> bool:
 
 
 def check_is_read(lines: Iterable[Line], config: configuration.Configuration) -> None:
-    """Checks that all that lines bind is read; gin is silent on what isn't.
+    """Checks that something reads each line; gin itself ignores unread ones.
 
-    What a file of the package binds may be of what a user has replaced, such as its optimizer, if
-    it is not of another agent. The configuration is that after all that it configures was created.
+    Lines of shipped files may go unread, since users replace parts such as the optimizer, unless
+    they bind an agent or a runner. `config` is taken after all objects have been created.
     """
     read = {short_name(name): None for name in config.parameters}
     for line in lines:
@@ -319,11 +319,18 @@ def complete(
     default: Callable[[str | None], str],
     command: str,
 ) -> list[str]:
-    """Returns the gin files that are to be read: an agent's own, then those of the user.
+    """Returns the gin files to read, in order.
 
-    If the user's files bind the `parameter` that names an agent, they are all; bindings may name it
-    too. `agents` has the class of each agent, and `default` returns the name of an agent's own
-    file, or of the default agent's for None. They must be for the command.
+    If the user's files name an agent they are used alone; else the agent's own file comes first.
+
+    Args:
+        gin_files: the user's files, which must be for the command.
+        gin_bindings: the user's bindings, which may name an agent too.
+        agent: the agent of `--agent`, or None.
+        parameter: the parameter that names an agent.
+        agents: classes of agents, by name.
+        default: returns an agent's own file; for None, the default agent's.
+        command: the command of `log-dqn` that reads them.
     """
     for name in gin_files:
         find_gin_file(name, command)
@@ -364,7 +371,7 @@ def read(written: Written) -> None:
 
 
 def bound(name: str, default: Any = None) -> Any:
-    """Returns what gin binds a parameter to, of a macro its value, or else the default."""
+    """Returns the value that gin binds to a parameter, through a macro too, or the default."""
     try:
         value = gin.query_parameter(name)
     except ValueError:

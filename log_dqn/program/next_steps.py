@@ -1,4 +1,4 @@
-"""What can be done when training has ended, each a command that works as it is printed."""
+"""The commands that a program suggests when training has ended, ready to be copied."""
 
 import argparse
 import pathlib
@@ -19,9 +19,9 @@ class Trained(NamedTuple):
 
     Attributes:
         filmed: folder of a run that can be filmed, if there is one.
-        results_dir: the results that the runs are among, if they lie as `layout.run_dir` says.
-        num_iterations: how long a run is.
-        env: the environment that a film must be told.
+        results_dir: folder of results with the runs, if their folders are `layout.run_dir`'s.
+        num_iterations: iterations of a run.
+        env: the `--env` that filming needs.
     """
 
     filmed: pathlib.Path | None
@@ -31,9 +31,9 @@ class Trained(NamedTuple):
 
 
 def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
-    """Returns the folder of results in which a run lies, if it does; see `layout.run_dir`.
+    """Returns the folder of results that holds a run, if one does; see `layout.run_dir`.
 
-    `env` is the environment of gymnasium that it trained on, if it was one.
+    `env` is the environment of gymnasium that the run trained on, or None.
     """
     is_game = games.canonical(run.parent.name) or run.parent.name == games.folder_name(env or "/")
     return layout.results_dir_of(run) if is_game else None
@@ -46,14 +46,14 @@ def lines(
     flags: argparse.Namespace,
     runner: str = "Runner",
 ) -> list[str]:
-    """Returns a line for each thing that can be done.
+    """Returns a line for each suggestion.
 
     Args:
         trained: what has been trained.
-        command: what of `log-dqn` has trained it.
+        command: the command of `log-dqn` that has trained it.
         parser: the command's.
         flags: the command's.
-        runner: whose `num_iterations`, in gin, says how long a run is.
+        runner: the runner whose `num_iterations` is bound in gin.
     """
     shown = []
     if trained.filmed is not None:
@@ -71,7 +71,7 @@ def lines(
 
 
 def _typed(*arguments: str) -> str:
-    """Returns a command line of `log-dqn`, which is started as this program was."""
+    """Returns a command line of `log-dqn`, started in the same way as this program."""
     started, found = pathlib.Path(sys.argv[0]), shutil.which("log-dqn")
     if started.name != "log-dqn":
         program = [sys.executable, "-m", "log_dqn.commands.main"]

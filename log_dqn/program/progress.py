@@ -1,4 +1,4 @@
-"""Progress of training: one line on a terminal or in a log file, and numbers for a sweep."""
+"""Progress of training: one line on a terminal or in a log file, and a status for a sweep."""
 
 import contextlib
 import json
@@ -25,17 +25,19 @@ _COLUMNS = 80
 
 _CLEAR = "\r\x1b[K"
 
-# Environment variable with the number of an open file, into which numbers are written.
+# Environment variable with the number of an open file, into which the status is written.
 FILE_VARIABLE = "LOG_DQN_PROGRESS_FILE"
 
-# Bytes of the numbers: the new ones overwrite the old ones.
+# Bytes of a status: each overwrites the last.
 _RECORD = 128
 
 
 class Status(NamedTuple):
-    """What a training process tells who started it: the part of its steps that is done, and speed.
+    """What a training process reports to the process that started it.
 
-    The speed is in agent steps per second of one run, after its warm-up; None until then.
+    Attributes:
+        fraction: of its steps that are done.
+        steps_per_second: agent steps per second of one run; None before the end of its warm-up.
     """
 
     fraction: float = 0.0
@@ -43,7 +45,7 @@ class Status(NamedTuple):
 
 
 def read(file: int) -> Status:
-    """Reads the numbers that a training process has written last.
+    """Reads the last status of a training process.
 
     Args:
         file: number of an open file, which the process has been given in `FILE_VARIABLE`.
@@ -60,7 +62,7 @@ def bar(title: str, items: Sequence) -> Iterable:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time as every program shows it, and tqdm's bars do: 02:10, 27:00:00."""
+    """Returns a time as programs show it: 02:10, 27:00:00."""
     return tqdm.format_interval(seconds)
 
 
@@ -82,9 +84,13 @@ class Progress:
         steps_per_iteration: int,
         warm_up: int = 0,
     ) -> None:
-        """Takes each run's finished iterations, and how far it is to go; nothing is shown yet.
+        """Initializes it; nothing is shown yet.
 
-        The first `warm_up` steps of a run say nothing of its speed, as nothing is learned yet.
+        Args:
+            iterations: each run's finished iterations.
+            num_iterations: iterations of a finished run.
+            steps_per_iteration: planned agent steps of an iteration.
+            warm_up: first steps of a run, before it learns, which don't count for the speed.
         """
         self.num_runs = len(iterations)
         self.result = ""
@@ -108,7 +114,7 @@ class Progress:
         self.close()
 
     def close(self) -> None:
-        """Tells the last numbers, and removes the line from a terminal."""
+        """Writes the last status, and removes the line from a terminal."""
         with self._lock:
             self._write_status()
             self._clear()
@@ -116,10 +122,13 @@ class Progress:
     def report(
         self, iterations: Any, steps: Any, running: Any = True, runs: Any = slice(None)
     ) -> None:
-        """Notes how far some runs are, and shows it when it is time. Threads may share an object.
+        """Records how far some runs are, and shows it when due. Threads may share an object.
 
-        Finished iterations, agent steps of the iterations that they are in, and whether they have
-        not ended are numbers, or arrays of shape [len(runs)].
+        Args:
+            iterations: finished iterations, a number or an array of shape [len(runs)].
+            steps: agent steps of the current iterations, of the same shape.
+            running: whether they have not ended, of the same shape.
+            runs: indices of the runs.
         """
         self._iterations[runs] = iterations
         self._steps[runs] = steps
@@ -176,7 +185,7 @@ class Progress:
 
     @property
     def status(self) -> Status:
-        """What is done, and how fast."""
+        """The status that `read` returns."""
         done, left, speed = self._done().sum(), self._left(), self._speed()
         of_a_run = None if speed is None else speed / max(self._running.sum(), 1)
         return Status(float(done / max(done + left, 1)), of_a_run)

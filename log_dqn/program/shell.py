@@ -1,4 +1,4 @@
-"""The shell of a program: its options, its errors, its signals and its exit status."""
+"""What is common to all command lines: options, errors, signals and exit status."""
 
 import argparse
 import contextlib
@@ -35,8 +35,8 @@ _SETTING_ERRORS = (
 def started_as(command: str) -> str:
     """Returns a program's name as the user started it.
 
-    `log_dqn.train` for `python -m`, `play.py` for a script, and else the command: `log-dqn train`,
-    whichever was started; or the one that is given, from within Python.
+    It is `log_dqn.train` for `python -m`, `play.py` for a script, and `log-dqn train` for the
+    command. From within Python it is the given command.
     """
     started = pathlib.Path(sys.argv[0]).absolute()
     if started.name == "log-dqn":
@@ -49,10 +49,10 @@ def started_as(command: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser with whole flags only, whose errors are one line, and which knows `--version`."""
+    """A parser with errors of one line, `--version`, and no abbreviated flags."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes what ArgumentParser takes."""
+        """Takes the arguments of ArgumentParser."""
         super().__init__(allow_abbrev=False, **settings)
         self.add_argument("--version", action="version", version=f"log_dqn {__version__}")
 
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(name, action="append", default=[], help=help_text)
 
     def add_gin_options(self, default: str, agent: str) -> None:
-        """Adds the options for gin, with the file that is the default and an example of agent."""
+        """Adds the options for gin; `default` is the default file, `agent` an example."""
         self._add_repeatable(
             "--gin_files",
             "gin file: a path, or the name of one that comes with the package; may be repeated "
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def typed(self, flags: argparse.Namespace) -> list[str]:
-        """Returns the options that give such flags, but for what they are by default."""
+        """Returns the command-line options for these flags, without those at their defaults."""
         words = []
         for action in self._actions:
             value, option = getattr(flags, action.dest, action.default), action.option_strings[-1]
@@ -93,18 +93,18 @@ class Parser(argparse.ArgumentParser):
         return words
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Prints help and errors at once; what can't be printed is an error, too."""
+        """Prints help and errors at once; exits if they can't be printed."""
         shown = functools.partial(print, end="", file=file or sys.stderr, flush=True)
         if message and (status := run_once(self.prog, lambda: shown(message))):
             sys.exit(status)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Does what ArgumentParser does."""
+        """Parses as ArgumentParser does, and keeps the arguments for `error`."""
         self._given = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Exits with status 2 and the message, and the flags like one that there isn't."""
+        """Exits with status 2 and the message; for an unknown flag, with the nearest known ones."""
         if message.endswith(" required") or "are required: " in message:
             # A required one may be there, but misspelt.
             flags = (text.partition("=")[0] for text in self._given if text.startswith("--"))
@@ -141,7 +141,11 @@ def number(least: float, of_what: str) -> Callable[[str], float]:
 
 
 def seeds(text: str) -> range:
-    """Returns the seeds that an option gives: 1 to N for N, A to B for A-B; else it is refused."""
+    """Returns the seeds of an option: 1 to N for N, A to B for A-B.
+
+    Raises:
+        ValueError: if it has another form, or seeds out of range.
+    """
     match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     given = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
     allowed = f"N or A-B, with seeds from 1 to {LAST_SEED} and at most {_MAX_SEEDS} of them"
@@ -151,14 +155,14 @@ def seeds(text: str) -> range:
 
 
 def folder(text: str) -> pathlib.Path:
-    """Returns the folder that an option names; an empty name, the current folder's, is refused."""
+    """Returns the folder that an option names; an empty name is refused."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder")
     return pathlib.Path(text)
 
 
 def _or_text(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Returns the type of an option that is a number, or a text, for its own check to refuse."""
+    """Returns the type of a numeric option; other text is kept for a later check to refuse."""
 
     def parse(text: str) -> Any:
         try:
@@ -186,14 +190,14 @@ def explain(error: Exception) -> str:
 
 
 Training = tuple[Callable[[], int], Callable[[int], None]]
-"""Training that is ready to start: what trains, and returns the exit status; and what makes that
-raise RunStopped before its next step, given the signal that came."""
+"""Training that is ready to start: a function that trains and returns the exit status, and a
+function that is given a signal and makes the first raise RunStopped before its next step."""
 
 
 class RunStopped(Exception):
     """Training has to stop; the message says why, in one line.
 
-    Below it may stand the traceback of what the user's own code has raised.
+    The traceback of an error in the user's own code may follow.
     """
 
     def __init__(self, message: str, status: int = 1) -> None:
@@ -203,7 +207,7 @@ class RunStopped(Exception):
 
 
 def stopped_by(signal_number: int, resumes: str = "") -> RunStopped:
-    """Returns what work that a signal has stopped raises; `resumes` says from where it goes on."""
+    """Returns the error of work that a signal has stopped; `resumes` says where it resumes."""
     name = signal.Signals(signal_number).name
     return RunStopped(f"stopped by {name}; the same command resumes{resumes}", 128 + signal_number)
 
@@ -212,7 +216,7 @@ def say(*lines: object, end: str = "\n", file: TextIO | None = None) -> None:
     """Prints lines at once, to standard output or a given file.
 
     Raises:
-        RunStopped: if they can't be printed, as when who read them has gone.
+        RunStopped: if they can't be printed, for example to a closed pipe.
     """
     try:
         print(*lines, sep="\n", end=end, file=file, flush=True)
@@ -223,7 +227,7 @@ def say(*lines: object, end: str = "\n", file: TextIO | None = None) -> None:
 
 
 def _drop_lost_output() -> None:
-    """Drops what can't be printed: at its exit Python would try again, and print a traceback."""
+    """Drops unprinted output: Python would try again at its exit, and print a traceback."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
@@ -237,10 +241,9 @@ def _complain(line: str) -> None:
 
 
 def check_writable(option: str, folder: str) -> None:
-    """Checks that files can be written in a folder, or the folder made, and leaves nothing there.
+    """Checks that files can be written in a folder, which need not exist, nor its parents.
 
-    Nothing is made, not even for a moment: another program may be making its own folder beside it.
-    Neither the folder that the option names nor its parents need exist.
+    No folder is created, not even for a moment: another program may be creating its own there.
     """
     # TensorFlow takes no other names, and "gs://" for Google's.
     is_local = "://" not in folder and folder == folder.encode("utf-8", "replace").decode()
@@ -254,7 +257,7 @@ def check_writable(option: str, folder: str) -> None:
 
 
 def print_start(what: str, file: TextIO | None = None) -> None:
-    """Prints the first line of a program, before what takes seconds to import."""
+    """Prints the first line of a program, before slow imports."""
     print(f"Starting {what}", file=file, flush=True)
 
 
@@ -271,8 +274,8 @@ def print_error(program: str, error: Exception) -> None:
 def run_once(program: str, work: Callable[[], int | None]) -> int:
     """Does the work of a program that leaves nothing to resume.
 
-    Returns the exit status: the work's, 2 for what the user can mend, 128 + n when stopped by
-    signal n, as by SIGPIPE, without a word, where who read the output has gone.
+    Returns the exit status: the work's, 2 for an error of the user, 128 + n if stopped by signal n.
+    A closed output pipe counts as SIGPIPE, without a message.
     """
     signals = [signal.SIGINT]
 
@@ -302,9 +305,8 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
 def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:
     """Prepares training, trains, and stops when a signal comes.
 
-    What is prepared is None if there is nothing left to do; what `prepare` puts on the stack is
-    undone at the end. Returns the exit status: the training's, 2 for settings that can't be, 128 +
-    n when stopped by signal n.
+    `prepare` returns None if nothing is left to do; its stack is closed at the end. Returns the
+    exit status: the training's, 2 for wrong settings, 128 + n if stopped by signal n.
     """
     signals: list[int] = []
 

@@ -9,28 +9,28 @@ def counted(number: int, singular: str, plural: str | None = None) -> str:
 
 
 def rounded(value: float) -> str:
-    """A number with three digits, or, from 100 on, as a whole one: 3.06, 1,103."""
+    """Returns a number with three digits, or, from 100 on, as a whole one: 3.06, 1,103."""
     return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def span(values: Sequence[int]) -> str:
-    """The least and the greatest of some numbers."""
+    """Returns the smallest and the largest number: 2 to 5."""
     least, greatest = min(values), max(values)
     return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
 
 
 def printable(text: str) -> str:
-    """A text that a file holds, as it is or, where a terminal can't show it, in escapes."""
+    """Returns a text that a terminal can show: with escapes, if it can't be printed."""
     return text if text.isprintable() else ascii(text)
 
 
 def seeds(counts: Sequence[int]) -> str:
-    """How many seeds an agent has on its games: 1 seed, 2 to 5 seeds."""
+    """Returns how many seeds an agent has on its games: 1 seed, 2 to 5 seeds."""
     return counted(1, "seed") if max(counts) == 1 else f"{span(counts)} seeds"
 
 
 def frames(number: float, frame_skip: int | None = None) -> str:
-    """A number of emulator frames: 3,600 frames, 12.5M frames; agent steps where they are the same.
+    """Returns a number of frames, or of agent steps if these are the same: 12.5M frames.
 
     `frame_skip` is how many emulator frames an agent step has.
     """
@@ -39,11 +39,11 @@ def frames(number: float, frame_skip: int | None = None) -> str:
 
 
 def markdown(rows: Iterable[Sequence[str]], rule: str = "---") -> str:
-    """A table in Markdown, from its rows, of which the first has the headings.
+    """Returns a table in Markdown; the first row has the headings.
 
     Args:
-        rows: the texts of cells; what would end a cell or a row is escaped.
-        rule: what is below the headings but the first, `---:` to align a column at its right.
+        rows: the texts of cells; characters that would end a cell or a row are escaped.
+        rule: below each heading except the first; `---:` aligns a column right.
     """
     heads, *others = ([printable(cell).replace("|", "\\|") for cell in row] for row in rows)
     rules = ["---", *[rule] * (len(heads) - 1)]

@@ -1,4 +1,4 @@
-"""What is asked of a report, and what can be checked of it before anything is read."""
+"""The options of a report, and their checks before anything is read."""
 
 import dataclasses
 import pathlib

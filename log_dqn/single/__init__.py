@@ -1,1 +1,1 @@
-"""One run of Dopamine's, in a process of its own. `log_dqn.train` is the entry."""
+"""One run of one of Dopamine's agents, in its own process. `log_dqn.train` is the entry point."""

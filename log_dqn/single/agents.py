@@ -1,4 +1,4 @@
-"""The agents as classes: what each reads of gin, and making the configured one."""
+"""The agents' classes, the parameters that they read from gin, and the configured agent."""
 
 import contextlib
 import inspect
@@ -39,7 +39,7 @@ def agent_name() -> str:
 
 def parameters_read(agent: str) -> dict[str, str]:
     """Returns an agent's parameters, each with where gin binds it: {'gamma': 'DQNAgent.gamma'}."""
-    # An agent passes what it takes on to Dopamine's class below it, whatever gin binds there.
+    # An agent passes its parameters on to its parent of Dopamine, over those that gin binds there.
     read: dict[str, str] = {}
     for cls in reversed(AGENTS[agent].__mro__[:-1]):
         read |= {name: f"{cls.__name__}.{name}" for name in inspect.signature(cls).parameters}
@@ -71,7 +71,7 @@ def check_network_fits(agent: str) -> None:
 
 
 def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
-    """Binds network and stack size in gin to what suits vectors, where nothing does yet."""
+    """Binds network and stack size for vectors in gin, unless they are bound."""
     on_jax = uses_jax()
     has_plain_memory = on_jax or not issubclass(AGENTS[agent], RainbowAgent)
     allowed = f"False for {agent}, whose replay memory takes every end of an episode for terminal"
@@ -119,10 +119,10 @@ def prepare_tensorflow() -> None:
 def create_agent(
     sess: Any, environment: Any, summary_writer: Any = None, seed: int | None = None
 ) -> DQNAgent | JaxDQNAgent:
-    """Creates the configured agent. Dopamine's own `create_agent` admits no others than its own.
+    """Creates the configured agent. Dopamine's `create_agent` knows only its own agents.
 
-    The session is None, since TensorFlow agents make theirs; their seed is their default graph's,
-    and the given one a JAX agent's.
+    The session is None, since TensorFlow agents make theirs. `seed` is for JAX agents; TensorFlow's
+    take that of their default graph.
     """
     name = agent_name()
     if isinstance(environment, gymnasium_game.GymnasiumGame):

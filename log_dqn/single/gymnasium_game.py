@@ -19,8 +19,8 @@ class GymnasiumGame(gym_lib.GymPreprocessing):
     """An environment with the interface of Dopamine's wrappers.
 
     Attributes:
-        bootstraps: whether the value of what follows is learned from at a time limit. If not, an
-            episode that is cut off counts as ended.
+        bootstraps: whether agents bootstrap at a time limit. If not, an episode that is cut off
+            counts as ended.
     """
 
     def __init__(self, environment: gymnasium.Env, bootstraps: bool) -> None:
@@ -72,15 +72,14 @@ def create_environment(
 ) -> GymnasiumGame:
     """Creates an environment with Dopamine's interface.
 
-    Pictures become grey and 84 x 84. All else becomes a vector, of which bounded components are
-    scaled to [-1, 1]: dictionaries and boards are flattened, numbers of states one-hot.
+    Pictures become grey and 84 x 84. Other observations become vectors, with bounded components
+    scaled to [-1, 1]: dictionaries and boards are flattened, discrete states one-hot.
 
     Args:
         environment_id: id of gymnasium, such as 'LunarLander-v3', or 'module:Id-v0' for one that a
             module registers when it is imported.
-        bootstrap_at_time_limit: whether an episode that a time limit cuts off is learned from as
-            one that would go on (Pardo et al., 2018, "Time limits in reinforcement learning"), or
-            as one that ended.
+        bootstrap_at_time_limit: whether an episode that a time limit cuts off has not ended (Pardo
+            et al., 2018, "Time limits in reinforcement learning"). If False, it counts as ended.
         settings: arguments for the environment, such as {'max_episode_steps': 500}.
         seed: seed of the environment's random numbers; None draws one.
 

@@ -14,8 +14,8 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:
     """Creates the configured agent for Dopamine's runner, with a seed of its own.
 
     Raises:
-        ValueError: if a TensorFlow agent is to bootstrap at a time limit: Dopamine's runner tells
-            it of every end as of a terminal one.
+        ValueError: if a TensorFlow agent is to bootstrap at a time limit: Dopamine's runner reports
+            every end of an episode as terminal.
     """
     agents.prepare_tensorflow()
     if isinstance(environment, gymnasium_game.GymnasiumGame):

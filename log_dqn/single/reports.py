@@ -1,4 +1,4 @@
-"""What a run tells other programs of each iteration: its numbers, and Weights & Biases."""
+"""Reports each iteration of a run to other programs: as numbers, and to Weights & Biases."""
 
 import os
 import pathlib
@@ -66,7 +66,7 @@ class Tracker:
         self._run.log(numbers, step=int(numbers["iteration"]))
 
     def close(self) -> None:
-        """Waits until all is sent, or in offline mode written."""
+        """Waits until everything is sent or, in offline mode, written."""
         import wandb
 
         self._run.finish()

@@ -1,4 +1,4 @@
-"""What is asked of one run, and what can be checked of it before the agents are imported."""
+"""The options of one run, and their checks that need no import of the agents."""
 
 import pathlib
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def check_installed() -> None:
 
 
 class Request(NamedTuple):
-    """What is asked of a run; None leaves what the configuration has.
+    """The options of a run. None keeps the configuration's value.
 
     The game is of Atari or MinAtar, and `env` the id of an environment of gymnasium.
     """
@@ -56,9 +56,9 @@ def parse(
     seed: int | None = None,
     env: str | None = None,
 ) -> Request:
-    """Checks names, files, bindings and seed; see `Request`.
+    """Checks names, files, bindings and seed, and returns them.
 
-    Unless gin files name an agent, they build on that agent's own for such games. Case doesn't
+    Unless gin files name an agent, they extend the agent's own file for such games. Case doesn't
     matter in a game's name.
     """
     if agent is not None:

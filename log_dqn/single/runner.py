@@ -45,7 +45,7 @@ def schedule() -> str:
 
 
 def operative() -> configuration.Configuration:
-    """Returns all that gin has configured so far."""
+    """Returns all settings that gin has configured so far."""
     # Dopamine's create_agent and create_runner are configured, but not called.
     return configuration.operative(
         create_agent={"agent_name": agents.agent_name()}, create_runner={"schedule": schedule()}
@@ -53,7 +53,7 @@ def operative() -> configuration.Configuration:
 
 
 def length() -> tuple[int, int]:
-    """Returns the configured number of iterations, and of agent steps that one is to have."""
+    """Returns the configured number of iterations, and of agent steps of an iteration."""
     defaults = inspect.signature(run_experiment.Runner).parameters
     iterations, training, evaluation = (
         bound(f"Runner.{name}", defaults[name].default)
@@ -63,7 +63,7 @@ def length() -> tuple[int, int]:
 
 
 def _full_disk(error: Exception) -> str | None:
-    """Returns the system's words if an error is for want of disk space, whoever raised it."""
+    """Returns the system's message if an error, of any library, means that the disk is full."""
     for number in _NO_ROOM:
         if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
             return os.strerror(number)
@@ -82,8 +82,8 @@ class ResumableRunner(run_experiment.Runner):
     def __init__(self, base_dir: str, as_json: bool = False, track: bool = False) -> None:
         """Builds environment and agent, and loads the newest checkpoint if there is one.
 
-        Finished iterations are printed in words, or as JSON, and if `track` logged to Weights &
-        Biases.
+        Finished iterations are printed in words or, with `as_json`, as JSON. With `track` they are
+        logged to Weights & Biases too.
         """
         self._folder = pathlib.Path(base_dir)
         self._stop_signal: int | None = None
@@ -171,7 +171,7 @@ class ResumableRunner(run_experiment.Runner):
 
     @contextlib.contextmanager
     def _stopping_cleanly(self, iteration: int) -> Iterator[None]:
-        """Turns what must stop a run, and is no fault of the program, into RunStopped."""
+        """Turns errors that stop a run, and are no fault of the program, into RunStopped."""
         try:
             yield
         except tf.errors.InvalidArgumentError as error:
@@ -212,9 +212,9 @@ class ResumableRunner(run_experiment.Runner):
             raise self._stopped(f"{where}: {fault}", then=then) from fault
 
     def _write_results(self, iteration: int) -> None:
-        """Writes what others read of a run: logs, metrics and events.
+        """Writes logs, metrics and events, for other programs.
 
-        After the iteration's report, so that without its log the report is due.
+        It comes after the iteration's report: if the log is missing, the report is repeated.
         """
         layout.write_log(self._folder, self._logger.data, iteration, self._logger._logs_duration)
         self._collector_dispatcher.flush()
@@ -222,7 +222,7 @@ class ResumableRunner(run_experiment.Runner):
             self._summary_writer.flush()
 
     def _initialize_checkpointer_and_maybe_resume(self, checkpoint_file_prefix: str) -> None:
-        """Loads the newest usable checkpoint, ours or Dopamine's."""
+        """Seeds the environment, and loads the newest usable checkpoint, ours or Dopamine's."""
         del checkpoint_file_prefix
         seeding.seed_environment(self._environment, self._seed)
         self._config = operative()
@@ -246,7 +246,7 @@ class ResumableRunner(run_experiment.Runner):
         saved_run.save(self._folder, state, self._agent, self._environment, self._config.parameters)
 
     def _end_episode(self, reward: float, terminal: bool = True) -> None:
-        """Tells the agent of the end of an episode, and how it ended as far as that counts."""
+        """Tells the agent that an episode is over, and whether it has ended or was cut off."""
         game, agent, on_jax = self._environment, self._agent, agents.uses_jax()
         if isinstance(game, gymnasium_game.GymnasiumGame):
             terminal = terminal or not game.bootstraps
@@ -328,7 +328,7 @@ class ResumableTrainRunner(ResumableRunner):
 def create_runner(base_dir: str, as_json: bool = False, track: bool = False) -> ResumableRunner:
     """Creates the runner of the configured schedule (`create_runner.schedule`).
 
-    Takes what `ResumableRunner` takes.
+    The arguments are those of `ResumableRunner`.
     """
     evaluates = schedule() == settings.SCHEDULES[0]
     runner = ResumableRunner if evaluates else ResumableTrainRunner

@@ -1,4 +1,4 @@
-"""Finding, saving and loading of what one run of Dopamine's needs to resume."""
+"""Finds, saves and loads what a run of Dopamine's agents needs to resume."""
 
 import functools
 import pathlib
@@ -19,12 +19,12 @@ _REMEDY = "--restart starts over"
 _OTHER = "resume with its settings, or give another base_dir, or --restart, which deletes this run"
 
 Found = tuple[pathlib.Path | None, Mapping[str, Any]]
-"""What a run can resume from: the folder of its newest usable checkpoint, or None if it has only
-Dopamine's own, and that checkpoint's manifest."""
+"""What a run can resume from: the folder of its newest usable checkpoint and its manifest. The
+folder is None if there are only checkpoints of Dopamine's own runner."""
 
 
 class Finished(NamedTuple):
-    """What a checkpoint holds of a finished iteration beside agent and random states."""
+    """A finished iteration in a checkpoint, beside the agent and random states."""
 
     iteration: int
     log: layout.Log
@@ -157,7 +157,7 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
 
 
 def _first_line(error: Exception) -> str:
-    """Returns the first line of what an error says; TensorFlow's say a page."""
+    """Returns the first line of an error; TensorFlow's have a page."""
     return str(getattr(error, "message", None) or error).splitlines()[0]
 
 

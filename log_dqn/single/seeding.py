@@ -1,4 +1,4 @@
-"""Everything in one training process that draws random numbers: its seeds and its states."""
+"""Seeds and states of all random numbers in a training process."""
 
 import random
 import secrets
@@ -14,7 +14,7 @@ from log_dqn.single.request import check_seed
 
 
 def draw_seed() -> int:
-    """Returns a seed that no other run has."""
+    """Returns a random seed below 2^31."""
     return secrets.randbits(31)
 
 

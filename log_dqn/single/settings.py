@@ -1,4 +1,4 @@
-"""What each setting that gin gives a run must be: checked here, before any is used."""
+"""Checks the settings that gin gives a run, before any is used."""
 
 import inspect
 import math
@@ -119,7 +119,7 @@ _CHECKS: dict[str, _Check] = {
 
 
 def _check_by_default(name: str, value: Any, default: Any) -> None:
-    """Checks that a setting is of its default's kind."""
+    """Checks that a setting has the type of its default."""
     if isinstance(default, bool):
         check(name, value, isinstance(value, bool), "True or False")
     elif isinstance(default, int):
@@ -148,7 +148,7 @@ def _check_memory() -> None:
 
 
 def _check_by_name(name: str, value: Any) -> bool:
-    """Checks a setting whose name says what it must be; returns whether there is nothing else."""
+    """Checks a setting by its name; returns whether that is all that can be checked."""
     parameter = name.rpartition(".")[2]
     # LogUpdate checks its own; what a reference names isn't known yet.
     if is_reference(value) or parameter in _OF_UPDATE:
@@ -160,7 +160,7 @@ def _check_by_name(name: str, value: Any) -> bool:
 
 
 def check_lines(lines: Sequence[Line]) -> None:
-    """Checks what a user's lines bind of what shipped files do too, without importing an agent."""
+    """Checks a user's settings of configurables in shipped files, without importing an agent."""
     shipped = {line.name.rpartition(".")[0] for line in lines if line.is_shipped}
     for line in lines:
         if line.name.rpartition(".")[0] in shipped:
@@ -168,7 +168,7 @@ def check_lines(lines: Sequence[Line]) -> None:
 
 
 def check_bound() -> None:
-    """Checks all that gin binds of this package, Dopamine and the optimizers."""
+    """Checks all settings that gin binds of this package, Dopamine and the optimizers."""
     for full_name, value in configuration.parameters(gin.config_str()).items():
         selector, _, parameter = full_name.rpartition("/")[2].rpartition(".")
         name = short_name(full_name)

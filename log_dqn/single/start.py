@@ -1,4 +1,4 @@
-"""Starting one run: its configuration, its folder and its runner."""
+"""Starts one run: its configuration, its folder and its runner."""
 
 import collections
 import contextlib
@@ -20,7 +20,7 @@ from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.single import agents, request, runner, settings
 
-# Where the environment factories, ours and Dopamine's, take the game from, and whose games.
+# The parameter with the game of each environment factory, ours and Dopamine's, and its games.
 _GAME_PARAMETERS = {
     f"{agents.MINATAR_FACTORY}.game_name": "MinAtar",
     "create_environment.game_name": "Atari",
@@ -34,7 +34,7 @@ def _environment_factory() -> str:
 
 
 def _bind_game(game: str) -> None:
-    """Binds the game in gin, where the configured environment takes it from."""
+    """Binds the game in gin, to the parameter of the configured environment."""
     factory = _environment_factory()
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, known_kind in _GAME_PARAMETERS.items():
@@ -79,7 +79,10 @@ def configure(options: request.Request) -> None:
 
 
 def try_out(options: request.Request) -> configuration.Configuration:
-    """Returns what a run reads of gin, whose configuration it replaces. The run is thrown away."""
+    """Returns the configuration that a run reads, from a run that is thrown away.
+
+    Gin's own configuration is replaced.
+    """
     gin.clear_config()
     configure(options)
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
@@ -97,10 +100,10 @@ def create_runner(
     as_json: bool = False,
     track: bool = False,
 ) -> runner.ResumableRunner:
-    """Makes a run's folder, takes its lock, and creates the runner, which must read all lines.
+    """Creates a run's folder, locks it, and creates the runner, which must read all lines.
 
-    If that fails, what was there before is there again, and nothing else but the file of the lock.
-    `restart` removes the run that is there; the stack holds the lock.
+    If that fails, the folder is as before, except for the file of the lock. `restart` removes the
+    run in the folder; `stack` releases the lock.
     """
     folder = pathlib.Path(base_dir)
     # No process's number, which the next start in a container would have too.
@@ -128,7 +131,7 @@ def create_runner(
 
 
 def _move(path: pathlib.Path, source: pathlib.Path, target: pathlib.Path) -> None:
-    """Moves what lies in one folder to the same place in another."""
+    """Moves a path in one folder to the same place in another."""
     new = target / path.relative_to(source)
     new.parent.mkdir(parents=True, exist_ok=True)
     path.rename(new)
@@ -152,7 +155,7 @@ def _remove_files(folder: pathlib.Path, but: Sequence[pathlib.Path]) -> None:
 
 
 def _summary(paths: Sequence[pathlib.Path], folder: pathlib.Path) -> str:
-    """Returns, in words, what lay in a folder: `2 of checkpoints, config.json`."""
+    """Returns, in words, the content of a folder: `2 of checkpoints, config.json`."""
     parts = [path.relative_to(folder).parts for path in paths]
     of_folders = collections.Counter(first for first, *rest in parts if rest)
     counted = [f"{count} of {name}" for name, count in of_folders.items()]

@@ -36,7 +36,7 @@ class SweepOptions(NamedTuple):
 
 
 def check_requests(options: SweepOptions) -> None:
-    """Checks what is asked of each agent's runs, as far as that needs no import of the agents."""
+    """Checks the options of each agent's runs as far as possible without importing the agents."""
     for agent in options.agents:
         if options.vectorized:
             vectorized_request.parse(options.gin_files, options.gin_bindings, agent, options.game)

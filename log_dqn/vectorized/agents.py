@@ -29,12 +29,12 @@ OUTPUT = "Output"
 """Name of the output layer."""
 
 MAX_COUNT = 10**9
-"""Most steps of anything: the device counts in 32 bits."""
+"""Largest number of steps: the device counts in 32 bits."""
 
 Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 """A loss as `update.train_step` takes it."""
 
-# Output of an action that the game doesn't have: one that is never greedy.
+# Output for an action that the game doesn't have, so that it is never greedy.
 _NEVER = 1e9
 
 
@@ -107,7 +107,7 @@ class Agent:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Settings in which all runs of a job must be alike: one program is compiled for them."""
+        """Settings that all runs of a job share, since they are compiled together."""
         names = ("update_horizon", "loss_type", "optimizer", "update_period")
         return {name: getattr(self, name) for name in names}
 
@@ -126,8 +126,8 @@ class Agent:
     ) -> dict[str, Any]:
         """Returns the initial parameters by layer; the output layer has the heads side by side.
 
-        The shape of a state is that without the batch. Of a head's outputs, `columns`, those beyond
-        `num_actions` are never used.
+        `state_shape` has no batch axis. A head has `columns` outputs; those beyond `num_actions`
+        are never used.
         """
         key, *head_keys = jax.random.split(key, 1 + self.num_heads)
         params, inputs = network.init(key, state_shape)
@@ -142,9 +142,10 @@ class Agent:
         return networks.glorot_uniform(key, shape)
 
     def with_columns(self, array: np.ndarray, columns: int) -> np.ndarray:
-        """Returns an array of the output layer for another number of outputs of a head.
+        """Returns an array of the output layer with `columns` outputs per head.
 
-        Its shape is [..., num_heads * old columns]; left out are the last, and new ones are zeros.
+        The array has the shape [..., num_heads * old columns]. It loses the last outputs of each
+        head, or gains zeros.
         """
         heads = array.reshape(*array.shape[:-1], self.num_heads, -1)[..., :columns]
         added = [(0, 0)] * array.ndim + [(0, columns - heads.shape[-1])]
@@ -166,7 +167,7 @@ class Agent:
         )
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that are largest where the values are, shape [..., columns]."""
+        """Returns numbers that rank the actions as their values do, shape [..., columns]."""
         raise NotImplementedError
 
     def batch_loss(self, constants: Constants) -> Loss:
@@ -175,7 +176,7 @@ class Agent:
 
     def create_optimizer(self, constants: Constants) -> optax.GradientTransformation:
         """Returns the optimizer."""
-        # Where runs differ in it, the learning rate is an array.
+        # The learning rate is an array if runs differ in it.
         steps = OPTIMIZERS[self.optimizer](learning_rate=1.0)
         return optax.chain(steps, optax.scale(constants.learning_rate))
 
@@ -227,8 +228,8 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     Attributes:
         beta_log: step-size in the log space, the optimizer's learning rate; positive.
         head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
-        minus_head: whether the minus head learns. If not, its output is 0 everywhere, which stands
-            for q_init_minus or at least gamma^k, and what is negative in a reward is never learned.
+        minus_head: whether the minus head learns. If not, it outputs 0, which stands for
+            q_init_minus (at least gamma^k), and negative rewards are never learned.
     """
 
     beta_log: float = 0.0025
@@ -246,7 +247,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Settings in which all runs of a job must be alike: one program is compiled for them."""
+        """Settings that all runs of a job share, since they are compiled together."""
         return {**super().shared, "minus_head": self.minus_head}
 
     @property
@@ -267,7 +268,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         return plus, minus if self.minus_head else jnp.zeros_like(minus)
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that are largest where Q = q_+ - q_- is, shape [..., columns]."""
+        """Returns numbers that rank the actions as Q = q_+ - q_- does, shape [..., columns]."""
         return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(self, constants: Constants) -> Loss:

@@ -1,6 +1,6 @@
-"""The loop of runs whose environment is a JAX program, itself one program on the device.
+"""Trains runs whose environment is in JAX: acting and learning are one program on the device.
 
-Its steps are those that `training.HostTrainer` does one by one; it returns to the host after some.
+Its steps are those of `training.HostTrainer`; it returns to the host every CHUNK_STEPS.
 """
 
 import ctypes
@@ -30,16 +30,23 @@ from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 from log_dqn.vectorized.training import Trainer, Workload
 
 CHUNK_STEPS = SUMMARY_PERIOD
-"""Steps after which the host looks at the runs: no two events of a run are in a chunk."""
+"""Steps between returns to the host; a run logs at most one update in so many steps."""
 
 
 class _Loop(NamedTuple):
     """What the loop carries from a step to the next; arrays have the run as first axis.
 
-    `summary` is the last update whose statistics are wanted, `stacks` the last states, `outcome`
-    what the last actions led to, `episodes` those that ended at each step of the chunk, shape
-    [CHUNK_STEPS, num_runs], `step` the number of the step in the chunk, and `faults` the steps of
-    the runs at which a number was not finite, or -1.
+    Attributes:
+        weights: of the runs.
+        summary: statistics of their last logged updates.
+        memory: their replay memories.
+        stacks: their last states.
+        position: where they are.
+        state: of their environments.
+        outcome: what their last actions led to.
+        episodes: episodes that ended at each step of the chunk, shape [CHUNK_STEPS, num_runs].
+        step: number of the step in the chunk.
+        faults: each run's step at which a number was not finite, or -1.
     """
 
     weights: Weights
@@ -63,7 +70,7 @@ def _advance(
     starting = timeline.starts(fixed.rules, loop.position, first + loop.step)
     starting &= loop.position.iteration == ready
     position, plan = timeline.advance(fixed.rules, loop.position, outcome, starting)
-    # The conditions are one number, so that nothing is computed where no run has it.
+    # Reduced over runs, so that `cond` skips the branch if no run needs it.
     weights, summary = jax.lax.cond(
         plan.draws.learns.any(),
         lambda: functions.learn(loop.weights, loop.summary, loop.memory, fixed, plan.draws),
@@ -109,21 +116,27 @@ def _compiled(functions: StepFunctions, game: JaxGame) -> Any:
 
 
 def give_back_memory() -> None:
-    """Gives the system what is free in the heap, where the C library is glibc."""
+    """Returns free heap memory to the operating system, if the C library is glibc."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 class DeviceLoop:
-    """The games of some runs, and the loop that plays them and learns.
+    """Plays the environments of some runs, and trains the runs.
 
     Attributes:
+        learner: what acts and learns.
         faults: the runs' steps, in the last chunk, at which a number was not finite, or -1.
     """
 
     def __init__(self, learner: Learner, game: JaxGame) -> None:
-        """Takes what acts and learns, and the game of all runs."""
+        """Initializes the loop.
+
+        Args:
+            learner: what acts and learns.
+            game: the environment that all runs play.
+        """
         self.learner = learner
         self._run = _compiled(learner.step_functions, game)
         self._step = 0
@@ -143,10 +156,14 @@ class DeviceLoop:
         self._outcome = self._outcome._replace(frame=frame)
 
     def advance(self, position: Position, ready: np.ndarray) -> tuple[Position, Episode]:
-        """Plays a chunk, or less if no run goes on.
+        """Runs up to CHUNK_STEPS steps, until no run goes on.
 
-        A waiting run may start the iteration that is `ready`, int32, shape [num_runs]. Returns
-        where the runs are then, and their episodes, arrays of shape [CHUNK_STEPS, num_runs].
+        Args:
+            position: where the runs are.
+            ready: the iteration that each run may start if it waits, int32, shape [num_runs].
+
+        Returns:
+            The new position, and the episodes that ended, arrays of shape [CHUNK_STEPS, num_runs].
         """
         learner = self.learner
         episodes = Episode(
@@ -174,9 +191,9 @@ class DeviceLoop:
 
 
 class DeviceTrainer(Trainer):
-    """Some runs of one game that is a JAX program.
+    """Trains some runs of one environment that is in JAX.
 
-    A step is a chunk of the runs' steps. Checkpoints hold the replay memory.
+    `step` runs up to CHUNK_STEPS steps. Checkpoints hold the replay memory.
     """
 
     def __init__(
@@ -206,6 +223,6 @@ class DeviceTrainer(Trainer):
         return played
 
     def _report(self, index: int, iteration: int, entry: dict[str, list[Any]]) -> None:
-        """Prints a finished run's line, and each iteration's of a run that is alone."""
+        """Prints a line for each finished run and, for a single run, for each iteration."""
         if self._progress.num_runs == 1 or iteration + 1 == self._runner.num_iterations:
             super()._report(index, iteration, entry)

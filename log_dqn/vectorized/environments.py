@@ -1,4 +1,4 @@
-"""What runs play, and sticky-action Atari for many runs, as Dopamine preprocesses it."""
+"""The environments of vectorized runs, and sticky-action Atari as Dopamine preprocesses it."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +15,15 @@ from log_dqn.vectorized.timeline import Outcome
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Game:
-    """What runs play, as what learns sees it.
+    """An environment, as the learner sees it.
 
     Attributes:
         name: the game's name, or an environment's id.
         frame_shape: shape of an observation.
         frame_dtype: its dtype.
-        num_actions: number of actions, at most.
-        cuts: whether the outcome says which episodes were cut off.
-        prepare: what a network sees of states; None for the states.
+        num_actions: number of actions; the largest of all games for Atari.
+        cuts: whether outcomes say which episodes a time limit has cut off.
+        prepare: maps states to what the network sees; None for the states themselves.
         is_drawn: whether a film can show it.
     """
 
@@ -54,15 +54,17 @@ class AtariGames:
 
     Attributes:
         num_actions: each run's number of actions.
-        faults: why environments failed, by the index of the run; these don't.
+        faults: why environments failed, by the index of the run; Atari's never do.
     """
 
     faults: Mapping[int, str] = {}
 
     def __init__(self, games: Sequence[str], max_steps_per_episode: int) -> None:
-        """Creates each run's game, in Dopamine's spelling.
+        """Creates the games of the runs.
 
-        After `max_steps_per_episode` agent steps an episode ends, as a lost game does.
+        Args:
+            games: each run's game, in Dopamine's spelling.
+            max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
         """
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._num_runs = len(games)
@@ -81,7 +83,7 @@ class AtariGames:
                 frameskip=FRAME_SKIP,
                 repeat_action_probability=STICKY_PROBABILITY,
                 max_num_frames_per_episode=FRAME_SKIP * max_steps_per_episode,
-                # What `AtariVectorEnv` does otherwise, and Dopamine doesn't.
+                # Defaults of `AtariVectorEnv` that differ from Dopamine.
                 noop_max=0,
                 use_fire_reset=False,
                 episodic_life=False,
@@ -95,10 +97,14 @@ class AtariGames:
             environment.reset(seed=0)
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Begins new episodes in some games, as new ones with these seeds would.
+        """Begins new episodes in some games, as new environments with these seeds would.
 
-        Which is bool, shape [num_runs]; seeds are from 0 to 2^31 - 1, of the same shape. Returns
-        observations, shape [num_runs, ...]. Seeds and observations of other runs are of no meaning.
+        Args:
+            runs: which runs, bool, shape [num_runs].
+            seeds: from 0 to 2^31 - 1, shape [num_runs]; those of other runs are ignored.
+
+        Returns:
+            Observations, shape [num_runs, ...]; those of other runs are meaningless.
         """
         frames = np.zeros((self._num_runs, *ATARI.frame_shape), np.uint8)
         for game, environment in self._environments.items():
@@ -115,7 +121,7 @@ class AtariGames:
             environment.send(actions[self._runs[game]])
 
     def receive(self) -> Outcome:
-        """Waits for the step. Where an episode has ended, the next has begun."""
+        """Returns the outcome of the step. After an ended episode the next has begun."""
         outcome = Outcome(
             np.empty((self._num_runs, *ATARI.frame_shape), np.uint8),
             np.empty(self._num_runs, np.float32),

@@ -18,7 +18,7 @@ from log_dqn.vectorized.timeline import Outcome
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class GymnasiumGame(Game):
-    """An environment of gymnasium; `make` makes one for a run, which is checked at each step."""
+    """An environment of gymnasium; `make` makes one for a run, checked at each step."""
 
     make: Callable[[], gymnasium.Env]
 
@@ -69,13 +69,13 @@ def create_environment(
 
 
 def _is_array(space: spaces.Space) -> bool:
-    """Returns whether observations are learned from as they are, or else as one vector."""
+    """Returns whether observations are used as they are; others are flattened to a vector."""
     is_number = isinstance(space, spaces.Discrete) and space.start == 0
     return is_number or isinstance(space, spaces.Box | spaces.MultiBinary)
 
 
 def _dtype(space: spaces.Space) -> str:
-    """Returns the dtype in which observations are remembered, with at most 32 bits."""
+    """Returns the dtype of stored observations, which has at most 32 bits."""
     if isinstance(space, spaces.Discrete):
         return "int32"
     dtype = np.dtype(space.dtype)
@@ -84,14 +84,14 @@ def _dtype(space: spaces.Space) -> str:
 
 
 class GymnasiumGames:
-    """One environment of gymnasium a run, as `environments.AtariGames`.
+    """One environment of gymnasium a run, with the methods of `environments.AtariGames`.
 
-    They are stepped one after the other, which takes half of what `SyncVectorEnv` does for one
-    CartPole, and less than it for eight.
+    They are stepped one after the other. This takes half the time of `SyncVectorEnv` for one
+    CartPole, and less time for eight.
 
     Attributes:
         num_actions: each run's number of actions.
-        faults: why environments stand still, with NaN for rewards, by the index of the run.
+        faults: why environments have stopped, by the index of the run; their rewards are NaN.
     """
 
     def __init__(self, game: GymnasiumGame, num_runs: int) -> None:
@@ -113,11 +113,11 @@ class GymnasiumGames:
         return self._frames.copy()
 
     def send(self, actions: np.ndarray) -> None:
-        """Takes the runs' actions, shape [num_runs]."""
+        """Keeps the runs' actions, shape [num_runs], for `receive`."""
         self._actions = actions.tolist()
 
     def receive(self) -> Outcome:
-        """Takes the step. Where an episode has ended, the next has begun."""
+        """Takes the step; returns its outcome. After an ended episode the next has begun."""
         num_runs = len(self._environments)
         rewards = np.full(num_runs, np.nan, np.float32)
         ended, cut = np.zeros((2, num_runs), bool)

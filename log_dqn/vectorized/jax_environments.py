@@ -1,9 +1,9 @@
-"""Environments that are JAX programs: gymnax's (Lange, 2022), and those with its interface.
+"""Environments in JAX: gymnax's (Lange, 2022), and others with its interface.
 
 `environment.reset(key, params)` returns an observation and a state, and
 `environment.step(key, state, action, params)` observation, state, reward, terminated, truncated and
-info, or, as in gymnax before 1.0, done in the place of the two. Where an episode has ended,
-observation and state are the next one's first.
+info; gymnax before 1.0 has done instead of terminated and truncated. After an ended episode,
+observation and state are the first of the next one.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.timeline import Outcome
 
 MOST_ACTIONS = 2**15 - 1
-"""What fits the replay memory's 16 bits."""
+"""The replay memory stores actions in 16 bits."""
 
 _INTERFACE = ("reset", "step", "observation_space", "action_space")
 
@@ -46,9 +46,9 @@ class JaxGame(Game):
     Attributes:
         reset: takes a random key and returns the state at the start of an episode, and its first
             observation.
-        step: takes a state and an action and returns the new state and the outcome. Where an
-            episode has ended, the state is the next one's first.
-        environment: what plays, and its parameters.
+        step: takes a state and an action and returns the new state and the outcome. After an ended
+            episode, the state is the first of the next one.
+        environment: the environment and its parameters.
     """
 
     reset: Callable[[jax.Array], tuple[State, jax.Array]]
@@ -73,11 +73,11 @@ def functions(
         begin: takes a random key and returns an observation and a state.
         advance: takes a random key, a state and an action and returns an observation, a state, a
             reward, and whether the episode has ended, or was truncated.
-        frame: makes what is remembered of an observation.
+        frame: makes the stored frame of an observation.
         max_steps: agent steps after which an episode is cut off.
-        like: a state with the dtypes that it goes on with, if it may begin with others.
+        like: a state with the dtypes after a step, if those of the first state may differ.
         begins_anew: whether `advance` begins the next episode.
-        cuts: whether an episode that is cut off isn't one that has ended.
+        cuts: whether outcomes say which episodes a time limit has cut off.
         sticky: probability that the last action is repeated.
     """
 
@@ -129,20 +129,20 @@ def create_environment(
     bootstrap_at_time_limit: bool = True,
     settings: Mapping[str, Any] | None = None,
 ) -> JaxGame:
-    """Creates an environment that is a JAX program.
+    """Creates an environment in JAX.
 
     Args:
         max_steps_per_episode: agent steps after which an episode is cut off.
         environment_id: id of gymnax, such as 'CartPole-v1', or 'module:factory' of a function that
             returns an environment with its interface, and the parameters.
-        bootstrap_at_time_limit: whether an episode that a time limit cuts off is learned from as
-            one that would go on, or as one that ended. What follows its last steps is unknown:
-            they are left out then.
+        bootstrap_at_time_limit: whether an episode that a time limit cuts off has not ended. Its
+            last n transitions are then left out, since their next states are unknown. If False,
+            the episode counts as ended.
         settings: arguments of the factory; for gymnax's, fields of the environment's parameters,
             such as {'max_steps_in_episode': 200}, and arguments of its class.
 
     Raises:
-        ValueError: if there is no such environment, or it isn't one that can be trained on.
+        ValueError: if there is no such environment, or agents can't be trained on it.
     """
     environments.check_bootstraps(bootstrap_at_time_limit)
     request.check_environment(environment_id)
@@ -204,7 +204,7 @@ def _made(environment_id: str, settings: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def check_actions(environment_id: str | None, space: Any) -> int:
-    """Returns the number of actions, which must be one of a few at a time."""
+    """Returns the number of actions; they must be discrete, and numbered from 0."""
     count: Any = getattr(space, "n", None)
     is_one = isinstance(count, int | np.integer) and getattr(space, "shape", ()) in ((), None)
     is_one &= getattr(space, "start", 0) == 0
@@ -222,7 +222,7 @@ def _check_functions(
     """Checks that JAX can compile `reset` and `step`, and what they return, without running them.
 
     Returns:
-        An observation's shape, the dtype in which it is remembered, and the state's shapes.
+        An observation's shape, the dtype in which it is stored, and a template of the state.
     """
     key, action = jax.eval_shape(lambda: jax.random.key(0)), jax.ShapeDtypeStruct((), jnp.int32)
     with _explained(environment_id, "one whose reset JAX can compile"):
@@ -251,7 +251,7 @@ def _check_functions(
 
 
 def _flat(tree: Any) -> tuple[list[Any], Any]:
-    """Returns leaves, arrays as (shape, dtype), and structure; weakly typed or not is the same."""
+    """Returns leaves, arrays as (shape, dtype), and structure; weak types are ignored."""
     leaves, structure = jax.tree.flatten(tree)
     return [(x.shape, x.dtype) if hasattr(x, "dtype") else x for x in leaves], structure
 
@@ -264,7 +264,7 @@ def _shown(tree: Any) -> str:
 
 @contextlib.contextmanager
 def _explained(environment_id: str | None, allowed: str) -> Iterator[None]:
-    """Turns whatever an environment raises into an error of one line, which says where."""
+    """Turns any error of an environment into one line that says where it was raised."""
     try:
         yield
     except (Exception, SystemExit) as error:

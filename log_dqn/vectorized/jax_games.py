@@ -1,4 +1,4 @@
-"""MinAtar's five games as JAX programs, and a task with rewards of both signs.
+"""MinAtar's five games in JAX, and Catch, whose rewards have both signs.
 
 They are gymnax's (Lange, 2022). Where gymnax 1.0.1 has other rules than MinAtar 1.0.15, these are
 MinAtar's:
@@ -8,10 +8,10 @@ MinAtar's:
 - Its Asterix looks for a free row among seven of the eight, and empties a row if those are full.
 - In its Seaquest an enemy submarine that runs into a bullet doesn't shoot in that step.
 
-The last two are rare: neither came up in 6,000 steps of a policy that looks ahead. With these
-mended, a step from any state leads to the same next state in both, but for what is drawn at random,
-and for what nobody sees: the oxygen of a Seaquest that has ended at the surface. gymnax is imported
-when a game is made, not before.
+The last two are rare: neither occurred in 6,000 steps of a policy that looks ahead. With these
+differences removed, a step from any state leads to the same next state in both, except for random
+draws and for the oxygen after a Seaquest game has ended at the surface, which is never observed.
+gymnax is imported when a game is created.
 """
 
 import functools
@@ -71,12 +71,12 @@ def environment(name: str) -> tuple[Any, Any]:
             state, reward, ended = super()._step_enemy_subs(state, params)
             return state.replace(e_bullets=shots, e_bullet_count=num_shots), reward, ended
 
-    mended: dict[str, Any] = {"MinAtar/Asterix": Asterix, "MinAtar/Seaquest": Seaquest}
+    changed: dict[str, Any] = {"MinAtar/Asterix": Asterix, "MinAtar/Seaquest": Seaquest}
     settings = {"use_minimal_action_set": False} if name.startswith("MinAtar/") else {}
-    if name not in mended:
+    if name not in changed:
         suite, game = name.split("/")
         return gymnax.make(f"{game}-{suite}", **settings)
-    made = mended[name](**settings)
+    made = changed[name](**settings)
     return made, made.default_params
 
 

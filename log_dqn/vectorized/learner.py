@@ -1,4 +1,4 @@
-"""Acting and learning of some runs in one call each, on a device."""
+"""Acts and learns for several runs at once, on a device."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -18,9 +18,17 @@ SUMMARY_PERIOD = 500
 
 
 class Problem(NamedTuple):
-    """What the runs of a job learn from, and with: observations, and `capacity` transitions.
+    """What all runs of a job share.
 
-    `cuts` says whether episodes are cut off, and `clips` whether rewards are clipped to [-1, 1].
+    Attributes:
+        network: of each run.
+        frame_shape: shape of an observation.
+        frame_dtype: its dtype.
+        stack_size: observations in a state.
+        batch_size: transitions of an update.
+        capacity: transitions that a replay memory holds.
+        cuts: whether time limits cut episodes off without ending them.
+        clips: whether rewards are clipped to [-1, 1].
     """
 
     network: networks.Network
@@ -38,12 +46,12 @@ class Problem(NamedTuple):
         return (*self.frame_shape, self.stack_size)
 
     def learned(self, rewards: Any) -> Any:
-        """Returns what of rewards is learned from."""
+        """Returns the rewards that the agent learns from, clipped or not."""
         return rewards.clip(-1, 1) if self.clips else rewards
 
 
 class Weights(NamedTuple):
-    """What a run learns; several runs' have the run as first axis, a single run's have not."""
+    """What a run learns. Arrays have the run as first axis only if there are several runs."""
 
     params: Any
     target_params: Any
@@ -51,14 +59,14 @@ class Weights(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The last update of a run whose statistics are wanted: training steps before it, or -1."""
+    """Statistics of a run's last logged update, and its training step; -1 before the first."""
 
     number: Any
     statistics: Any
 
 
 class Fixed(NamedTuple):
-    """What a run has from its start to its end: numbers of its schedule, agent and game, keys."""
+    """What stays the same throughout a run: its schedule, constants, actions and random keys."""
 
     rules: timeline.Rules
     constants: Any
@@ -68,12 +76,12 @@ class Fixed(NamedTuple):
 
 
 def select(condition: Any, new: Any, old: Any) -> Any:
-    """Returns a run's new arrays if its condition is true, else the old."""
+    """Returns `new` where the condition is true, else `old`."""
     return jax.tree.map(lambda n, o: jnp.where(condition, n, o), new, old)
 
 
 def compiler_options() -> dict[str, Any]:
-    """Returns options of the compiler with which updates are fast.
+    """Returns compiler options that make updates fast.
 
     Reason: on a CPU, JAX 0.6's new runtime takes a quarter longer over an update than its old one.
     Can go: with JAX 0.6; later ones have only the new.
@@ -83,7 +91,10 @@ def compiler_options() -> dict[str, Any]:
 
 
 def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Does for a single run what `jax.vmap` does, by which a CPU's updates take a third longer."""
+    """Drops and restores the run axis of a single run.
+
+    `jax.vmap` would do it too, but makes updates a third slower on a CPU.
+    """
 
     def with_others(change: Callable[[Any], Any], tree: Any) -> Any:
         # With an axis that comes and goes the compiler copies the weights.
@@ -97,21 +108,21 @@ def _of_one(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class StepFunctions:
-    """The parts of a step, and what is compiled of them, for runs whose agents are alike.
+    """The functions that make up a step, plain and compiled, for runs with the same `Agent.shared`.
 
-    `learn`, `sync` and `act`, in this order, are a step that `timeline.advance` has planned. Arrays
-    have the run as first axis, but for a single run's `Weights`.
+    `learn`, `sync` and `act`, in this order, carry out a step that `timeline.advance` has planned.
+    Arrays have the run as first axis, except a single run's `Weights`.
 
     Attributes:
-        each: makes a function of arrays of a run one of arrays of all runs.
+        vmap: maps a function of one run's arrays over all runs, as `jax.vmap`.
     """
 
     def __init__(
         self, agent: agents.Agent, problem: Problem, slots: int, has_many_runs: bool, on_host: bool
     ) -> None:
-        """Prepares the programs; they are compiled when they are first called.
+        """Initializes the functions; they are compiled when they are first called.
 
-        Of the agent, any of the runs', the numbers aren't used.
+        `agent` may be any run's: only its shared settings are used.
         """
         self._agent = agent
         self._problem = problem
@@ -164,10 +175,9 @@ class StepFunctions:
     def learn(
         self, weights: Weights, summary: Summary, memory: Any, fixed: Fixed, draws: Draws
     ) -> tuple[Weights, Summary]:
-        """Runs an update of the runs that have one; a single run must have one.
+        """Updates the runs that learn in this step; a single run always does.
 
-        The memory is the replay memories or, where the host has those, the steps in `_draw`'s
-        slots.
+        `memory` is the replay memory or, if the host keeps it, the steps in the slots from `_draw`.
         """
         steps = memory
         if not self._on_host:
@@ -199,7 +209,7 @@ class StepFunctions:
         return new, statistics
 
     def sync(self, weights: Weights, syncs: Any) -> Weights:
-        """Copies the online network of some runs to their target network."""
+        """Copies the online network to the target network, in the runs where `syncs` is true."""
 
         def sync_one(weights: Weights, syncs: Any) -> Weights:
             new = select(syncs, weights.params, weights.target_params)
@@ -240,8 +250,8 @@ class StepFunctions:
         )
 
     def _store(self, memory: Any, outcome: Outcome, action: Any, choice: timeline.Choice) -> Any:
-        # No action is negative, but so the compiler knows that what is stored waits for the action,
-        # and that for what is learned. Else it copies the memory to learn from it later.
+        # Always 0. It makes the store depend on the action, and so on the update, so that XLA
+        # updates the memory in place.
         beyond = self._slots * (action < 0)
         reward = self._problem.learned(outcome.reward)
         slot = choice.result_slot + beyond
@@ -266,7 +276,7 @@ class StepFunctions:
 def _step_functions(
     agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...], *args: Any
 ) -> StepFunctions:
-    """Returns the programs of runs that are alike, the same for all groups of such runs."""
+    """Returns the functions of runs with the same settings, so that they are compiled once."""
     return StepFunctions(agent_class(**dict(shared)), *args)
 
 
@@ -280,12 +290,12 @@ class Learner:
         num_runs: number of runs.
         slots: slots of a run's replay memory.
         weights: what the runs have learned.
-        summary: their last updates whose statistics are wanted.
+        summary: statistics of their last logged updates.
         memory: their replay memories.
         stacks: their last states.
-        rules: the numbers of their schedules, numpy arrays.
-        numbers: all that stays as it is.
-        programs: what is compiled for them.
+        rules: of their schedules, numpy arrays.
+        fixed: what stays the same throughout the runs.
+        step_functions: the functions of a step.
     """
 
     def __init__(
@@ -299,8 +309,8 @@ class Learner:
     ) -> None:
         """Initializes the runs, given each one's agent, number of actions and seed.
 
-        The agents are alike in `Agent.shared`. `on_host` says whether the replay memory is kept in
-        the host's memory.
+        The agents have the same `Agent.shared`. `on_host` says whether the host's memory holds the
+        replay memories.
         """
         self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)
@@ -343,15 +353,15 @@ class Learner:
         zeros = {tag: jnp.zeros(self.num_runs) for tag in statistics}
         return Summary(jnp.full(self.num_runs, -1, jnp.int32), zeros)
 
-    # A step; the methods return before the device has finished, but for the actions.
+    # A step. Only `act` waits for the device.
 
     def draws(self, inputs: np.ndarray) -> Draws:
-        """Returns the updates of a step that the runs' games have answered; see `act`."""
+        """Returns the updates of a step, given `timeline.ADVANCE_INPUTS`, packed."""
         found = np.asarray(self.step_functions.compiled_plan(self.fixed, inputs))
         return timeline.unpack(found, self._report[1].draws)
 
     def learn(self, draws: Draws) -> None:
-        """Runs the update of the runs that have one, numpy arrays."""
+        """Updates the runs that learn in this step; `draws` are numpy arrays."""
         memory, packed = self.memory, timeline.pack(draws)
         if self._on_host:
             slots = np.asarray(self.step_functions.compiled_draw(self.fixed, packed))
@@ -361,11 +371,14 @@ class Learner:
         )
 
     def act(self, frames: np.ndarray, inputs: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
-        """Chooses each run's action, and stores and syncs what is to be.
+        """Chooses the runs' actions, stores their steps, and syncs target networks that are due.
 
-        Takes observations, shape [num_runs, ...], and the runs and what their last actions led to,
-        packed (`timeline.ADVANCE_INPUTS`). Returns the runs' new position, what was to be done, and
-        the actions.
+        Args:
+            frames: observations, shape [num_runs, ...].
+            inputs: `timeline.ADVANCE_INPUTS`, packed.
+
+        Returns:
+            The runs' new position, the plan of the step, and the actions, shape [num_runs].
         """
         memory = None if self._on_host else self.memory
         self.stacks, memory, found = self.step_functions.compiled_act(
@@ -390,7 +403,7 @@ class Learner:
     def _store(
         self, frames: np.ndarray, rewards: np.ndarray, actions: np.ndarray, choice: timeline.Choice
     ) -> None:
-        """Does in the host's memory what `StepFunctions` does on the device."""
+        """Stores a step in the host's memory, as `StepFunctions` does on the device."""
         memory = self.memory
         (runs,) = np.nonzero(choice.result_slot < self.slots)
         at = runs, choice.result_slot[runs]
@@ -405,8 +418,8 @@ class Learner:
     def run_weights(self, run: int) -> list[np.ndarray]:
         """Returns a run's weights as arrays in a fixed order.
 
-        They are the same whatever games the other runs play: the output layer is cut to the
-        actions of the run's own.
+        They don't depend on the other runs' games: the output layer is cut to the actions of the
+        run's own game.
         """
         columns = self._columns[run]
         return [

@@ -210,14 +210,14 @@ NETWORKS = {
 """Networks by their names in gin; `dense` has two layers of 512 units, as `train --env` has."""
 
 BY_SHAPE = "by_shape"
-"""The name in gin of that of `NETWORKS` which `by_shape` chooses."""
+"""The name in gin that lets `by_shape` choose one of `NETWORKS`."""
 
 
 def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
-    """Returns the network that gin names: for BY_SHAPE one that fits observations of a shape.
+    """Returns the name of a network; for BY_SHAPE, of one that fits the observations.
 
     Raises:
-        ValueError: if it is a convolution, and they are no boards or pictures.
+        ValueError: if it is convolutional, and the observations are neither boards nor pictures.
     """
     has_sides = len(frame_shape) in (2, 3)
     if network == BY_SHAPE:
@@ -231,10 +231,11 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
 def preparation(
     space: Any, frame_shape: tuple[int, ...], frame_dtype: Any = None
 ) -> Callable[[jax.Array], jax.Array]:
-    """Returns what makes float32 of states of a space's observations, their stack the last axis.
+    """Returns a function from states to float32 inputs of a network.
 
-    The number of a state becomes one-hot. Of vectors, bounded components are scaled to [-1, 1];
-    boards and pictures whose bound is above 1 are divided by it, so that empty fields stay zeros.
+    States have the stack as their last axis. The number of a discrete state becomes one-hot.
+    Bounded components of vectors are scaled to [-1, 1]. Boards and pictures whose bound is above 1
+    are divided by it, so that empty fields stay zeros.
     The bounds of a picture of bytes are 0 and 255 unless the space has others.
     """
     count = getattr(space, "n", None)
@@ -254,7 +255,7 @@ def preparation(
 
 
 def _in_flax(module: Any) -> Network:
-    """Returns a network of a class of flax modules, or of one, which maps a batch to features."""
+    """Returns the network of a flax module, or of its class, which maps a batch to features."""
     module = module() if isinstance(module, type) else module
 
     def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
@@ -274,9 +275,9 @@ def _in_flax(module: Any) -> Network:
 def create(
     name: Any, precision: str, prepare: Callable[[jax.Array], jax.Array] | None = None
 ) -> Network:
-    """Returns one of `NETWORKS`, or of flax, that computes in one of `log_space.PRECISIONS`.
+    """Returns one of `NETWORKS`, or flax's, that computes in one of `log_space.PRECISIONS`.
 
-    Its inputs, which `prepare` is given first, and its outputs stay as they are.
+    States pass through `prepare` first. The outputs are float32.
     """
     network = NETWORKS[name] if isinstance(name, str) else _in_flax(name)
 

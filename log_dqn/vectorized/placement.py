@@ -1,4 +1,4 @@
-"""Where the replay memories of a job fit."""
+"""Decides whether the replay memories of a job are on the device or on the host."""
 
 import bisect
 import math
@@ -14,14 +14,14 @@ from log_dqn.vectorized.learner import Problem
 
 # What a run takes beside its replay memory and its weights while it learns: a batch, activations,
 # gradients. The compiler's account says 61 MB for the network of Mnih et al. and a batch of 32 on a
-# CPU; convolutions on a GPU may want more.
+# CPU; convolutions on a GPU may need more.
 _WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
 # What the compiler, its libraries and this program take.
 _RESERVE = 1_000_000_000
 
 
 Room = tuple[int | None, int]
-"""Bytes that are free: of the device, None where it computes in the host's memory; of the host."""
+"""Free bytes of the device (None for a CPU, which uses the host's memory) and of the host."""
 
 
 def free() -> Room:
@@ -36,7 +36,7 @@ def free() -> Room:
 
 
 def _host_memory() -> int:
-    """Returns the host's free memory, within what control groups (version 2) leave a process."""
+    """Returns the host's free memory, within the limits of control groups (version 2)."""
     meminfo = dict(line.split(":") for line in _read("/proc/meminfo").splitlines())
     left = [1024 * int(meminfo["MemAvailable"].split()[0])]
     own = pathlib.PurePosixPath(_read("/proc/self/cgroup").strip().rpartition("::")[2])
@@ -58,10 +58,12 @@ def _read(path: str) -> str:
 
 
 class Placement(NamedTuple):
-    """Where replay memories lie.
+    """Where replay memories are.
 
-    It says whether on the host though there is a device, how many runs have theirs at a time, and
-    the size of all those.
+    Attributes:
+        on_host: whether the host's memory holds them for a GPU.
+        num_runs: how many runs have theirs at a time.
+        replay_bytes: size of these together.
     """
 
     on_host: bool
@@ -77,7 +79,7 @@ def _replay_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_r
 
 
 def _other_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
-    """Returns what some runs take beside their replay memories."""
+    """Returns the bytes that some runs need beside their replay memories."""
     params = jax.eval_shape(
         lambda: agent.init(
             problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
@@ -97,10 +99,15 @@ def place(
     room: Room,
     in_turns: bool = False,
 ) -> Placement:
-    """Works out where a job's replay memories fit: on the device if possible, or else on the host.
+    """Places a job's replay memories on the device if they fit there, or else on the host.
 
-    The agent is any of the job's, and `num_actions` the largest number of actions of its games. If
-    runs can be trained `in_turns`, those at a time are so many that fit on the device.
+    Args:
+        agent: any of the job's.
+        problem: what its runs share.
+        num_actions: the largest number of actions of its games.
+        num_runs: how many runs are to be trained at a time.
+        room: free memory.
+        in_turns: whether fewer can be trained at a time, as many as fit on the device.
 
     Raises:
         ValueError: if they fit nowhere.
@@ -126,7 +133,7 @@ def place(
 
 
 def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
-    """Returns what `place` takes some runs to want of a device that has their memories too."""
+    """Returns the bytes that some runs need on a device, their replay memories included."""
     others = _other_bytes(agent, problem, num_actions, num_runs)
     return _replay_bytes(agent, problem, num_actions, num_runs) + others
 
@@ -141,7 +148,7 @@ def most_runs(
     def is_full(num_runs: int) -> bool:
         return planned_bytes(agent, problem, num_actions, num_runs) > free_bytes
 
-    # Where some fit, fewer do.
+    # If some number fits, smaller numbers do.
     return bisect.bisect_left(range(1, bound + 1), True, key=is_full)
 
 

@@ -27,9 +27,12 @@ class Pool:
         devices: Sequence[jax.Device | None],
         progress: Progress,
     ) -> None:
-        """Takes functions that each create a trainer when there is a device for it.
+        """Initializes the pool.
 
-        There is a device for each trainer that runs at a time; None is JAX's default.
+        Args:
+            create_trainers: each is called when there is a device for its trainer.
+            devices: one for each trainer that runs at a time; None is JAX's default device.
+            progress: of all runs.
         """
         self._progress = progress
         self._create_trainers = create_trainers
@@ -47,12 +50,12 @@ class Pool:
         self._stop_signal = signal_number
 
     def train(self) -> None:
-        """Runs all trainers; where one can't go on, all stop.
+        """Runs all trainers; if one can't go on, all stop.
 
         Raises:
-            RunStopped: if a file can't be written, a checkpoint doesn't fit, the device fails, such
-                as for want of memory, or `stop` was called. The checkpoints of finished iterations
-                are intact.
+            RunStopped: if a file can't be written, a checkpoint doesn't fit, the device fails (for
+                example, out of memory), or `stop` was called. The checkpoints of finished
+                iterations are intact.
         """
         self._progress.show()
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
@@ -68,7 +71,7 @@ class Pool:
                     try:
                         future.result()
                     except jax.errors.JaxRuntimeError as error:
-                        # Neither 1 nor 2: it may not come again, and a sweep tries again.
+                        # Neither 1 nor 2: it may pass, and a sweep tries again.
                         reason = f"stopped by the device: {explain(error)}"
                         raise RunStopped(reason, status=3) from error
         finally:

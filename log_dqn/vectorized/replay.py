@@ -1,8 +1,8 @@
 """A run's replay memory: a ring of single frames, from which states are put together.
 
 Pure functions on arrays. Steps are numbered from 0 in the order in which they were stored; step j
-lies in slot j modulo the number of slots. An n-step transition of its own begins at every step. Of
-those that a time limit cuts off the next state is unknown; `without_cuts` leaves them out.
+lies in slot j modulo the number of slots. An n-step transition begins at every step. If a time
+limit cuts it off, its next state is unknown; `without_cuts` leaves such transitions out.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Memory(NamedTuple):
     Attributes:
         frames: observation of each step, shape [num_slots, ...].
         ages: how many steps of its episode came before, at most stack_size - 1, uint8.
-        actions: action taken, int8, or int16 where an action doesn't fit.
+        actions: action taken, int8, or int16 for more than 128 actions.
         rewards: reward that followed, float32.
         terminals: whether that ended the episode, and how: 0, ENDED or CUT, uint8.
     """
@@ -32,7 +32,7 @@ class Memory(NamedTuple):
 
 
 ENDED, CUT = 1, 2
-"""How an episode is over: it has ended, or was cut off where it would have gone on."""
+"""How an episode is over: it has ended, or a time limit has cut it off."""
 
 
 def num_slots(capacity: int, stack_size: int, update_horizon: int) -> int:
@@ -49,7 +49,7 @@ def create(
 ) -> Memory:
     """Returns an empty memory, arrays of `jax.numpy` or `numpy`.
 
-    `shape` is the number of slots; before it the number of runs, for the memories of several.
+    `shape` is (num_slots,), or (num_runs, num_slots) for several runs.
     """
     return Memory(
         frames=xp.zeros((*shape, *frame_shape), frame_dtype),
@@ -70,7 +70,7 @@ def add_step(memory: Memory, slot: Any, frame: Any, age: Any, action: Any) -> Me
 
 
 def add_result(memory: Memory, slot: Any, reward: Any, terminal: Any) -> Memory:
-    """Stores what followed a step; a slot beyond the last stores nothing."""
+    """Stores the result of a step; a slot beyond the last stores nothing."""
     terminal = jnp.asarray(terminal, jnp.uint8)
     return memory._replace(
         rewards=memory.rewards.at[slot].set(reward, mode="drop"),
@@ -113,7 +113,7 @@ def read(memory: Memory, slots: Any) -> Memory:
 
 
 def _ends(steps: Memory, stack_size: int) -> tuple[jax.Array, jax.Array]:
-    """Returns of each step of transitions how many ends came up to it, and whether any before."""
+    """Returns, for each step, how many episodes have ended up to it, and whether any did before."""
     over = steps.terminals[:, stack_size - 1 : -1] > 0
     ends = jnp.cumsum(over, axis=1)
     return ends, ends - over > 0
@@ -122,8 +122,8 @@ def _ends(steps: Memory, stack_size: int) -> tuple[jax.Array, jax.Array]:
 def without_cuts(steps: Memory, stack_size: int) -> Memory:
     """Leaves out transitions that a time limit cuts off before their n steps.
 
-    Others of the batch stand in their places, in turn, so that those are drawn uniformly. Where
-    there are none, as where each episode has at most n steps, a time limit counts as an end.
+    The other transitions of the batch take their places in turn, so that sampling stays uniform.
+    If all are cut off, as in episodes of at most n steps, a time limit counts as an end.
 
     Args:
         steps: as in `transitions`.
@@ -139,7 +139,7 @@ def without_cuts(steps: Memory, stack_size: int) -> Memory:
 
 
 def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
-    """Puts n-step transitions together.
+    """Builds n-step transitions.
 
     Args:
         steps: what `draw`'s slots hold, shape [batch_size, stack_size + n, ...].
@@ -149,7 +149,7 @@ def transitions(steps: Memory, stack_size: int, gamma: Any) -> Batch:
     Returns:
         Transitions. States have the stack as their last axis, oldest frame first, with zeros
         before the episode's first. Rewards are summed and discounted until the end of the episode
-        or n. A next state after the end is of no meaning.
+        or n. The next state after an end is meaningless.
     """
     n = steps.rewards.shape[1] - stack_size
     at = stack_size - 1  # where the transition begins

@@ -1,4 +1,4 @@
-"""What is asked of a job, and the checks of it that don't need JAX."""
+"""Checks of a job's options that don't need JAX."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ AGENTS = ("log_dqn", "loglin_dqn", "dqn")
 _GYMNASIUM = "gymnasium:"
 
 FACTORIES = ("create_jax_environment", "create_host_environment")
-"""Names in gin of what creates environments: in JAX, and of gymnasium."""
+"""Names in gin of the functions that create environments: in JAX, and of gymnasium."""
 
 
 def parse(
@@ -23,8 +23,8 @@ def parse(
 ) -> files.Written:
     """Checks names, files, bindings and scans; returns what they say.
 
-    Unless gin files name an agent, they build on that agent's own for one of the games, of
-    `games.KNOWN`, or else for an environment. No agent leaves the configuration's.
+    Unless gin files name an agent, they extend the agent's own file for `game`, which is one of
+    `games.KNOWN` or an environment's id. With None the configuration's agent is used.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -55,9 +55,9 @@ def is_of_gymnasium(environment_id: str | None) -> bool:
 
 
 def own_id(environment_id: str | None) -> str:
-    """Returns gymnasium's id of one of its environments, and another's as it is.
+    """Returns an environment's id without the prefix of gymnasium.
 
-    A colon in it is of a user's module.
+    If it has a colon, the part before the colon is a user's module.
     """
     return str(environment_id).removeprefix(_GYMNASIUM)
 

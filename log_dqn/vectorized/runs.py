@@ -26,7 +26,7 @@ _PHASES = {"train": Phase.TRAINING, "eval": Phase.EVALUATION}
 
 
 class Run(NamedTuple):
-    """A run to train, of a setting of the scan, a game in Dopamine's spelling, and a seed."""
+    """A run to train: an agent with a setting of the scan, a game, and a seed."""
 
     agent_name: str
     setting: scan.Setting
@@ -47,7 +47,7 @@ Ended = tuple[int, float, int]
 """An episode that has ended: its `Phase`, its return (unclipped) and its length in agent steps."""
 
 COUNTERS = ("training_steps", "chosen", "stored")
-"""What a checkpoint says of a `timeline.Position`."""
+"""The fields of `timeline.Position` that a checkpoint holds."""
 
 
 def statistics(episodes: Sequence[Ended], training_seconds: float) -> dict[str, list[Any]]:
@@ -125,7 +125,7 @@ class Events:
 
 
 def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
-    """Writes what others read of a run, its log and its metrics, up to an iteration."""
+    """Writes the log and the metrics of a run, up to an iteration, for other programs."""
     metrics = {
         name: {tag: [value] for tag, value in scalars(entry).items()} for name, entry in log.items()
     }
@@ -134,7 +134,7 @@ def write_results(folder: pathlib.Path, log: Log, iteration: int) -> None:
 
 
 def restore_results(folder: pathlib.Path, log: Log, iteration: int, events: Events) -> None:
-    """Writes what a run that died after its checkpoint, or while it wrote these, may lack."""
+    """Writes the results that may be missing if a run was killed after its last checkpoint."""
     if not layout.log_path(folder, iteration).exists():  # It is the last.
         events.write(scalars(log[f"iteration_{iteration}"]), iteration)
     write_results(folder, log, iteration)
@@ -150,7 +150,7 @@ def save(
 ) -> None:
     """Writes a run's checkpoint after an iteration.
 
-    The run is the learner's of that index, `counters` its `COUNTERS`, and `log` has the statistics
+    `index` is the run's in the learner. `counters` are its `COUNTERS`, and `log` has the statistics
     of all iterations so far.
 
     Raises:
@@ -220,7 +220,7 @@ class LatestCheckpoint(NamedTuple):
 def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
     """Finds a run's newest usable checkpoint; None if there is none.
 
-    The report is told, in one line each, of checkpoints that are skipped.
+    `report` is given a line for each checkpoint that is skipped.
 
     Raises:
         checkpoints.CheckpointError: if there are checkpoints or logs, but nothing to resume
@@ -246,7 +246,7 @@ def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
 
 
 def load(found: LatestCheckpoint, learner: Learner, index: int) -> dict[str, int]:
-    """Puts a checkpoint into a learner, as the run of an index there; returns the run's `COUNTERS`.
+    """Loads a checkpoint into a learner, as its run of that index; returns the run's `COUNTERS`.
 
     Without a saved replay memory the run starts with an empty one.
 
@@ -273,7 +273,7 @@ def load_params(
 ) -> dict[str, Any]:
     """Returns the parameters of the online network alone, by layer, from a checkpoint's folder.
 
-    The rest is what `Agent.init` takes.
+    The other arguments are those of `Agent.init`.
 
     Raises:
         checkpoints.CheckpointError: if they don't fit.

@@ -1,4 +1,4 @@
-"""What a run consists of."""
+"""The settings of a run."""
 
 import dataclasses
 from typing import Any
@@ -13,20 +13,20 @@ from log_dqn.vectorized import agents, networks
 @gin.configurable(name_or_fn="VectorizedRunner")
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunnerSettings:
-    """What a run consists of. Steps are agent steps; the defaults are the paper's.
+    """The settings of a run. Steps are agent steps; the defaults are the paper's.
 
     Attributes:
         agent: name of the agent, as in `agents.AGENTS`.
         num_iterations: iterations of a run.
         training_steps: steps of an iteration's training phase, at least.
         evaluation_steps: steps of its evaluation phase, at least; 0 for none.
-        max_steps_per_episode: steps after which an episode ends, as a lost game does; one of an
-            environment that isn't a game is cut off, see `jax_environments.create_environment`.
-        replay_capacity: transitions that a run remembers.
+        max_steps_per_episode: steps after which a game's episode ends, as if lost, and another
+            environment's is cut off; see `jax_environments.create_environment`.
+        replay_capacity: transitions that a run's replay memory holds.
         batch_size: transitions of an update.
         stack_size: observations in a state.
         network: name of the network, as in `networks.NETWORKS`, or 'by_shape'; or a class of flax
-            modules, which make features of a batch of states.
+            modules that map a batch of states to features.
         precision: of the network's torso, one of `log_space.PRECISIONS`.
         clip_rewards: whether rewards are clipped to [-1, 1] for learning.
     """
@@ -60,5 +60,5 @@ class RunnerSettings:
 
     @property
     def steps_per_iteration(self) -> int:
-        """Steps that an iteration is planned to take."""
+        """Planned steps of an iteration."""
         return self.training_steps + self.evaluation_steps

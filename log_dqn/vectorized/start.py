@@ -1,4 +1,4 @@
-"""Starting a job, all that one process trains: its settings, its runs and their folders."""
+"""Starts a job, which is all that one process trains: its settings, runs and folders."""
 
 import collections
 import contextlib
@@ -43,13 +43,13 @@ from log_dqn.vectorized.schedule import RunnerSettings
 _creators = jax_environments.create_environment, gymnasium_environments.create_environment
 
 CREATORS = dict(zip(FACTORIES, _creators, strict=True))
-"""What creates environments, by its name in gin."""
+"""The functions that create environments, by their names in gin."""
 
 
 class ReadSetting(NamedTuple):
-    """A setting of the scan, what gin makes of it, and the configuration in force.
+    """A setting of the scan, and what gin configures with it.
 
-    The environment is that of one of `CREATORS`, where gin names one.
+    The environment is created by one of `CREATORS`; None if gin names none.
     """
 
     setting: scan.Setting
@@ -60,7 +60,7 @@ class ReadSetting(NamedTuple):
 
 
 def configure(written: files.Written, capacity: int | None = None) -> None:
-    """Makes gin read files, bindings, and, if given, the transitions that a run remembers."""
+    """Makes gin read files and bindings; `capacity` replaces the replay capacity."""
     files.read(written)
     if capacity is not None:
         gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
@@ -69,9 +69,11 @@ def configure(written: files.Written, capacity: int | None = None) -> None:
 def read_settings(
     lines: Sequence[files.Line], scans: Sequence[str], agent: str | None = None
 ) -> list[ReadSetting]:
-    """Returns the settings of some scans, which must read all of some lines of gin.
+    """Returns the settings of some scans.
 
-    The agent, if one is given, must be the configured one.
+    Raises:
+        ValueError: if a setting doesn't read one of the lines, its agent is not the given one, or
+            the settings can't be trained in one job.
     """
     settings = []
     for setting in scan.parse(scans):
@@ -125,7 +127,7 @@ def plan_runs(
     games: Sequence[str],
     seeds: Sequence[int],
 ) -> list[runs.Run]:
-    """Returns the runs of a study: one for each setting, game and seed."""
+    """Returns the runs of a job: one for each setting, game and seed."""
     planned = []
     of_runs = itertools.product(settings, games, seeds)
     for (setting, runner, agent, config, _), game, seed in of_runs:
@@ -140,10 +142,10 @@ def claim_unfinished(
     stack: contextlib.ExitStack,
     undo: contextlib.ExitStack,
 ) -> tuple[list[runs.Run], list[runs.LatestCheckpoint | None]]:
-    """Returns the runs that have iterations left, each with its checkpoint if it has one.
+    """Returns the runs that have iterations left, and each one's checkpoint or None.
 
-    Their folders are made and held by `stack`, and `undo` removes the new ones. A finished run's
-    folder is held while its checkpoint is looked for.
+    Their folders are created and locked; `stack` releases them, and `undo` removes new ones. A
+    finished run's folder is locked only while its checkpoint is read.
     """
     report = functools.partial(shell.warn, "train-vectorized")
     # Each run holds a lock and its events open.
@@ -186,16 +188,15 @@ def check_fits(runner: RunnerSettings, game: str, environment: Game | None = Non
 
 
 def create_pool(workload: training.Workload, num_threads: int, threads_of_run: int) -> pool.Pool:
-    """Makes what trains the runs of a job, and writes their configurations.
+    """Creates the trainers of a job, and writes the configurations of its runs.
 
-    A CPU computes one run a core side by side: more in one call gain nothing there, and each run's
-    arithmetic is the very same whatever runs beside it. Another device computes all runs in one
-    call; where the games are JAX programs, all of a game.
+    A CPU trains one run a core: several in one call would not be faster, and so a run's arithmetic
+    doesn't depend on the others. A GPU trains all runs in one call, or all of a game in JAX.
 
     Args:
         workload: all runs.
-        num_threads: cores of a CPU that are used.
-        threads_of_run: threads that each of a CPU's runs computes in.
+        num_threads: cores that are used on a CPU.
+        threads_of_run: threads of each run on a CPU.
     """
     job_runs, runner = workload.runs, workload.runner
     check_fits(runner, job_runs[0].game, workload.environment)
@@ -232,10 +233,17 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
 def _plan_trainers(
     workload: training.Workload, run: runs.Run, at_a_time: int, shown: progress.Progress
 ) -> tuple[placement.Placement, Callable[[Sequence[int]], training.Trainer]]:
-    """Plans the trainers of runs, of which one is given, that one program trains.
+    """Plans the trainers of runs that are compiled together.
 
-    Returns where the memories of those that learn side by side, so many at a time, lie, and a
-    function that creates the trainer of some of them, given their indices.
+    Args:
+        workload: all runs.
+        run: any of the runs that are compiled together.
+        at_a_time: how many of them learn at a time.
+        shown: the progress of all runs.
+
+    Returns:
+        Where their replay memories are, and a function that creates the trainer of some of them,
+        given their indices.
     """
     runner, game = workload.runner, workload.environment or environments.ATARI
     if run.game in JAX_GAMES:
@@ -273,7 +281,7 @@ def create_network(runner: RunnerSettings, game: Game) -> networks.Network:
 
 
 def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
-    """Returns, in words, from which iterations runs are resumed; nothing if none is."""
+    """Returns, in words, from which iterations runs are resumed; '' if none is."""
     iterations = [checkpoint.iterations for checkpoint in found if checkpoint is not None]
     if not iterations:
         return ""

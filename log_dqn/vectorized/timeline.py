@@ -27,9 +27,10 @@ class Phase(enum.IntEnum):
 
 
 class Rules(NamedTuple):
-    """The numbers that decide what happens when: the slots of the replay memory, and settings.
+    """Settings that decide when a run acts, stores, learns and syncs.
 
-    For those see `RunnerSettings` and `agents.Agent`.
+    `slots` is the size of its replay memory. The others are those of `RunnerSettings` and
+    `agents.Agent`.
     """
 
     slots: Any
@@ -112,7 +113,7 @@ class Draws(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What choosing an action, and storing it, has to know.
+    """What is needed to choose an action and to store its step.
 
     Attributes:
         number: of this choice among the run's, training and evaluation together.
@@ -136,8 +137,11 @@ class Choice(NamedTuple):
 class Plan(NamedTuple):
     """What a step consists of.
 
-    It is the episode that has ended with it, if one has, the update, the action, and whether the
-    target network is synced after the update.
+    Attributes:
+        episode: the episode that has ended with it, if one has.
+        draws: its update.
+        choice: its action.
+        syncs: whether the target network is synced after the update.
     """
 
     episode: Episode
@@ -147,7 +151,7 @@ class Plan(NamedTuple):
 
 
 def create_rules(run_agents: Sequence[agents.Agent], runner: RunnerSettings) -> Rules:
-    """Returns the numbers of some runs, whose agents are alike in `Agent.shared`."""
+    """Returns the rules of some runs, whose agents have the same `Agent.shared`."""
     slots = replay.num_slots(
         runner.replay_capacity, runner.stack_size, run_agents[0].update_horizon
     )
@@ -168,17 +172,17 @@ def begin(num_runs: int) -> Position:
 ADVANCE_INPUTS = (
     begin(1), Outcome(None, np.zeros(1, np.float32), *np.zeros((2, 1), bool)), np.zeros(1, bool)
 )  # fmt: skip
-"""What the host tells of a step: `advance`'s arguments but the rules; for `unpack`."""
+"""Arguments of `advance` after the rules, as the host sends them; a template for `unpack`."""
 
 
 def _available(rules: Rules, position: Position) -> Any:
-    """Returns the transitions that an update of the next step samples from; all are stored already.
+    """Returns how many transitions the next step's update can sample; all are stored already.
 
     Transitions of an ended episode's last n steps can be drawn one step later than in Dopamine's
     JAX agents, as in its TensorFlow agents.
     """
     training = position.phase == Phase.TRAINING
-    # Of the transitions that the step will find stored, if the episode goes on.
+    # Of the transitions that are stored by the next step if the episode goes on.
     incomplete = (position.episode_steps + 1).clip(max=rules.update_horizon)
     return position.stored + training * (1 - incomplete)
 
@@ -195,7 +199,7 @@ def _draws(rules: Rules, position: Position, available: Any, ready: Any) -> Draw
 
 
 def may_learn(rules: Rules, position: Position) -> Any:
-    """Returns which runs have an update at the next step, but for what their games answer."""
+    """Returns which runs may update at the next step; the outcome of their actions decides."""
     training = position.phase == Phase.TRAINING
     ready = position.stored + training > rules.min_replay_history
     due = position.training_steps % rules.update_period == 0
@@ -203,7 +207,7 @@ def may_learn(rules: Rules, position: Position) -> Any:
 
 
 def expect(rules: Rules, position: Position) -> Draws:
-    """Returns the next step's updates of the runs that learn whatever their games answer."""
+    """Returns the next step's updates of the runs that learn whatever the outcome is."""
     available = _available(rules, position)
     ready = position.phase == Phase.TRAINING
     ready &= (available > rules.min_replay_history) & (
@@ -216,8 +220,8 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
     """Returns which of the waiting runs start an iteration at a step, in new environments.
 
     A run waits for at most `update_period` steps, until its last result is stored and its updates
-    fall on the steps of the other runs'. It doesn't notice. The step is counted from the start of
-    the program.
+    fall on the same steps as the other runs'. Its results don't depend on the wait. `step` is
+    counted from the start of the program.
     """
     aligned = (step - position.training_steps) % rules.update_period == 0
     return (position.phase == Phase.WAITING) & aligned
@@ -226,10 +230,10 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
 def advance(
     rules: Rules, position: Position, outcome: Outcome, starting: Any
 ) -> tuple[Position, Plan]:
-    """Takes in what the last actions led to; returns the new position, and what is to be done.
+    """Processes the outcome of the last actions; returns the new position and the next step's plan.
 
-    A run whose iteration is over with it waits for the next one. Of the outcome the frame isn't
-    used, and `starting` is what `starts` returns.
+    A run that has completed its iteration waits for the next one. The outcome's frame isn't used.
+    `starting` is what `starts` returns.
     """
     result_slot = _slot(rules, position)
     terminal = outcome.ended & (position.phase == Phase.TRAINING)
@@ -263,7 +267,7 @@ def plays(position: Position) -> Any:
 
 
 def faults(position: Position, outcome: Outcome, starting: Any, xp: Any) -> Any:
-    """Returns which runs play on with a reward or an observation that isn't finite, bool."""
+    """Returns, as bool, which runs have a reward or an observation that is not finite."""
     playing = plays(position)
     finite = xp.isfinite(outcome.reward) | ~playing
     if xp.issubdtype(outcome.frame.dtype, np.floating):
@@ -278,7 +282,7 @@ def _slot(rules: Rules, position: Position) -> jax.Array:
 
 
 def _record(rules: Rules, position: Position, reward: Any, ended: Any) -> tuple[Position, Episode]:
-    """Counts a step whose result is known; returns the episode that has ended, if one has."""
+    """Counts a step whose result is known; returns the new position and the ended episode."""
     training, active = position.phase == Phase.TRAINING, plays(position)
     ends = ended & active
     phase_steps = position.phase_steps + active
@@ -309,7 +313,7 @@ def _epsilon(rules: Rules, position: Position) -> jax.Array:
     return jnp.where(training, in_training, rules.epsilon_eval)
 
 
-# The host and the device tell each other of a step in one array.
+# The host and the device exchange the data of a step as one array.
 
 
 def pack(tree: Any, xp: Any = np) -> Any:
@@ -319,7 +323,7 @@ def pack(tree: Any, xp: Any = np) -> Any:
 
 
 def unpack(packed: Any, like: Any) -> Any:
-    """Returns what was packed, a tree with the dtypes of another."""
+    """Returns the tree that was packed, with the structure and dtypes of `like`."""
     leaves, structure = jax.tree.flatten(like)
     rows = (
         row.astype(bool) if leaf.dtype == bool else row.view(leaf.dtype)

@@ -1,4 +1,4 @@
-"""The loop of many runs that learn together, a step of all at a time."""
+"""Trains runs together: one step of all runs at a time, with their checkpoints and logs."""
 
 import sys
 import time
@@ -25,11 +25,11 @@ class Workload(NamedTuple):
     """What a trainer trains.
 
     Attributes:
-        runs: the runs; their agents are alike in `Agent.shared`.
-        runner: what each consists of.
+        runs: the runs; their agents have the same `Agent.shared`.
+        runner: settings of each.
         found: each run's checkpoint to resume from, or None to start.
         checkpoint_replay: whether checkpoints hold the replay memory.
-        environment: the environment that all play, unless they play games.
+        environment: the environment that all play, or None if they play known games.
     """
 
     runs: Sequence[Run]
@@ -63,11 +63,11 @@ class Trainer:
 
         Args:
             workload: what it trains.
-            problem: what the runs learn from.
+            problem: what the runs share.
             num_actions: each run's number of actions.
             progress: progress of these runs and of others.
-            shown_as: indices of the runs there.
-            on_host: whether the replay memories are kept in the host's memory.
+            shown_as: indices of the runs in `progress`.
+            on_host: whether the host's memory holds the replay memories.
         """
         self._runs, self._runner = workload.runs, workload.runner
         self._checkpoint_replay = workload.checkpoint_replay
@@ -131,7 +131,7 @@ class Trainer:
                 events.close()
 
     def step(self) -> None:
-        """Plays on, and writes what is due."""
+        """Plays a step or more, and writes the results, events and checkpoints that are due."""
         old = self.position
         position, episodes = self._play()
         position.phase[position.iteration >= self._runner.num_iterations] = Phase.FINISHED
@@ -155,7 +155,7 @@ class Trainer:
         self._progress.report(position.iteration, done, running, self._shown_as)
 
     def _play(self) -> tuple[Position, Episode]:
-        """Plays a step or some; returns where the runs are then, and episodes by step and run."""
+        """Plays a step or more; returns the new position, and episodes by step and run."""
         raise NotImplementedError
 
     def _begin_iterations(self, starting: np.ndarray) -> np.ndarray:
@@ -228,7 +228,7 @@ class Trainer:
 
 
 class HostTrainer(Trainer):
-    """Some runs in lockstep, a step of all at a time, whose environments the host steps."""
+    """Trains runs in lockstep whose environments the host steps."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class HostTrainer(Trainer):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Takes an environment for each run, and what `Trainer` takes."""
+        """Takes the runs' environments, and the arguments of `Trainer`."""
         super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
         self._environments, self._reasons = environments, environments.faults
         num_runs = len(self._runs)
@@ -282,7 +282,7 @@ class HostTrainer(Trainer):
 
 
 def stopped_by(signal_number: int) -> shell.RunStopped:
-    """Returns what a trainer that a signal has stopped raises."""
+    """Returns the error of a trainer that a signal has stopped."""
     return shell.stopped_by(signal_number, " from the start of each run's iteration")
 
 

@@ -14,7 +14,7 @@ def test_runaway_values_are_told_once():
     for share in (0.9, 0.6):
         watch.see({CLIPPED: share})
     assert watch.end_iteration().startswith(
-        "values have run away: in 75% of this iteration's sampled transitions the bootstrapped "
+        "values have diverged: in 75% of this iteration's sampled transitions the bootstrapped "
     )
     watch.see({CLIPPED: 1.0})
     assert watch.end_iteration() is None
