@@ -24,26 +24,32 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("sweep"),
-        description="Trains every agent on every game with every seed, as many at a time as the "
-        "machine, or a Ray cluster, has room for. Started again, it runs what is missing.",
+        description="Trains every agent on every game with every seed, as many runs at a time as "
+        "fit on this machine or a Ray cluster. The same command resumes it.",
     )
     add = parser.add_argument
-    add("--results_dir", required=True, help="runs go to {agent}[/{setting}]/{game}/{seed} in it")
+    add(
+        "--results_dir",
+        required=True,
+        help="folder of results; runs go to {agent}[/{setting}]/{game}/{seed}",
+    )
     add(
         "--agents",
         required=True,
         type=_names,
-        help="agents (see log_dqn.train), with commas; a scan is for those that use it",
+        help="agents with commas, see log-dqn train --help; --scan is for those that have the "
+        "hyperparameter",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--games",
         type=_names,
-        help="games with commas, or paper55, paper6, all60, atari5; or MinAtar/Breakout, minatar5",
+        help="games or sets with commas: Pong,Asterix, paper55, paper6, all60 or atari5; or "
+        "MinAtar/Breakout or minatar5",
     )
     where.add_argument(
-        "--env", type=_names, help="environments with commas; see log_dqn.train, or "
-        "log_dqn.train_vectorized",
+        "--env", type=_names, help="environments with commas, see log-dqn train --help or, with "
+        "--vectorized, log-dqn train-vectorized --help",
     )  # fmt: skip
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     parser.add_scan_option("LogDQNAgent")
@@ -52,32 +58,31 @@ def create_parser() -> shell.Parser:
         "--cpus_per_run",
         type=shell.number(0.01, "CPUs, at least 0.01"),
         default=1,
-        help="CPUs that a run is given, and threads it computes in (default: %(default)s)",
+        help="CPUs of a run, and its threads (default: %(default)s)",
     )
     add(
         "--gpus_per_run",
         type=shell.number(0, "GPUs, 0 or more"),
-        help="GPUs that a run is given: 0.25 puts four on each (default: 0.25 where there are "
-        "any, and else 0)",
+        help="GPUs of a run: 0.25 puts four runs on each (default: 0.25 if there are GPUs, else 0)",
     )
     add(
         "--vectorized",
         action="store_true",
-        help="train all seeds and settings of a game in one process of log_dqn.train_vectorized, "
-        "which is given --cpus_per_run and --gpus_per_run (default: 1 where there are any)",
+        help="train all seeds and settings of a game in one process of log-dqn train-vectorized, "
+        "which gets --cpus_per_run and --gpus_per_run (default: 1 GPU if there are GPUs)",
     )
     add(
         "--games_per_job",
         type=shell.at_least(1),
         default=1,
-        help="games that a process trains with --vectorized (default: %(default)s)",
+        help="with --vectorized, games of a process (default: %(default)s)",
     )
-    add("--ray_address", help="HOST:PORT of a Ray cluster, or auto; default: this machine alone")
+    add("--ray_address", help="HOST:PORT of a Ray cluster, or auto (default: this machine alone)")
     add(
         "--max_failures",
         type=shell.at_least(0),
         default=3,
-        help="how often a run that dies is started again (default: %(default)s)",
+        help="how often a run that fails is started again (default: %(default)s)",
     )
     return parser
 

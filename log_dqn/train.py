@@ -17,10 +17,14 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("train"),
-        description="Trains an agent, or resumes from the newest checkpoint in base_dir.",
+        description="Trains an agent, or resumes from the newest checkpoint in --base_dir.",
     )
     add = parser.add_argument
-    add("--base_dir", required=True, help="folder of the run: logs, metrics, checkpoints, events")
+    add(
+        "--base_dir",
+        required=True,
+        help="folder of the run, with its logs, metrics, checkpoints and events",
+    )
     parser.add_gin_options(
         "the agent's own, such as log_dqn.gin, or log_dqn_minatar.gin for MinAtar, or "
         "log_dqn_gym.gin for --env",
@@ -29,7 +33,7 @@ def create_parser() -> shell.Parser:
     game = parser.add_mutually_exclusive_group()
     game.add_argument(
         "--game",
-        help="game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
+        help="a game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
         "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
     )
     game.add_argument(
@@ -51,12 +55,11 @@ def create_parser() -> shell.Parser:
     add(
         "--threads",
         type=shell.whole,
-        help="threads that the run computes in (default: as many as there are cores, whatever "
-        "OMP_NUM_THREADS and the like say)",
+        help="threads of the run (default: one a core, whatever OMP_NUM_THREADS says)",
     )
-    add("--json", action="store_true", help="print a line of JSON an iteration, and nothing else")
+    add("--json", action="store_true", help="print one JSON object per iteration, and nothing else")
     add("--track", action="store_true", help="log to Weights & Biases as well as to TensorBoard")
-    add("--restart", action="store_true", help="remove the run in base_dir and start over")
+    add("--restart", action="store_true", help="delete the run in --base_dir, and start over")
     return parser
 
 

@@ -19,25 +19,26 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("train-vectorized"),
-        description="Trains all runs of a study at once on one device, or resumes them.",
+        description="Trains runs of one agent at once on one device: every game, setting and seed. "
+        "The same command resumes them.",
     )
     add = parser.add_argument
     add(
         "--results_dir",
         required=True,
-        help="folder of all results; a run lies in {agent}[/{setting}]/{game}/{seed}",
+        help="folder of results; runs go to {agent}[/{setting}]/{game}/{seed}",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--games",
-        help="games and sets of them, with commas: Pong,Asterix, paper55, paper6, all60, atari5 or "
-        "MinAtar/Breakout, minatar5",
+        help="games or sets with commas: Pong,Asterix, paper55, paper6, all60 or atari5; or "
+        "MinAtar/Breakout or minatar5",
     )
     where.add_argument(
         "--env",
-        help="an environment with discrete actions: an id of gymnax, such as CartPole-v1, or "
-        "MODULE:FACTORY of a function of your own that returns (environment, parameters), in JAX; "
-        "gymnasium:CartPole-v1, or gymnasium:MODULE:ID of one that a module registers",
+        help="an environment with discrete actions. In JAX: an id of gymnax, such as CartPole-v1, "
+        "or MODULE:FACTORY, your own function that returns (environment, parameters). On the host: "
+        "gymnasium:CartPole-v1, or gymnasium:MODULE:ID of one that your module registers",
     )
     add("--seeds", default="1", help="seeds of each game: N for 1 to N, or A-B (default: 1)")
     agents = ", ".join(request.AGENTS)
@@ -51,19 +52,19 @@ def create_parser() -> shell.Parser:
     add(
         "--capacity",
         type=shell.at_least(1),
-        help="transitions that a run remembers; short for "
+        help="transitions in a run's replay memory; short for "
         "--gin_bindings=VectorizedRunner.replay_capacity=N",
     )
     add(
         "--threads",
         type=shell.whole,
-        help="cores of a CPU that are used, each for a run (default: all)",
+        help="cores to use on a CPU, each for one run (default: all)",
     )
     add(
         "--checkpoint_replay",
         action="store_true",
-        help="save the replay memories too, so that runs resume exactly (without, a run that "
-        "resumes fills its memory anew before it learns again)",
+        help="save the replay memories too, so that runs resume exactly; without it, a resumed run "
+        "fills its memory again before it learns",
     )
     return parser
 

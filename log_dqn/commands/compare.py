@@ -31,40 +31,44 @@ def create_parser() -> shell.Parser:
     add(
         "--results_dir",
         type=shell.folder,
-        help="holds {agent}[/{setting}]/{game}/{seed}/logs/log_N",
+        help="folder of results, with runs in {agent}[/{setting}]/{game}/{seed}; without it, "
+        "only the baselines are compared",
     )
     add(
         "--agents",
         nargs="+",
         type=_names,
-        help="agents to show, own or published, in this order; the first is set against the "
-        "reference; by default all own ones and "
-        f"{', '.join(asked.DEFAULT_AGENTS)}; also published: "
-        "'DQN (Adam + MSE in JAX)', 'Quantile (JAX)'",
+        help="own or published agents to show, in this order; the first is compared with the "
+        f"reference (default: all own agents, and {', '.join(asked.DEFAULT_AGENTS)}); "
+        "also published: 'DQN (Adam + MSE in JAX)', 'Quantile (JAX)'",
     )
     add(
         "--games",
         nargs="+",
         type=_names,
-        help=f"games, or the sets {', '.join(games.SETS)}; by default those of the own runs",
+        help=f"games, or the sets {', '.join(games.SETS)} (default: the games of the own runs)",
     )
-    add("--metric", choices=asked.METRICS, help="returns to compare")
+    add(
+        "--metric",
+        choices=asked.METRICS,
+        help="returns to compare, of training or evaluation (default: train)",
+    )
     add(
         "--iteration",
         type=_iteration,
-        help="how far runs count: 'common' (default), as many emulator frames as all have; "
-        "'final', each to its own end; or a number, as many frames as that iteration "
-        "ends with; scores average the last 10%% of iterations up to there",
+        help="where runs are compared: 'common' (default), at the last emulator frame that all "
+        "have; 'final', each at its end; or a number, at the end of that iteration; scores "
+        "average the last 10%% of iterations up to there",
     )
-    add("--reference", help="relative scores refer to this agent")
+    add("--reference", help=f"agent that scores are relative to (default: {asked.DQN})")
     add("--baselines", help=asked.BASELINES_HELP)
     add(
         "--strict",
         action="store_true",
-        help="leave out runs whose protocol is not that of the baselines, or not recorded",
+        help="leave out runs whose protocol is unknown, or differs from the baselines'",
     )
     default = asked.Request.repetitions
-    add("--repetitions", type=shell.at_least(1), help=f"bootstrap (default: {default})")
+    add("--repetitions", type=shell.at_least(1), help=f"bootstrap repetitions (default: {default})")
     return parser
 
 

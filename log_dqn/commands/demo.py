@@ -43,13 +43,13 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("demo"),
-        description="Trains LogDQN and DQN at a low discount factor, in two minutes on two cores, "
-        "and writes a page with what they have learned. Stopped and started again, it resumes.",
+        description="Trains LogDQN and DQN at a low discount factor, and writes a page with the "
+        "results, in about two minutes on two cores. The same command resumes it.",
     )
     add = parser.add_argument
     add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")
     add("--gamma", type=shell.real, default=0.5, help="discount factor (default: %(default)s)")
-    add("--seed", type=shell.whole, default=1, help="seed of both (default: %(default)s)")
+    add("--seed", type=shell.whole, default=1, help="seed of both agents (default: %(default)s)")
     add("--out", default="demo", help="folder of the runs and the page (default: %(default)s)")
     return parser
 

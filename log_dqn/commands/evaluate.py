@@ -17,19 +17,28 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("evaluate"),
-        description="Plays episodes with a trained agent, which learns nothing meanwhile, and says "
-        "its mean return, with the 95%% interval over episodes (Student's t).",
+        description="Measures the mean return of a trained agent, with its 95% interval over "
+        "episodes (Student's t). The agent learns nothing meanwhile.",
     )
     which_run.add_options(parser)
     add = parser.add_argument
-    add("--episodes", type=shell.at_least(1), default=30, help="episodes (default: %(default)s)")
+    add(
+        "--episodes",
+        type=shell.at_least(1),
+        default=30,
+        help="number of episodes (default: %(default)s)",
+    )
     add("--seed", type=shell.whole, default=0, help="seed of the first episode (default: 0)")
-    add("--epsilon", type=shell.real, help="exploration rate (default: the agent's in evaluation)")
+    add(
+        "--epsilon",
+        type=shell.real,
+        help="exploration rate (default: the agent's in evaluation phases)",
+    )
     add(
         "--max_steps", type=shell.at_least(1), default=27_000,
-        help="agent steps after which an episode is left (default: %(default)s, as on Atari)",
+        help="agent steps after which an episode is cut off (default: %(default)s, as on Atari)",
     )  # fmt: skip
-    add("--json", action="store_true", help="print one object of JSON, and nothing else")
+    add("--json", action="store_true", help="print one JSON object, and nothing else")
     return parser
 
 

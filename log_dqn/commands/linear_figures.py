@@ -1,4 +1,4 @@
-"""Makes the figures of the paper's small-scale experiments: `log-dqn figures`."""
+"""Draws the figures of the paper's small experiments: `log-dqn figures`."""
 
 import argparse
 import functools
@@ -20,12 +20,12 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("figures"),
-        description="Makes the figures of the paper's small-scale experiments: NAME.png, NAME.pdf "
-        "and NAME.csv of each.",
+        description="Draws the figures of the paper's small experiments, each as NAME.png and "
+        "NAME.pdf, with its numbers in NAME.csv.",
     )
     add = parser.add_argument
     add("--out", required=True, help="folder for the files")
-    which = f"among {', '.join(NAMES)} (default: all)"
+    which = f"figures to draw: {', '.join(NAMES)} (default: all)"
     add("--only", nargs="+", choices=NAMES, metavar="NAME", default=NAMES, help=which)
     add("--runs", type=shell.at_least(1), default=1, help="independent runs (default: 1)")
     add("--seed", type=shell.at_least(0), default=0, help="random seed (default: 0)")
@@ -33,7 +33,7 @@ def create_parser() -> shell.Parser:
     add("--jobs", type=shell.at_least(1), default=threads.cores(), help=jobs)
     gammas = "discount factors of the chain scans (default: the paper's)"
     add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
-    constant = "in the chain scans, no annealing from 1 over the first 10,000 sweeps"
+    constant = "do not anneal the step sizes of the chain scans from 1 over the first 10,000 sweeps"
     add("--constant_step_sizes", action="store_true", help=constant)
     return parser
 

@@ -11,7 +11,7 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("games"),
-        description="Lists all sets of games; or the games of those that are named, one a line.",
+        description="Lists all sets of games, or the games of the given sets, one a line.",
     )
     parser.add_argument("sets", nargs="*", metavar="SET", help=f"one of {', '.join(games.SETS)}")
     return parser

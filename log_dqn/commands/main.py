@@ -29,7 +29,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command(
         "log_dqn.commands.demo",
-        "train LogDQN and DQN in two minutes, and show what they have learned",
+        "train LogDQN and DQN in two minutes, and show the results on a page",
         "--out=demo",
     ),
     "train": Command(
@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "sweep": Command(
         "log_dqn.sweep",
-        "train many agents, games and seeds, on one machine or several",
+        "train many agents, games and seeds, on one or several machines",
         "--agents=log_dqn,dqn --games=Pong,Asterix --seeds=5 --results_dir=results",
     ),
     "compare": Command(
@@ -54,12 +54,12 @@ COMMANDS = {
     ),
     "play": Command(
         "log_dqn.commands.play",
-        "film a trained agent beside the values of its actions",
+        "film a trained agent, with the values of its actions",
         "--trained=MinAtar/Asterix --out=asterix.gif",
     ),
     "evaluate": Command(
         "log_dqn.commands.evaluate",
-        "play episodes with a trained agent, for its mean return",
+        "measure the mean return of a trained agent",
         "--trained=MinAtar/Asterix --episodes=30",
     ),
     "figures": Command(
@@ -68,7 +68,9 @@ COMMANDS = {
         "--out=figures",
     ),
     "games": Command("log_dqn.commands.list_games", "list the sets of games", "paper6"),
-    "version": Command("log_dqn.commands.versions", "say what is installed", ""),
+    "version": Command(
+        "log_dqn.commands.versions", "print the versions of log_dqn and its libraries", ""
+    ),
 }
 
 # What the shell completes an option with, by the option's name, or by the command and that.
@@ -82,7 +84,7 @@ _CHOICES = {
 
 
 def overview() -> str:
-    """Returns what there is, with an example of each."""
+    """Returns the list of commands, with an example of each."""
     width = max(map(len, COMMANDS))
     lines = ["usage: log-dqn COMMAND [options]", ""]
     for name, command in COMMANDS.items():
@@ -93,7 +95,7 @@ def overview() -> str:
     lines += [
         "",
         "log-dqn COMMAND --help lists the options of a command.",
-        'eval "$(log-dqn --print-completion bash)" completes them with TAB; or zsh, tcsh.',
+        'eval "$(log-dqn --print-completion bash)" completes them with TAB (also zsh, tcsh).',
     ]
     return "\n".join(lines)
 

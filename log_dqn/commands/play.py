@@ -1,4 +1,4 @@
-"""Films a trained agent, the screen beside what it expects of each action: `log-dqn play`."""
+"""Films a trained agent, with what it expects of each action: `log-dqn play`."""
 
 import argparse
 import contextlib
@@ -26,22 +26,21 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("play"),
-        description="Films a trained agent: the screen beside what the agent expects of each "
-        "action.",
+        description="Films a trained agent: the screen, and what the agent expects of each action.",
     )
     which_run.add_options(parser)
     parser.add_argument(
         "--compare", metavar="RUN", type=shell.folder,
-        help="folder of another run of this game, filmed beside it on the same seed",
+        help="folder of another run on the same game, filmed beside the first with the same seed",
     )  # fmt: skip
     parser.add_argument("--out", type=_film, required=True, help="film to write, .mp4 or .gif")
     parser.add_argument(
         "--narrow", action="store_true",
-        help="also write NAME_narrow beside --out, 390 pixels wide, for phones",
+        help="also write a film for phones, 390 pixels wide: NAME_narrow, beside that of --out",
     )  # fmt: skip
     parser.add_argument(
         "--max_steps", type=shell.at_least(1), default=3000,
-        help="agent steps after which the episode is left (default: %(default)s, 200 s)",
+        help="agent steps after which the episode is cut off (default: %(default)s, 200 seconds)",
     )  # fmt: skip
     parser.add_argument("--seed", type=shell.whole, default=0, help="seed of the game (default: 0)")
     return parser

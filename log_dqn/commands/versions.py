@@ -1,4 +1,4 @@
-"""Says which versions are installed, for a report of a fault: `log-dqn version`."""
+"""Prints the installed versions, for bug reports: `log-dqn version`."""
 
 import importlib.metadata
 import platform
@@ -14,7 +14,7 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     return shell.Parser(
         prog=shell.started_as("version"),
-        description="Prints the versions of log_dqn, Python and the libraries it runs on.",
+        description="Prints the versions of log_dqn, Python and libraries, for bug reports.",
     )
 
 

@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: shell.Parser) -> None:
-    """Adds `--run`, `--trained`, and `--agent` and `--gamma` of the latter."""
+    """Adds `--run`, `--trained` with its `--agent` and `--gamma`, and `--env`."""
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--run", type=shell.folder, help="folder of the run")
     which.add_argument(
-        "--trained", metavar="GAME", help="a game of MinAtar, on which a network comes with log_dqn"
+        "--trained", metavar="GAME", help="a game of MinAtar, whose network comes with log_dqn"
     )
     parser.add_argument("--agent", help="with --trained: loglin_dqn (default), log_dqn or dqn")
     parser.add_argument(
-        "--gamma", type=shell.real, help="with --trained: 0.5, or the larger one (default)"
+        "--gamma",
+        type=shell.real,
+        help="with --trained, the discount factor: 0.5 or 0.96, for log_dqn 0.5 or 0.8 (default: "
+        "the larger)",
     )
     parser.add_argument(
         "--env",
-        help="the run's --env, where it names a module of your own, which else isn't imported",
+        help="the --env of a run on an environment of your own; its module is imported only then",
     )
 
 

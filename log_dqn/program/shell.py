@@ -68,15 +68,14 @@ class Parser(argparse.ArgumentParser):
         )
         self._add_repeatable(
             "--gin_bindings",
-            f"gin binding over the files, such as {agent}.gamma=0.9; may be repeated",
+            f"gin binding that overrides the files, such as {agent}.gamma=0.9; may be repeated",
         )
 
     def add_scan_option(self, agent: str) -> None:
         """Adds `--scan`, with an example of an agent."""
         self._add_repeatable(
             "--scan",
-            f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeated, the grid of "
-            "all",
+            f"values of a hyperparameter, such as {agent}.gamma=0.84,0.96; repeat it for a grid",
         )
 
     def typed(self, flags: argparse.Namespace) -> list[str]:

@@ -19,8 +19,8 @@ DOPAMINE = (
 """Dopamine's public repository, at the commit whose files `baseline_files.csv` has hashes of."""
 
 BASELINES_HELP = (
-    "folder or http(s) address of Dopamine's baselines; default: its repository, downloaded once "
-    "into your cache folder"
+    "folder or http(s) address of Dopamine's baselines (default: its repository, downloaded once "
+    "into your cache folder)"
 )
 
 DQN = "DQN"
