@@ -27,17 +27,16 @@ def load(
     """Loads a trained agent and its game; no code that the run's folder names is run.
 
     Args:
-        run: folder of a run of `log-dqn train` or `train-vectorized`, of which the newest
-            checkpoint is loaded; or a game of which a network comes with the package, such as
-            'MinAtar/Asterix'.
-        agent: that network's agent: 'loglin_dqn' (default), 'log_dqn' or 'dqn'.
-        gamma: that network's discount factor; by default the larger of the two that there are.
-        env: the `--env` of a vectorized run if it names a module of your own, which else isn't
-            imported.
+        run: folder of a run of `log-dqn train` or `train-vectorized`, whose newest checkpoint is
+            loaded; or a game whose network comes with the package, such as 'MinAtar/Asterix'.
+        agent: for such a game, 'loglin_dqn' (default), 'log_dqn' or 'dqn'.
+        gamma: for such a game, the discount factor; by default the larger of the two.
+        env: the `--env` of a vectorized run on an environment of your own; its module is imported
+            only then.
         seed: seed of the quantiles that IQN draws.
 
     Returns:
-        What acts, `act(observation)`, and says its values, `values(observation)`.
+        The agent; see its methods `act(observation)` and `values(observation)`.
 
     Raises:
         ValueError: if there is no such run or network, or it can't be loaded.

@@ -10,9 +10,9 @@ from typing import Any
 
 
 def as_number(value: Any) -> float:
-    """Returns a real number as it is, and NaN, which lies in no range, for anything else.
+    """Returns a real number as a float, and NaN, which is in no range, for anything else.
 
-    One beyond floats is infinite.
+    A number too large for floats becomes infinite.
     """
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     try:
@@ -22,7 +22,7 @@ def as_number(value: Any) -> float:
 
 
 def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
-    """Checks a setting; what is allowed is said in words.
+    """Checks a setting; `allowed` says in words what is allowed.
 
     Raises:
         ValueError: if the value isn't allowed; the message names all three.
@@ -33,7 +33,7 @@ def check(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
 
 @contextlib.contextmanager
 def of(owner: str) -> Iterator[None]:
-    """Puts the owner of a setting before its name in what the checks of the block raise."""
+    """Puts the owner of a setting before its name in the errors of the checks in the block."""
     try:
         yield
     except ValueError as error:
@@ -43,7 +43,7 @@ def of(owner: str) -> Iterator[None]:
 def nearest(name: Any, known: Iterable[str], count: int = 3) -> str:
     """Returns, in words, the known names that are most like one, in any case; '' if none is.
 
-    Or those that it holds: Pong for ALE/Pong-v5.
+    If none is alike, known names within it are returned: Pong for ALE/Pong-v5.
     """
     by_lower, lower = {word.lower(): word for word in known}, str(name).lower()
     near = difflib.get_close_matches(lower, by_lower, count, cutoff=0.5)

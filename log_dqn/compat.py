@@ -1,10 +1,10 @@
 """Workarounds that let dopamine-rl 4.1.2, the newest release, run beside current libraries.
 
-Each function says what it mends or is for, why it is there and when it can go; a mend does nothing
-where the host is healthy. `apply` is called when `log_dqn` is imported and covers what has to
-happen before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
+Each function says what it repairs or is for, why it exists and when it can go. A repair does
+nothing where nothing is broken. `apply` is called when `log_dqn` is imported, and does what must be
+done before Dopamine's first import; it imports neither TensorFlow nor Dopamine.
 
-One fault is mended elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
+One fault is repaired elsewhere: flax needs `tensorboard`, which TensorFlow 2.21 no longer brings
 (required in setup.py). The episode cap of Dopamine's Atari factory is dealt with in
 `log_dqn.atari`.
 """

@@ -119,7 +119,7 @@ def rom_name(game: str) -> str:
 
 
 def canonical(name: str) -> str | None:
-    """Dopamine's spelling of a game, or None where there is no such game.
+    """Returns Dopamine's spelling of a game, or None if there is no such game.
 
     Case, spaces and underscores don't matter: Pong, pong, space_invaders. A folder's name is the
     game's, and Gym's PongNoFrameskip-v0 or -v4 is Pong.
@@ -131,13 +131,13 @@ def canonical(name: str) -> str | None:
 def folder_name(game: str) -> str:
     """Returns the name of a game's folder: MinAtar-Breakout for MinAtar/Breakout.
 
-    A colon goes too: in `corridor:make` rsync would read a host.
+    A colon is replaced too: rsync would read `corridor:make` as a host.
     """
     return re.sub("[/:]", "-", game)
 
 
 def listing(names: Sequence[str]) -> str:
-    """Names in one line: all of a few, the first five of many."""
+    """Returns names in one line: all of a few, the first five of many."""
     shown = ", ".join(names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
@@ -152,17 +152,20 @@ def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[
 
 
 def select(names: Iterable[str]) -> list[str]:
-    """Returns the games that names of games, and of `SETS`, stand for, each once."""
+    """Returns the games of some names, of games or of `SETS`, each once."""
     return _select(names, _TO_READ)
 
 
 def select_atari(names: Iterable[str]) -> list[str]:
-    """Does what `select` does, for Dopamine's Atari games, `GAMES`."""
+    """Returns the Atari games (`GAMES`) of some names, of games or of sets, each once."""
     return _select(names, {**_ATARI, f"the sets {', '.join(_ATARI_SETS)}": _ATARI_SETS})
 
 
 def select_to_train(names: Iterable[str], catch: bool = True) -> list[str]:
-    """Does what `select` does, for games that can be trained together, bsuite/Catch if `catch`."""
+    """Returns the games of some names, each once; they can be trained together.
+
+    `catch` says whether bsuite/Catch is among those allowed.
+    """
     allowed = {**_ATARI, **(_SMALL if catch else _MINATAR), **_SETS}
     chosen = _select(list(names) or [""], allowed)
     are_jax_games(chosen)

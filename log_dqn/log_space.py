@@ -65,19 +65,18 @@ from log_dqn.mapping import Array, LogMapping, Scalar
 HEAD_INITS = ("asymmetric", "symmetric")
 LOSSES = ("huber", "mse")
 DTYPES = ("float32", "float64")
-"""Of the heads and the update."""
+"""Dtypes of the heads and the update."""
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-"""Of a network's torso: 'float32'; 'tf32', in which Nvidia's GPUs from 2020 on round the factors of
-a float32 product to 10 bits, and which means float32 elsewhere; or 'bfloat16', which rounds
-parameters and activations to 8 bits. Parameters are kept in float32, and heads and update are in
-it."""
+"""Precisions of a network's torso. With 'tf32', Nvidia's GPUs from 2020 on round the factors of a
+float32 product to 10 bits; elsewhere it means float32. 'bfloat16' rounds parameters and activations
+to 8 bits. Stored parameters, heads and update are in float32."""
 
 CLIPPED = "Values/Clipped"
-"""TensorBoard's tag for the share of transitions of which a bootstrapped value is clipped."""
+"""TensorBoard's tag for the share of transitions with a clipped bootstrapped value."""
 
 Q_PLUS = "Values/QPlus"
-"""TensorBoard's tag for the mean of the plus head's values, of the actions that were taken."""
+"""TensorBoard's tag for the mean of the plus head's values of the actions taken."""
 
 Pair = tuple[Array, Array]  # (plus head, minus head)
 
@@ -146,7 +145,7 @@ class StepSize(NamedTuple):
 
 
 def step_size(beta_reg: float) -> StepSize:
-    """Returns a step-size in (0, 1] with its logarithms, worked out in double precision."""
+    """Returns a step-size in (0, 1] with its logarithms, computed in double precision."""
     log_keep = math.log1p(-beta_reg) if beta_reg < 1 else -math.inf
     return StepSize(beta_reg, math.log(beta_reg), log_keep)
 
@@ -159,7 +158,7 @@ def td_error(
     step: StepSize,
     xp: Any = np,
 ) -> Array:
-    """y_h - tq_h, the temporal difference of one head in the log space (equations 8 and 9).
+    """Returns y_h - tq_h, the temporal difference of one head in the log space (equations 8 and 9).
 
     y_h = f(U^_h) with U^_h = q_h + beta_reg (U_h - q_h), the average in the ordinary space. With
     x = ln U_h - ln q_h, ln U^_h - ln q_h is ln(1 + beta_reg (e^x - 1)).
@@ -183,7 +182,7 @@ def td_error(
 
 
 def log_difference(l_plus: Array, l_minus: Array, xp: Any = np) -> tuple[Array, Array]:
-    """Sign and ln|Q| of Q = q_+ - q_- (equation 12).
+    """Returns the sign and ln|Q| of Q = q_+ - q_- (equation 12).
 
     Args:
         l_plus: ln q_+, any shape.
@@ -201,10 +200,10 @@ def log_difference(l_plus: Array, l_minus: Array, xp: Any = np) -> tuple[Array, 
 
 
 def action_keys(l_plus: Array, l_minus: Array, xp: Any = np) -> Array:
-    """Returns numbers that are largest where Q = q_+ - q_- is, at any size of Q.
+    """Returns numbers whose largest is that of the action with the largest Q = q_+ - q_-.
 
-    Q itself will not do: values far below 1e-38 are all 0 in float32, and beside one action
-    with a large q_- the small values of the others vanish.
+    Q itself can't be used: values far below 1e-38 are all 0 in float32, and small values vanish
+    beside a large q_-.
 
     Args:
         l_plus: ln q_+, shape [..., num_actions].
@@ -237,7 +236,7 @@ def select(values: Array, actions: Array, xp: Any = np) -> Array:
 
 
 def loss(td: Array, loss_type: str, xp: Any = np) -> Array:
-    """The loss of temporal differences: Huber with delta = 1, or the squared error.
+    """Returns the loss of temporal differences: Huber with delta = 1, or the squared error.
 
     Args:
         td: y_h - tq_h, any shape.
@@ -372,13 +371,13 @@ def batch_loss(
     stop_gradient: Callable[[Array], Array],
     xp: Any = np,
 ) -> tuple[Array, dict[str, Array]]:
-    """Returns the loss of a batch, whose gradient is LogDQN's update, and what agents report.
+    """Returns the loss of a batch, whose gradient is LogDQN's update, and statistics.
 
     Args:
         rule: the update rule.
         loss_type: 'huber' or 'mse'.
         tqs: pair of the online network's outputs in s, shape [batch_size, num_actions].
-        next_tqs: pair of the target network's outputs in s', likewise.
+        next_tqs: pair of the target network's outputs in s', of the same shape.
         actions: integers, the actions taken in s, shape [batch_size].
         rewards: n-step rewards, shape [batch_size].
         terminals: whether s' is terminal, bool, shape [batch_size].
@@ -388,7 +387,7 @@ def batch_loss(
     Returns:
         The mean over the batch of loss(y_+ - tq_+) + loss(y_- - tq_-), a scalar, and scalars by
         their TensorBoard tags, means over the batch: each head's loss and value, the share of
-        transitions of which a bootstrapped value is clipped, and, with more than one action, the
+        transitions with a clipped bootstrapped value, and, with more than one action, the
         plus head's gap between the two best actions in the log space (section 4.1, the paper's
         `log plus-only`).
     """
@@ -430,15 +429,15 @@ class LogUpdate:
         update_horizon: n of the n-step update, in agent steps; at least 1.
         q_init_plus: ordinary value that an output of 0 stands for in the plus head.
         q_init_minus: ordinary value that an output of 0 stands for in the minus head.
-        clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma), above which no
-            return is of rewards up to 1.
+        clip_bootstrap: whether bootstrapped values are bounded by 1 / (1 - gamma), the largest
+            return of rewards up to 1.
         clip_inverse: whether an output below the floor counts as the floor gamma^k, the literal
             reading of Appendix C.1. If not, it keeps its value, and greedy actions stay
             distinguishable.
-        linear_above: ordinary value above which the mapping is linear, b; positive. inf, the
-            default, is the paper's mapping, and so is None, which gin can write. Far below
-            q_init_plus it costs float32 its digits of small values: with b = c = 0.001 their
-            logarithms are in steps of about 0.0001.
+        linear_above: ordinary value b above which the mapping is linear; positive. inf (default)
+            is the paper's mapping, and so is None, which gin can write. If b is far below
+            q_init_plus, small values lose digits in float32: with b = c = 0.001, their logarithms
+            have steps of about 0.0001.
 
     Raises:
         ValueError: if an attribute is outside its range.
@@ -498,7 +497,7 @@ class LogUpdate:
 
     @functools.cached_property
     def rule(self) -> UpdateRule:
-        """The update rule, its numbers worked out in double precision."""
+        """The update rule, with numbers computed in double precision."""
         n = self.update_horizon
         plus, minus = self.mappings
         return UpdateRule(

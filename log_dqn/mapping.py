@@ -1,7 +1,7 @@
 """The logarithmic mapping between the ordinary value space and the log space (paper, section 4).
 
-Above a value b, `linear_above`, it may go on as a line, with the slope that it has there: the
-log-linear mapping of LogLinDQN (Fatemi and Tavakoli, "Orchestrated Value Mapping for Reinforcement
+Above a value b, `linear_above`, it may continue as a line with the same slope: the log-linear
+mapping of LogLinDQN (Fatemi and Tavakoli, "Orchestrated Value Mapping for Reinforcement
 Learning", ICLR 2022, arXiv 2203.07171; theirs has b = 1):
 
     f(q) = c ln q + d for q <= b,  c (ln b + q / b - 1) + d above
@@ -62,9 +62,8 @@ class LogMapping:
         c: scale of the log space; positive.
         q_init: ordinary value that corresponds to 0 in the log space; not negative.
         additive: whether the additive form is used rather than the clipped one.
-        linear_above: ordinary value b above which the mapping is linear; positive, None or inf for
-            none.
-            In the additive form it is compared with x + gamma^k.
+        linear_above: ordinary value b above which the mapping is linear; positive; None or inf for
+            the paper's mapping. In the additive form it is compared with x + gamma^k.
 
     Raises:
         ValueError: if an attribute is outside its range.

@@ -1,6 +1,6 @@
 """Scans over hyperparameters: the grid of settings, and the name of each.
 
-Pure Python, so that whatever starts runs can share it.
+Pure Python, so that everything that starts runs can share it.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 _NAME = re.compile(r"[\w./]*\w\.\w+")
 
-# A folder's name may have 255 bytes on most file systems; a little is left to whoever copies it.
+# A folder's name may have 255 bytes on most file systems; copies may need some for a suffix.
 _LONGEST_NAME = 200
 
 
@@ -71,9 +71,9 @@ def _in_folder_name(value: Any) -> str:
 def parse(texts: Sequence[str]) -> list[Setting]:
     """Returns the grid of some scans, the last one varying fastest.
 
-    They are of different parameters; none gives the one setting without a name. Names have the
-    parameters in the order of the scans, each by its short name (`gamma`), or in full where two
-    share it.
+    Each scan has another parameter. Without scans there is one setting, without a name. A name has
+    the parameters in the order of the scans, by their short names (`gamma`), or in full if two have
+    the same short name.
     """
     scans = [read(text) for text in texts]
     parameters = [parameter for parameter, _ in scans]

@@ -28,24 +28,18 @@ def create_parser() -> shell.Parser:
         "fit on this machine or a Ray cluster. The same command resumes it.",
     )
     add = parser.add_argument
-    add(
-        "--results_dir",
-        required=True,
-        help="folder of results; runs go to {agent}[/{setting}]/{game}/{seed}",
-    )
+    add("--results_dir", required=True, help="folder of runs, {agent}[/{setting}]/{game}/{seed}")
     add(
         "--agents",
         required=True,
         type=_names,
-        help="agents with commas, see log-dqn train --help; --scan is for those that have the "
-        "hyperparameter",
+        help="agents with commas (see log-dqn train); --scan is for those that have the parameter",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--games",
         type=_names,
-        help="games or sets with commas: Pong,Asterix, paper55, paper6, all60 or atari5; or "
-        "MinAtar/Breakout or minatar5",
+        help="games or sets with commas: Pong, paper55, paper6, all60, atari5; or minatar5",
     )
     where.add_argument(
         "--env", type=_names, help="environments with commas, see log-dqn train --help or, with "

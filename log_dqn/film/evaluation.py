@@ -1,4 +1,4 @@
-"""The return of a trained agent over many episodes, its weights standing still."""
+"""Evaluates a trained agent: its returns over episodes, without learning."""
 
 import functools
 from collections.abc import Callable
@@ -17,9 +17,11 @@ _CHUNK = 100  # Agent steps that a device takes in one call.
 
 
 class Episodes(NamedTuple):
-    """What episodes gave, by their number: returns (unclipped rewards) and lengths in agent steps.
+    """The results of episodes.
 
-    Both have shape [num_episodes].
+    Attributes:
+        returns: sums of unclipped rewards, shape [num_episodes].
+        lengths: in agent steps, shape [num_episodes].
     """
 
     returns: np.ndarray
@@ -40,8 +42,8 @@ def evaluate(
 ) -> Episodes:
     """Plays the episode of each seed as `episode.play` does, on JAX's games all at once.
 
-    The agent explores with its `epsilon`. An episode is left after `max_steps` agent steps, or
-    where training left it. `report` is told how many more episodes have ended.
+    The agent explores with its `epsilon`. An episode is cut off after `max_steps` agent steps, or
+    where training cut it off. `report` is called with how many more episodes have ended.
     """
     max_steps = min(max_steps, agent.max_steps)
     if isinstance(agent.game, game.BoardGame):

@@ -1,4 +1,4 @@
-"""Trained agents: Dopamine's kind on TensorFlow and on JAX, and those trained vectorized."""
+"""Trained agents: Dopamine's, on TensorFlow and on JAX, and vectorized ones."""
 
 import dataclasses
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Values(NamedTuple):
     Attributes:
         q: Q, shape [num_actions].
         heads: ln q_+ and ln q_- of LogDQN, shape [2, num_actions]; None for other agents.
-        keys: numbers that are largest where the agent's choice is, shape [num_actions].
+        keys: numbers whose largest is the greedy action's, shape [num_actions].
     """
 
     q: np.ndarray
@@ -103,14 +103,14 @@ class TrainedAgent:
     max_steps: int
 
     def values(self, observation: Any) -> Values:
-        """Returns the agent's values of each action.
+        """Returns the agent's value of each action.
 
         Args:
-            observation: shape `state_shape`, of which axes of length 1 may be left out: an
-                observation of the game, or the last ones where a state holds several (see `stack`).
+            observation: an observation of the game, or the last ones if a state holds several (see
+                `stack`). Its shape is `state_shape`; axes of length 1 may be left out.
 
         Raises:
-            ValueError: if the shape is another, or a number is none of `dtype` or not finite.
+            ValueError: if it has another shape, or a number that is not of `dtype` or not finite.
         """
         return self.compute(self._checked(observation, self.state_shape))
 
@@ -122,15 +122,19 @@ class TrainedAgent:
     ) -> int:
         """Returns the greedy action, or with probability epsilon a random one.
 
-        The observation is as `values` takes it. Without a generator each call draws anew.
+        The observation is that of `values`. Without a generator, each call uses a new one.
         """
         return self.values(observation).action(epsilon, generator)
 
     def stack(self, observation: Any, state: np.ndarray | None = None) -> np.ndarray:
         """Returns the state after one more observation of the game, such as an Atari frame.
 
-        Takes the state before, None at the start of an episode: zeros stand for what was before.
-        Returns shape `state_shape`, the new observation last.
+        Args:
+            observation: of the game.
+            state: the state before; None at the start of an episode, for zeros.
+
+        Returns:
+            Shape `state_shape`, the new observation last.
         """
         frame = self._checked(observation, self.state_shape[:-1])
         if state is None:
@@ -160,7 +164,7 @@ def _of_dopamine(agent: Any, dtype: Any, **others: Any) -> TrainedAgent:
 
 
 def on_tensorflow(agent: Any, **of_game: Any) -> TrainedAgent:
-    """Returns one of Dopamine's TensorFlow agents, or LogDQN, with what is said of its game."""
+    """Returns one of Dopamine's TensorFlow agents, or LogDQN, with its game's attributes."""
     fetches = agent._net_outputs
     if isinstance(agent, ImplicitQuantileAgent):
         fetches = agent._q_values  # The mean over quantiles that are drawn each time.
@@ -178,7 +182,7 @@ def on_tensorflow(agent: Any, **of_game: Any) -> TrainedAgent:
 
 
 def on_jax(agent: Any, **of_game: Any) -> TrainedAgent:
-    """Returns one of Dopamine's JAX agents, or LogDQN on JAX, with what is said of its game."""
+    """Returns one of Dopamine's JAX agents, or LogDQN on JAX, with its game's attributes."""
     network, of_next = agent.network_def, agent._rng
 
     @jax.jit
@@ -215,8 +219,12 @@ def vectorized(
 ) -> TrainedAgent:
     """Returns an agent of vectorized training.
 
-    Takes its settings, its parameters without columns that are never used, and what else
-    `TrainedAgent` says.
+    Args:
+        agent: its settings.
+        network: its network.
+        params: its parameters, without unused columns.
+        num_actions: number of actions.
+        others: the other attributes of `TrainedAgent`.
     """
 
     def outputs(params: Any, states: Any) -> Any:

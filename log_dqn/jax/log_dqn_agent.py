@@ -17,7 +17,7 @@ from log_dqn import log_space
 from log_dqn.checks import check, check_one_of
 from log_dqn.compat import take_parameters_of
 from log_dqn.jax import (
-    compat,  # noqa: F401  It mends Dopamine's JAX agents.
+    compat,  # noqa: F401  It repairs Dopamine's JAX agents.
     heads,
     optimizers,
     update,
@@ -55,9 +55,9 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         """Initializes the agent.
 
         Args:
-            dopamine: collected by the decorator: JaxDQNAgent's parameters, given by name or place,
-                of which `network` gets twice the outputs.
-            log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
+            dopamine: collected by the decorator: JaxDQNAgent's parameters, given by name or place;
+                `network` gets twice the outputs.
+            log_update: collected too: `log_space.LogUpdate`'s parameters, given by name.
             optimizer: an optax optimizer, or a name that Dopamine's `create_optimizer` knows; its
                 learning rate is beta_log, the step-size in the log space (0.0025).
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
@@ -152,7 +152,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
     def bundle_and_checkpoint(
         self, checkpoint_dir: str, iteration_number: int
     ) -> dict[str, Any] | None:
-        """Returns what is to be saved: Dopamine's bundle, and the random key it leaves out."""
+        """Returns Dopamine's bundle with the random key, which Dopamine leaves out."""
         bundle = super().bundle_and_checkpoint(checkpoint_dir, iteration_number)
         if bundle is not None:
             bundle["rng"] = self._rng

@@ -51,7 +51,7 @@ def dqn_batch_loss(
         gamma_n: gamma^n for an n-step update.
         loss_type: 'huber' or 'mse'.
         qs: the online network's outputs in s, shape [batch_size, num_actions].
-        next_qs: the target network's outputs in s', likewise.
+        next_qs: the target network's outputs in s', of the same shape.
         actions: the actions taken in s, shape [batch_size].
         rewards: n-step rewards, shape [batch_size].
         terminals: whether s' is terminal, bool, shape [batch_size].

@@ -25,7 +25,8 @@ class Chain:
     Attributes:
         n_states: number of non-terminal states.
         p: probability of a slip.
-        r_left: reward upon transitioning to the far-left terminal state; likewise `r_right`.
+        r_left: reward upon transitioning to the far-left terminal state.
+        r_right: reward upon transitioning to the far-right terminal state.
         r_step: reward upon transitioning to a non-terminal state.
         largest_target: bound on what a learner updates towards, which the published figures were
             made with: Q, or Q+ and Q- each, from above; inf for none. It is no less than the

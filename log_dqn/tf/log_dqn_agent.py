@@ -40,15 +40,15 @@ class LogDQNAgent(dqn_agent.DQNAgent):
         """Initializes the agent and builds its graph.
 
         Args:
-            dopamine: collected by the decorator: DQNAgent's parameters, given by name or place, of
-                which `network` gets twice the outputs.
-            log_update: likewise, `log_space.LogUpdate`'s parameters, given by name.
+            dopamine: collected by the decorator: DQNAgent's parameters, given by name or place;
+                `network` gets twice the outputs.
+            log_update: collected too: `log_space.LogUpdate`'s parameters, given by name.
             optimizer: its learning rate is beta_log, the step-size in the log space (0.0025).
             head_init: 'asymmetric' (weights of the minus head start at zero) or 'symmetric'.
             loss_type: 'huber' (delta 1) or 'mse'.
             dtype: 'float32' or 'float64', of the heads and of the update.
-            precision: of the network's torso, one of `log_space.PRECISIONS`. TensorFlow has TF32
-                for a whole process or not at all: heads and other agents have it too.
+            precision: of the network's torso, one of `log_space.PRECISIONS`. TensorFlow sets TF32
+                for the whole process: heads and other agents have it too.
 
         Raises:
             ValueError: if a parameter is outside its range.

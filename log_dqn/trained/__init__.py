@@ -1,8 +1,8 @@
-"""Trained networks that come with the package: runs of the study on MinAtar, weights alone.
+"""Trained networks that come with the package: weights of runs of the MinAtar study.
 
-A network lies where a run would, `{agent}/gamma={gamma}/{game}/{seed}/`, and is loaded as one
-(`log_dqn.film.loading.load`). The manifest of its checkpoint says by which command it was
-trained, its score then, and the version of the package that it came with first.
+A network's folder is that of a run, `{agent}/gamma={gamma}/{game}/{seed}/`, and is loaded as one
+(`log_dqn.film.loading.load`). The manifest of its checkpoint has the command that trained it, its
+score in training, and the version of the package that first contained it.
 """
 
 import os
@@ -37,7 +37,7 @@ def networks() -> Iterator[Network]:
 def run_dir(
     run: str | os.PathLike[str], game: str | None, agent: str | None, gamma: float | None
 ) -> pathlib.Path:
-    """Returns the folder of a game's network (see `find`), or without a game that of a run."""
+    """Returns the folder of a game's network (see `find`); without a game, that of a run."""
     if game is not None:
         return find(game, agent, gamma)
     for name, value in (("agent", agent), ("gamma", gamma)):
@@ -51,7 +51,7 @@ def find(game: str, agent: str | None = None, gamma: float | None = None) -> pat
     Args:
         game: game of MinAtar.
         agent: its agent; by default LogLinDQN.
-        gamma: its discount factor; by default the largest that there is.
+        gamma: its discount factor; by default the larger.
 
     Raises:
         ValueError: if there is no such network.

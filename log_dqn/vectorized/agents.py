@@ -167,7 +167,7 @@ class Agent:
         )
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that rank the actions as their values do, shape [..., columns]."""
+        """Returns numbers whose largest is the greedy action's, shape [..., columns]."""
         raise NotImplementedError
 
     def batch_loss(self, constants: Constants) -> Loss:
@@ -268,7 +268,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         return plus, minus if self.minus_head else jnp.zeros_like(minus)
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
-        """Returns numbers that rank the actions as Q = q_+ - q_- does, shape [..., columns]."""
+        """Returns numbers that are largest at the largest Q = q_+ - q_-, shape [..., columns]."""
         return constants.update.action_keys((outputs[0], outputs[1]), jnp)
 
     def batch_loss(self, constants: Constants) -> Loss:
