@@ -35,10 +35,13 @@ MINATAR_RUNNER = {
 }  # fmt: skip
 ENV_RUNNER = {
     **MINATAR_RUNNER, "training_steps": 10_000, "max_steps_per_episode": 10_000,
-    "replay_capacity": 50_000, "network": "by_shape",
+    "network": "by_shape",
 }  # fmt: skip
 MINATAR = {"optimizer": "adam", "min_replay_history": 1000, "target_update_period": 1000}
-ENV = {**MINATAR, "target_update_period": 500, "epsilon_decay_period": 20_000}
+ENV = {
+    **MINATAR, "gamma": 0.99, "update_horizon": 3, "target_update_period": 200,
+    "epsilon_train": 0.05, "epsilon_decay_period": 20_000,
+}  # fmt: skip
 LOGLIN = {"linear_above": 0.1, "c": 0.1, "beta_reg": 1.0}
 OPTIMIZERS = {
     "adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 0.0003125},
@@ -73,10 +76,14 @@ EXPECTED = {
     ),
     "vectorized_dqn_minatar.gin": config("dqn", DQN | MINATAR, **MINATAR_RUNNER),
     "vectorized_log_dqn_env.gin": config(
-        "log_dqn", LOG_DQN | ENV | {"beta_reg": 0.3, "c": 1.0}, **ENV_RUNNER
+        "log_dqn", LOG_DQN | ENV | {"beta_reg": 0.3, "c": 1.0, "k": 400, "beta_log": 0.001},
+        **ENV_RUNNER,
     ),
     "vectorized_loglin_dqn_env.gin": config(
-        "loglin_dqn", LOG_DQN | ENV | LOGLIN | {"beta_log": 0.0005}, **ENV_RUNNER
+        "loglin_dqn", LOG_DQN | ENV | {
+            "linear_above": 1.0, "c": 1.0, "beta_reg": 1.0, "k": 400, "beta_log": 0.00025,
+            "clip_bootstrap": False,
+        }, **ENV_RUNNER,
     ),
     "vectorized_dqn_env.gin": config("dqn", DQN | ENV, **ENV_RUNNER),
 }  # fmt: skip
