@@ -98,7 +98,7 @@ def align(
 
 
 def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: Notify) -> int:
-    """Returns the emulator frames that all of some runs have, or that were asked for."""
+    """Returns the emulator frames that all runs have, or those of the chosen iteration."""
     if iteration != "common":
         return (int(iteration) + 1) * int(rows["length"].max())
     shortest = rows.loc[rows["trained"].idxmin()]

@@ -83,7 +83,7 @@ def _is_row(row: Any) -> bool:
 
 
 def final_runs(games: Collection[str]) -> list[LearningCurve]:
-    """The final scores that travel with the package, as runs of which only the end is known.
+    """Returns the final scores that come with the package, as runs that have only an end.
 
     A run for each of the four TensorFlow agents and five seeds, of 199 iterations, whose last value
     is the mean of its last 20 iterations and whose other values are NaN, so that its final score
@@ -154,7 +154,7 @@ class _Downloads(pooch.HTTPDownloader):
     """Files under one address, each downloaded once and kept whole or not at all.
 
     Dopamine's own files are held against their published hashes, those of other addresses against
-    their form. An address that doesn't answer is asked no more; what is kept is still read.
+    their form. An address that doesn't answer is not tried again; kept files are still read.
     """
 
     def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:

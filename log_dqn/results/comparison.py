@@ -22,18 +22,18 @@ class Comparison:
     """Runs and scores that are ready for statistics and figures.
 
     Attributes:
-        request: what was asked for, with the reference in force.
+        request: the options, with the reference that is used.
         runs: a row for each run that has a score, in the order in which agents are shown: `agent`,
             `game`, `seed`, `own`, `score`, `normalised`, `frames`, `differs`, and what `runs`,
             `align` and `scores` say of a run.
-        by_best: whether scores are normalised by the best mean that any agent has on a game, as no
-            game has human scores.
+        divides_by_best: whether scores are divided by the best mean of a game, since no game has
+            human scores.
         notices: what is missing, unequal or could not be read, a line each.
     """
 
     request: Request
     runs: pd.DataFrame
-    by_best: bool
+    divides_by_best: bool
     notices: list[str]
 
     @property
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def main(self) -> str | None:
-        """The agent that is set against the reference; None if there is no other agent."""
+        """The agent that is compared with the reference; None if there is no other agent."""
         agents, reference = [*self.runs["agent"].unique()], self.request.reference
         others = [agent for agent in agents if agent != reference]
         return others[0] if others and reference in agents else None
@@ -56,16 +56,16 @@ class Comparison:
     @property
     def scale(self) -> str:
         """What scores over games are."""
-        return "score / best mean of the game" if self.by_best else "human-normalised score"
+        return "score / best mean of the game" if self.divides_by_best else "human-normalised score"
 
     @property
     def needs(self) -> str:
         """What a game needs to be in an aggregate."""
-        return "a mean above 0" if self.by_best else "human scores"
+        return "a mean above 0" if self.divides_by_best else "human scores"
 
 
 def compare(request: Request, notify: Notify) -> Comparison:
-    """Reads everything that was asked for and scores it.
+    """Reads the runs and scores them.
 
     `notify` is told at once of each thing that is missing or cannot be read; the comparison's
     notices hold the same lines.
@@ -95,13 +95,13 @@ def compare(request: Request, notify: Notify) -> Comparison:
             f"--iteration={request.iteration}: nothing to compare; none of the "
             f"{counted(len(table), 'run')} has scores there"
         )
-    by_best = bool(table["apart"].all())
-    if by_best:
+    divides_by_best = bool(table["apart"].all())
+    if divides_by_best:
         best = scores.best_means(kept)
         references = pd.DataFrame({"random": 0.0, "human": best[best > 0]})
         reference = _reference(request, [*kept["agent"].unique()])
         request = dataclasses.replace(request, reference=reference)
-    compared = Comparison(request, scores.normalise(kept, references), by_best, notices)
+    compared = Comparison(request, scores.normalise(kept, references), divides_by_best, notices)
     for line in remarks.lines(compared.runs, table[table["score"].isna()], compared.needs):
         note(line)
     return compared
@@ -141,17 +141,17 @@ def _wanted_folders(request: Request) -> set[str] | None:
 def _agents(
     request: Request, own: list[LearningCurve], published: list[LearningCurve]
 ) -> list[str]:
-    """The agents asked for, with the reference."""
-    # LogDQN first: unless told otherwise, it is what is set against the reference.
+    """Returns the chosen agents, with the reference."""
+    # LogDQN first: by default it is compared with the reference.
     own_agents = sorted({run.agent for run in own}, key=lambda name: ("log" not in name, name))
     wanted = request.agents or (*own_agents, *DEFAULT_AGENTS)
-    # On games without baselines, published agents need not be missed that nobody asked for.
+    # On games without baselines, published agents that weren't chosen are not missing.
     missed = () if published else {*DEFAULT_AGENTS}.difference(request.agents or ())
     return [a for a in dict.fromkeys([*wanted, request.reference]) if a not in missed]
 
 
 def _reference(request: Request, agents: Sequence[str]) -> str:
-    """The reference asked for; without published runs, the last agent with the first's setting."""
+    """Returns the reference; without published runs, the last agent with the first's setting."""
     if request.reference in agents or request.reference != DQN:
         return request.reference
     setting = agents[0].partition("/")[2]

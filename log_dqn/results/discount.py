@@ -103,7 +103,7 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
         table: what `participants` returns.
 
     Returns:
-        Columns `agent_class,gamma,mean,median,agents`, of which the last is their number.
+        Columns `agent_class,gamma,mean,median,agents`; `agents` is their number.
     """
     six, rows = sorted(table["game"].unique()), []
     for name, of_class in table.groupby("agent_class", sort=False):
@@ -115,7 +115,7 @@ def points(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def caption(points: pd.DataFrame) -> str:
-    """Says which points stand for several agents."""
+    """Returns, in words, which points are of several agents."""
     several = [
         f"{point.agents} agents of {point.agent_class} at {point.gamma:g}"
         for point in points[points["agents"] > 1].itertuples()

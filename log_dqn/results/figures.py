@@ -1,4 +1,4 @@
-"""The parts of figures that several have in common, in matplotlib."""
+"""Parts that several figures share, in matplotlib."""
 
 import functools
 import math
@@ -43,7 +43,7 @@ def lines(
     until: float | None = None,
     width: float = 1.8,
 ) -> None:
-    """Draws curves with bands up to some x; one of which a single point is known is a marker."""
+    """Draws curves with bands up to some x; a curve of one point is drawn as a marker."""
     order = list(looks)
     longest = max((x[-1] for x, _ in curves.values() if len(x)), default=1)
     for agent, (all_x, whole) in curves.items():

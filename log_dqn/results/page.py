@@ -80,7 +80,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         f"{statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",
     }
-    if comparison.by_best:
+    if comparison.divides_by_best:
         normalised = "divided by the best mean that any agent has on the game"
         return facts | {"Over games": f"scores are {normalised}; these games have no human scores"}
     return facts | {

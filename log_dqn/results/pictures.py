@@ -91,7 +91,7 @@ def _relative(comparison: Comparison, results: Results) -> Drawn:
     figure = relative_bars(rows)
     title = f"{own.name}\nrelative to {other.name}; {num_games}"
     figure.axes[0].set_title(title, fontsize=11, loc="left")
-    of = "best mean" if comparison.by_best else "(max(reference, human) - random)"
+    of = "best mean" if comparison.divides_by_best else "(max(reference, human) - random)"
     relative = results.relative["relative"]
     least, greatest = relative.idxmin(), relative.idxmax()
     return Shown(
@@ -283,7 +283,7 @@ def _improvement(comparison: Comparison, results: Results) -> Drawn:
 
 
 def _gamma(comparison: Comparison, results: Results) -> Drawn:
-    if comparison.by_best:
+    if comparison.divides_by_best:
         return _own_gammas(comparison)
     runs = discount.participants(comparison.runs)[0]
     if runs.empty:

@@ -120,7 +120,7 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
     table = tables.with_protocol(comparison.runs).sort_values("game", kind="stable")[
         ["game", "agent", "seed", "iteration", "score", "normalised", "frames", "protocol"]
     ]
-    if not comparison.by_best:
+    if not comparison.divides_by_best:
         table = table.rename(columns={"normalised": "hns"})
     _write_csv(folder / "scores.csv", table)
     protocols = {

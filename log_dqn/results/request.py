@@ -36,10 +36,10 @@ AGENTS = {
 """Published names of the agents, and how figures name them: the two DQNs are different agents."""
 
 OWN = " (own runs)"
-"""Stands behind the name of own runs that bear a published agent's name."""
+"""Appended to the name of own runs if a published agent has the same name."""
 
 NAMES = frozenset({*AGENTS, *AGENTS.values()})
-"""What stands for published agents, here or in figures, on every game."""
+"""Names of the published agents, here and in figures."""
 
 DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
 """The TensorFlow agents of Castro et al. (2018), which the paper compares with."""
@@ -47,10 +47,10 @@ DEFAULT_AGENTS = (DQN, "C51", "Rainbow", "IQN")
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What the user asked for: the flags of `log-dqn compare`, whose help says what they are.
+    """The options of `log-dqn compare`; see its `--help`.
 
-    Without `results_dir` the baselines alone are compared. `agents` are shown in their order, and
-    the first is set against the reference; by default LogDQN's are the first.
+    Without `results_dir` only the baselines are compared. `agents` are shown in their order, and
+    the first is compared with the reference; by default LogDQN's come first.
     """
 
     results_dir: pathlib.Path | None = None

@@ -59,7 +59,7 @@ class LearningCurve(NamedTuple):
 
 
 class NoReturnsError(ValueError):
-    """A log has no return of the metric asked for."""
+    """A log has no return of the chosen metric."""
 
 
 def returns_of(log: Any, metric: str) -> np.ndarray:
@@ -229,7 +229,7 @@ def read_runs(
 
 
 def parameters_of(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
-    """Reads a run's parameters; none, of which `notify` is told, where the file is damaged."""
+    """Reads a run's parameters; if the file is damaged, returns none and calls `notify`."""
     try:
         return configuration.read(run_dir)
     except ValueError as error:

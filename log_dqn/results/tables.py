@@ -24,7 +24,7 @@ class Cell(NamedTuple):
 
 
 Table = list[list[Cell]]
-"""Rows, of which the first has the headings."""
+"""Rows; the first has the headings."""
 
 
 def _number(value: float, pattern: str) -> Cell:
@@ -50,7 +50,7 @@ def game_table(comparison: Comparison, results: Results) -> Table:
     agents = labels.by_agent(runs)
     main = comparison.main or runs["agent"].iloc[0]
     normalised = runs["normalised"].notna().any()
-    human = normalised and not comparison.by_best
+    human = normalised and not comparison.divides_by_best
     heads = ["Game", *([] if relative.empty else ["Relative"])]
     if normalised:
         heads.append(f"{labels.label(agents[main])}, {comparison.scale}")
@@ -63,7 +63,10 @@ def game_table(comparison: Comparison, results: Results) -> Table:
             row.append(_number(relative["relative"].get(game, math.nan), "+.1%"))
         if normalised:
             row.append(_number(means.loc[main, "normalised"], ".3f"))
-        row += [_number(mean, ",.2f" if comparison.by_best else ",.1f") for mean in means["score"]]
+        row += [
+            _number(mean, ",.2f" if comparison.divides_by_best else ",.1f")
+            for mean in means["score"]
+        ]
         if human:
             row += [_number(of_game[end].iloc[0], ",.1f") for end in ("human", "random")]
         rows.append(row)
@@ -85,11 +88,11 @@ def scored(comparison: Comparison) -> str:
         if iteration == "common":
             own = "own " * bool((runs["own"] & (runs["trained"] == frames)).any())
             up_to += f", the last that all {own}runs have"
-    elsewhere: dict[str, list[str]] = {}
+    by_length: dict[str, list[str]] = {}
     for game, rows in apart.dropna(subset="until").groupby("game"):
         length = words.frames(rows["until"].iloc[0], align.frame_skip(rows))
-        elsewhere.setdefault(length, []).append(game)
-    up_to += "".join(f"; up to {n} on {listing(on)}" for n, on in elsewhere.items())
+        by_length.setdefault(length, []).append(game)
+    up_to += "".join(f"; up to {n} on {listing(on)}" for n, on in by_length.items())
     agents = labels.by_agent(runs)
     for number, rows in runs[runs["frames"] > runs["until"]].groupby("frames", sort=False):
         late = ", ".join(labels.label(agents[agent]) for agent in rows["agent"].unique())

@@ -141,7 +141,7 @@ def results(entry: Mapping[str, list[Any]]) -> list[str]:
 def write_log(folder: pathlib.Path, log: Log, iteration: int, kept: int = LOGS_KEPT) -> None:
     """Writes Dopamine's `logs/log_N` whole or not at all, and removes an old one: `kept` stay.
 
-    The log holds statistics of all iterations so far, of which `iteration` is the last.
+    The log holds statistics of all iterations up to `iteration`.
     """
     _write_pickle(log_path(folder, iteration), log)
     log_path(folder, iteration - kept).unlink(missing_ok=True)

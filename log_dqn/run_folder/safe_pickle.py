@@ -25,7 +25,7 @@ _DTYPE = re.compile(r"[<>=|]?(?:[biufc]\d+|\?|[SU]\d+|O\d*)")
 
 
 class UnsafePickleError(ValueError):
-    """A pickle wants to load something that is not admitted; the message names it."""
+    """A pickle needs something that may not be loaded; the message names it."""
 
 
 class DamagedPickleError(ValueError):

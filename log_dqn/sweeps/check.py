@@ -73,7 +73,7 @@ def check_machines(
 
 
 def _request(options: SweepOptions, agent: str, bindings: Sequence[str]) -> single_request.Request:
-    """Returns what is asked of an agent's runs, each in a process of its own."""
+    """Returns the options of an agent's runs, each in its own process."""
     where = plan.game_or_env(options.game)
     return single_request.parse(options.gin_files, bindings, agent=agent, **where)
 

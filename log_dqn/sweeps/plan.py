@@ -12,15 +12,19 @@ from log_dqn.run_folder import layout
 
 
 def game_or_env(name: str) -> dict[str, Any]:
-    """Returns the option of `log_dqn.train` for a game, or else for an environment of gymnasium."""
+    """Returns `log_dqn.train`'s option for a game or, if it is none, an environment."""
     return {"game" if name in KNOWN else "env": name}
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedRun:
-    """One run of a sweep; its name is its folder's path below the results.
+    """One run of a sweep.
 
-    An iteration is planned to take `steps_per_iteration` agent steps.
+    Attributes:
+        name: its folder's path below the results.
+        folder: its folder.
+        num_iterations: its iterations when it is finished.
+        steps_per_iteration: planned agent steps of an iteration.
     """
 
     name: str
@@ -32,8 +36,10 @@ class PlannedRun:
 class RunProgress(NamedTuple):
     """How far a run has come.
 
-    Of its last finished iteration it has the mean training return, and the agent steps per second
-    of the training phase, if they are known.
+    Attributes:
+        iterations: finished iterations.
+        average_return: mean training return of the last finished iteration, if known.
+        steps_per_second: agent steps per second of its training phase, if known.
     """
 
     iterations: int = 0
@@ -45,7 +51,10 @@ class RunProgress(NamedTuple):
 class Job:
     """One process that trains one or more runs, and resumes them when it is started again.
 
-    It has arguments for the Python interpreter, and a file for what it prints.
+    Attributes:
+        arguments: for the Python interpreter.
+        runs: the runs.
+        output: the file that the process prints to.
     """
 
     arguments: tuple[str, ...]

@@ -49,14 +49,14 @@ class Worker(tune.Trainable):
         gpus: float = 0,
         started_in: str = "",
     ) -> None:
-        """Takes the first job, of which `config` has the index among those of all workers.
+        """Takes the first job, whose index among all jobs is in `config`.
 
-        Its process runs in the folder that the sweep was started in, if this node has it: modules
-        that gin files and `--env` name are looked for there, as the sweep has done.
-        Of its CPUs by Ray's count each is for a thread; a part of one is one thread.
+        Its process runs in the folder in which the sweep was started, if this node has it, to find
+        the modules that gin files and `--env` name. It has a thread for each CPU in Ray's count, at
+        least one.
         """
         self._jobs = jobs
-        # Ray counts what it was told, or the machine's, of which a process may be kept to a part.
+        # Ray counts all CPUs of the machine; a process may be limited to some.
         self._threads = min(max(1, int(cpus)), threads.cores())
         self._gpus = gpus
         self._folder = started_in if os.path.isdir(started_in) else None

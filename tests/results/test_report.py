@@ -37,9 +37,9 @@ def run(agent, game="Pong", seed="0", returns=(0.0,) * 10, normalised=1.0, **mor
     } | more  # fmt: skip
 
 
-def made(runs, reference="DQN", by_best=False):
+def made(runs, reference="DQN", divides_by_best=False):
     asked = comparison.Request(repetitions=20, reference=reference)
-    return comparison.Comparison(asked, pd.DataFrame(runs), by_best, notices=[])
+    return comparison.Comparison(asked, pd.DataFrame(runs), divides_by_best, notices=[])
 
 
 NOTHING = pictures.Results(pd.DataFrame(columns=["relative", "low", "high"]), {}, {}, {}, {}, [])
@@ -304,7 +304,7 @@ def test_panels_of_a_scan_leave_no_gaps_and_cut_nothing(num_games, grid):
 def test_a_scan_is_drawn_where_one_agent_has_two_discount_factors():
     for names, is_drawn in ((("a", "b"), False), (("a/gamma=0.9", "a/gamma=0.99"), True)):
         runs = gamma_runs(*((n, g, "Pong") for n, g in zip(names, (0.9, 0.99), strict=True)))
-        drawn = DRAW["gamma"](made(runs, by_best=True), NOTHING)
+        drawn = DRAW["gamma"](made(runs, divides_by_best=True), NOTHING)
         assert isinstance(drawn, pictures.Shown) == is_drawn
         assert is_drawn or "one agent with two discount factors" in drawn
 
