@@ -125,7 +125,7 @@ WORKERS: dict[str, Callable[[int, int], Callable[[], object]]] = {
 
 def main(name: str, seeds: str, capacity: str, *paths: str) -> None:
     """Trains a block for each line of the standard input; see the top."""
-    sys.path[:0] = paths
+    sys.path[:1] = paths  # In this folder lies another minatar.
     play = WORKERS[name](int(seeds), int(capacity))
     play()  # Compiles, and fills the memory.
     print(f"JAX {sys.modules['jax'].__version__}", flush=True)
