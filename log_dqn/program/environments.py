@@ -89,6 +89,11 @@ def check_bootstraps(value: Any) -> None:
     checks.check("bootstrap_at_time_limit", value, isinstance(value, bool), "True or False")
 
 
+def check_settings(value: Any) -> None:
+    """Checks the `settings` of what creates environments."""
+    checks.check("settings", value, value is None or isinstance(value, Mapping), "a dict")
+
+
 def check_id(environment_id: str | None) -> None:
     """Checks the id of an environment, as far as that needs no import of its module."""
     module, _, own_id = str(environment_id).rpartition(":")
@@ -236,6 +241,7 @@ def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.E
     Raises:
         ValueError: if it can't be made, or doesn't suit these agents.
     """
+    check_settings(settings)
     check_id(environment_id)
     try:
         # gymnasium's own checker warns, and of the first step alone.

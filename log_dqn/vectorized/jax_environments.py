@@ -96,6 +96,7 @@ def functions(
             action = jnp.where(repeats, state.last_action, action)
         observation, game, reward, terminated, truncated = advance(step_key, state.game, action)
         steps = state.steps + 1
+        terminated, truncated = (jnp.asarray(x, bool) for x in (terminated, truncated))
         over = terminated | truncated
         ended = over | (steps >= max_steps)
 
@@ -145,6 +146,7 @@ def create_environment(
         ValueError: if there is no such environment, or agents can't be trained on it.
     """
     environments.check_bootstraps(bootstrap_at_time_limit)
+    environments.check_settings(settings)
     request.check_environment(environment_id)
     made = _made(str(environment_id), dict(settings or {}))
     with _explained(environment_id, "one that has spaces"):
@@ -157,7 +159,7 @@ def create_environment(
         if not isinstance(info, Mapping):  # Forgotten, the last end would be taken for it.
             raise TypeError(f"info, its last value, must be a dict, and not {_shown(info)}")
         terminated, truncated = ends if len(ends) == 2 else (*ends, False)
-        return observation, state, reward, *(jnp.asarray(x, bool) for x in (terminated, truncated))
+        return observation, state, reward, terminated, truncated
 
     def begin(key: jax.Array) -> tuple[Any, Any]:
         return environment.reset(key, params)
@@ -198,7 +200,7 @@ def _made(environment_id: str, settings: dict[str, Any]) -> tuple[Any, Any]:
     is_pair = isinstance(made, tuple) and len(made) == 2
     check("env", environment_id, is_pair, "a function that returns (environment, parameters)")
     lacking = [name for name in _INTERFACE if not callable(getattr(made[0], name, None))]
-    allowed = f"one with gymnax's interface, which has {', '.join(lacking)}"
+    allowed = f"one with gymnax's interface; it lacks {', '.join(lacking)}"
     check("env", environment_id, not lacking, allowed)
     return made
 
@@ -207,7 +209,7 @@ def check_actions(environment_id: str | None, space: Any) -> int:
     """Returns the number of actions; they must be discrete, and numbered from 0."""
     count: Any = getattr(space, "n", None)
     is_one = isinstance(count, int | np.integer) and getattr(space, "shape", ()) in ((), None)
-    is_one &= getattr(space, "start", 0) == 0
+    is_one &= np.array_equal(getattr(space, "start", 0), 0)
     shown = explain(ValueError(repr(space)))
     allowed = f"one with one discrete action a step, numbered from 0, and not {shown}"
     check("env", environment_id, is_one, allowed)
@@ -240,14 +242,18 @@ def _check_functions(
         allowed = f"one whose {what} keeps shape and dtype: {_shown(before)}, then {_shown(after)}"
         check("env", environment_id, _flat(before) == _flat(after), allowed)
     for what, value in {"reward": reward, "terminated": ends[0], "truncated": ends[1]}.items():
-        allowed = f"one whose {what} is one number, and not {_shown(value)}"
-        check("env", environment_id, getattr(value, "shape", None) == (), allowed)
+        allowed = f"one whose {what} is one real number, and not {_shown(value)}"
+        is_one = getattr(value, "shape", None) == () and _is_real(value.dtype)
+        check("env", environment_id, is_one, allowed)
     dtype = first.dtype
     kind = "float32" if jnp.issubdtype(dtype, jnp.floating) else str(dtype)
-    is_number = kind in ("float32", "bool") or jnp.issubdtype(dtype, jnp.integer)
-    allowed = f"one whose observations are numbers, and not {_shown(first)}"
-    check("env", environment_id, is_number, allowed)
+    allowed = f"one whose observations are real numbers, and not {_shown(first)}"
+    check("env", environment_id, _is_real(dtype), allowed)
     return first.shape, kind, like
+
+
+def _is_real(dtype: Any) -> bool:
+    return any(jnp.issubdtype(dtype, kind) for kind in (jnp.bool_, jnp.integer, jnp.floating))
 
 
 def _flat(tree: Any) -> tuple[list[Any], Any]:

@@ -64,6 +64,8 @@ def own_id(environment_id: str | None) -> str:
 
 def check_environment(environment_id: str | None) -> None:
     """Checks the id of an environment, as far as that needs no import."""
+    allowed = "an id of gymnax, MODULE:FACTORY, or gymnasium: followed by an id of gymnasium"
+    checks.check("env", environment_id, all(own_id(environment_id).split(":")), allowed)
     game = games.canonical(str(environment_id))
     allowed = f"left out: this is a game, --games={game}"
     checks.check("env", environment_id, game is None, allowed)

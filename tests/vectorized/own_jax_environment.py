@@ -5,6 +5,7 @@ import sys
 from typing import NamedTuple
 
 import gin
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -153,6 +154,14 @@ def rewards_a_tree():
     return Ends({"a": jnp.float32(0)}, jnp.bool_(0), jnp.bool_(0), {}), Params()
 
 
+def complex_reward():
+    return Ends(jnp.complex64(0), jnp.bool_(0), jnp.bool_(0), {}), Params()
+
+
+def complex_end():
+    return Ends(jnp.float32(0), jnp.complex64(0), jnp.bool_(0), {}), Params()
+
+
 def other_shape():
     return Wrong(observation_space=lambda params: spaces.Box(-1.0, 1.0, (7,))), Params()
 
@@ -163,6 +172,11 @@ def continuous():
 
 def several():
     space = spaces.Tuple([spaces.Discrete(2)] * 2)
+    return Wrong(action_space=lambda params: space), Params()
+
+
+def several_of_gymnasium():
+    space = gymnasium.spaces.MultiDiscrete([2, 3])
     return Wrong(action_space=lambda params: space), Params()
 
 

@@ -20,6 +20,7 @@ from log_dqn.vectorized import (
     learner,
     networks,
     replay,
+    request,
     schedule,
     start,
     timeline,
@@ -252,6 +253,24 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert sorted(shapes) == [(4,), (5,), (5, 4), (144, 5)]
 
 
+@pytest.mark.parametrize("settings", ["a", 3])
+@pytest.mark.parametrize("env", ["CartPole-v1", "gymnasium:CartPole-v1"])
+def test_settings_are_a_dict(tmp_path, capsys, env, settings):
+    programs.forget()
+    gin = f"--gin_bindings={request.factory(env)}.settings={settings!r}"
+    message = f"settings is {settings!r}; it must be a dict\n"
+    options = [f"--env={env}", gin]
+    programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
+
+
+@pytest.mark.parametrize("env", ["", ":make", f"{OWN}:", "gymnasium:"])
+def test_an_id_without_a_part_is_refused(env):
+    allowed = "an id of gymnax, MODULE:FACTORY, or gymnasium: followed by an id of gymnasium"
+    with pytest.raises(ValueError) as raised:
+        request.check_environment(env)
+    assert str(raised.value) == f"env is {env!r}; it must be {allowed}"
+
+
 WRONG = [
     ("nowhere:make", "an id, or MODULE:ID of a module that exists, named as for import"),
     ("CartPol-v1", "an id of gymnax (nearest: CartPole-v1.*) or MODULE:FACTORY"),
@@ -262,12 +281,14 @@ WRONG = [
         "one that can be made: no licence (RuntimeError in .*tests/vectorized/own_jax",
     ),
     (f"{OWN}:leaves", "one that can be made: it calls sys.exit(3) (SystemExit in .*/own_jax_envir"),
-    (f"{OWN}:two_truncated", "one whose truncated is one number, and not bool[2]"),
+    (f"{OWN}:two_truncated", "one whose truncated is one real number, and not bool[2]"),
     (
         f"{OWN}:forgets_info",
         "one whose step JAX can compile: info, its last value, must be a dict, and not bool[]",
     ),
-    (f"{OWN}:rewards_a_tree", "one whose reward is one number, and not {a: float32[]}"),
+    (f"{OWN}:rewards_a_tree", "one whose reward is one real number, and not {a: float32[]}"),
+    (f"{OWN}:complex_reward", "one whose reward is one real number, and not complex64[]"),
+    (f"{OWN}:complex_end", "one whose terminated is one real number, and not complex64[]"),
     (
         f"{OWN}:other_shape",
         "one whose observations have their space's shape: (7,), and not (2,)",
@@ -277,13 +298,17 @@ WRONG = [
         "one whose state keeps shape and dtype: time () other (3,), then time () other ()",
     ),
     (f"{OWN}:no_pair", "a function that returns (environment, parameters)"),
-    (f"{OWN}:no_step", "one with gymnax's interface, which has step, action_space"),
+    (f"{OWN}:no_step", "one with gymnax's interface; it lacks step, action_space"),
     (
         f"{OWN}:continuous",
         "one with one discrete action a step, numbered from 0, and not Box(low=-1.0",
     ),
     ("Pendulum-v1", "one with one discrete action a step, numbered from 0, and not Box(low=-2.0"),
     (f"{OWN}:several", "one with one discrete action a step, numbered from 0, and not Tuple(("),
+    (
+        f"{OWN}:several_of_gymnasium",
+        "one with one discrete action a step, numbered from 0, and not MultiDiscrete([2 3])",
+    ),
     (f"{OWN}:many", "one with 1 to 32767 actions, and not 40000"),
     (f"{OWN}:two_arrays", "one whose observation is one array, and not {a: int32[], b: int32[]}"),
     (f"{OWN}:grows", "one whose observation keeps shape and dtype: int32[2], then int32[3]"),
