@@ -52,15 +52,20 @@ def _is_of(file: str, *packages: str) -> bool:
 
 
 def _place(error: BaseException) -> str:
-    """Returns, in words, where an error was raised, outside JAX.
+    """Returns, in words, where an error was raised, outside JAX and flax.
 
     '' if within gymnasium, or by the parser.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    last = [frame for frame in frames if not _is_of(frame.filename, "jax")][-1]
+    last = [frame for frame in frames if not _is_of(frame.filename, "jax", "flax")][-1]
     is_of_call = _is_of(last.filename, "gymnasium", "log_dqn")
     known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
     return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
+
+
+def explain(error: BaseException) -> str:
+    """Returns an error of a user's code as one line that says what and where."""
+    return f"{_explain(error)}{_place(error)}"
 
 
 def _explain(error: BaseException) -> str:
@@ -73,8 +78,7 @@ def refused(
     allowed: str = "an environment of gymnasium that can be made",
 ) -> ValueError:
     """Returns an error of one line: what an environment must be, and where it failed."""
-    said = f"{allowed}: {_explain(error)}{_place(error)}"
-    return ValueError(f"env is {environment_id!r}; it must be {said}")
+    return ValueError(f"env is {environment_id!r}; it must be {allowed}: {explain(error)}")
 
 
 def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

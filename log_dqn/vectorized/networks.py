@@ -261,7 +261,7 @@ def _in_flax(module: Any) -> Network:
     def init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str, Any], int]:
         states = jnp.zeros((1, *state_shape))
         features, variables = module.init_with_output(key, states)
-        return dict(variables["params"]), features.shape[-1]
+        return dict(variables.get("params", {})), features.shape[-1]
 
     def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
         del batched

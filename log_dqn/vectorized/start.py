@@ -17,6 +17,7 @@ from log_dqn.checks import check, of
 from log_dqn.games import JAX_GAMES
 from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
+from log_dqn.program import environments as program_environments
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress, shell, words
 from log_dqn.run_folder import configuration, layout, lock
@@ -174,7 +175,10 @@ def claim_unfinished(
 def check_fits(runner: RunnerSettings, game: str, environment: Game | None = None) -> None:
     """Checks that the network, and the states it is given, fit a game or else an environment."""
     if environment is not None:
-        networks.by_shape(runner.network, environment.frame_shape)
+        with of("VectorizedRunner"):
+            networks.by_shape(runner.network, environment.frame_shape)
+            if not isinstance(runner.network, str):
+                _check_module(runner, environment)
         return
     name = "VectorizedRunner.network"
     if game not in JAX_GAMES:
@@ -185,6 +189,27 @@ def check_fits(runner: RunnerSettings, game: str, environment: Game | None = Non
         "'revisiting_rainbow' or 'minatar' for MinAtar",
     )  # fmt: skip
     check("VectorizedRunner.stack_size", runner.stack_size, runner.stack_size == 1, "1 for MinAtar")
+
+
+def _check_module(runner: RunnerSettings, game: Game) -> None:
+    """Checks a network of flax on the states of a game, without computing it."""
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    # More than one state, so that a fixed batch size is found.
+    shape = (2, *game.frame_shape, runner.stack_size)
+    try:
+        network = create_network(runner, game)
+        params = jax.eval_shape(lambda key: network.init(key, shape[1:])[0], key)
+        if jax.tree.leaves(params):
+            states = jax.ShapeDtypeStruct(shape, game.frame_dtype)
+            output = jax.eval_shape(network.apply, params, states).shape
+            why = "" if len(output) == 2 and output[0] == 2 else f"2 states make {output}"
+        else:
+            why = "it has no parameters"
+    except (Exception, SystemExit) as error:  # Whatever a user's module raises.
+        why = program_environments.explain(error)
+    allowed = "a flax module with parameters that maps states to an output [batch, features]"
+    named = getattr(runner.network, "__name__", type(runner.network).__name__)
+    check("network", f"@{named}", not why, f"{allowed}: {why}")
 
 
 def create_pool(workload: training.Workload, num_threads: int, threads_of_run: int) -> pool.Pool:

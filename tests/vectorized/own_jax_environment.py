@@ -106,6 +106,43 @@ class Torso(nn.Module):
         return nn.relu(nn.Dense(5)(states.reshape(len(states), -1)))
 
 
+@gin.configurable
+class Torso4(nn.Module):
+    """Its output is no vector of features."""
+
+    @nn.compact
+    def __call__(self, states):
+        return nn.Dense(5)(states)
+
+
+@gin.configurable
+class TorsoOfOne(nn.Module):
+    """Takes any number of states for one."""
+
+    @nn.compact
+    def __call__(self, states):
+        return nn.Dense(5)(states[:1].reshape(1, -1))
+
+
+@gin.configurable
+class TorsoFails(nn.Module):
+    def __call__(self, states):
+        raise RuntimeError("no network\nof it")
+
+
+@gin.configurable
+class TorsoDrops(nn.Module):
+    @nn.compact
+    def __call__(self, states):
+        return nn.Dropout(0.5, deterministic=False)(nn.Dense(5)(states.reshape(len(states), -1)))
+
+
+@gin.configurable
+class TorsoOfNothing(nn.Module):
+    def __call__(self, states):
+        return states.reshape(len(states), -1)
+
+
 class Wrong(Clock):
     def __init__(self, **methods):
         for name, method in methods.items():

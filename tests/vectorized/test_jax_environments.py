@@ -253,6 +253,25 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert sorted(shapes) == [(4,), (5,), (5, 4), (144, 5)]
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Torso4", "2 states make (2, 2, 5)"),
+        ("TorsoOfOne", "2 states make (1, 5)"),
+        ("TorsoFails", "no network (RuntimeError in .*own_jax_environment.py, line"),
+        ("TorsoDrops", 'needs PRNG for "dropout" .*(InvalidRngError in .*own_jax_environment.py,'),
+        ("TorsoOfNothing", "it has no parameters"),
+    ],
+)
+def test_a_wrong_network_of_ones_own_is_said_in_one_line(tmp_path, capsys, name, why):
+    programs.forget()
+    gin = [f"--gin_bindings=VectorizedRunner.network=@{name}", f"--gin_bindings=import {OWN}"]
+    allowed = "a flax module with parameters that maps states to an output [batch, features]"
+    message = f"VectorizedRunner.network is '@{name}'; it must be {allowed}: .*{why}"
+    options = [f"--env={OWN}:clock", *gin]
+    programs.assert_refused(tmp_path, capsys, options, message, train_vectorized, "results_dir")
+
+
 @pytest.mark.parametrize("settings", ["a", 3])
 @pytest.mark.parametrize("env", ["CartPole-v1", "gymnasium:CartPole-v1"])
 def test_settings_are_a_dict(tmp_path, capsys, env, settings):
