@@ -233,6 +233,9 @@ def _to_play(name: str, game: Game) -> DopamineGame | BoardGame:
 def _load_vectorized(
     run_dir: pathlib.Path, parameters: Mapping[str, Any], env: str | None
 ) -> players.TrainedAgent:
+    folder, manifest = _newest_checkpoint(run_dir)
+    # First: the environment's module may have the network too.
+    made = _trained_on(manifest["game"], parameters, env)
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
     if named is not None and _is_known(named[1]):
@@ -240,9 +243,7 @@ def _load_vectorized(
     runner = RunnerSettings(**settings)
     agent_class: Any = vectorized_agents.AGENTS[runner.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))
-    folder, manifest = _newest_checkpoint(run_dir)
     game_name, max_steps = manifest["game"], runner.max_steps_per_episode
-    made = _trained_on(game_name, parameters, env)
     game, dtype = _to_play(game_name, made), np.dtype(made.frame_dtype)
     network = start.create_network(runner, made)
     state_shape = (*made.frame_shape, runner.stack_size)
