@@ -415,6 +415,11 @@ class Learner:
 
     # One run's state, for checkpoints.
 
+    def learns_from(self, run: int) -> dict[str, Any]:
+        """Returns a run's observation, dtype and shape in words, and its number of actions."""
+        frame = f"{np.dtype(self._problem.frame_dtype)}{list(self._problem.frame_shape)}"
+        return {"observation": frame, "num_actions": self._columns[run]}
+
     def run_weights(self, run: int) -> list[np.ndarray]:
         """Returns a run's weights as arrays in a fixed order.
 

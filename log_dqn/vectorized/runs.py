@@ -172,6 +172,7 @@ def save(
         "config": run.config.parameters,
         "counters": dict(counters),
         "replay": with_replay,
+        **learner.learns_from(index),
     }
     checkpoints.write(layout.checkpoints_dir(run.folder), iteration, write, description)
 
@@ -234,15 +235,20 @@ def find(run: Run, report: checkpoints.Report) -> LatestCheckpoint | None:
         raise checkpoints.CheckpointError(
             f"{folder} is not of vectorized training; log_dqn.train resumes from it"
         )
-    for name, value in (("game", run.game), ("seed", run.seed)):
-        then = manifest.get(name)
+    _check_is_of(folder, manifest, {"game": run.game, "seed": run.seed})
+    remedy = f"resume with its settings, or give another results_dir, or remove {run.folder}"
+    configuration.check_same(folder, manifest["config"], run.config.parameters, remedy)
+    return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
+
+
+def _check_is_of(folder: pathlib.Path, manifest: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Checks that a checkpoint is of what is trained now, by name, as far as its manifest says."""
+    for name, value in now.items():
+        then = manifest.get(name, value)
         if then != value:
             raise checkpoints.CheckpointError(
                 f"{folder} is a checkpoint of another {name}: it was {then} and is {value}"
             )
-    remedy = f"resume with its settings, or give another results_dir, or remove {run.folder}"
-    configuration.check_same(folder, manifest["config"], run.config.parameters, remedy)
-    return LatestCheckpoint(folder, manifest, data.load(folder / checkpoints.LOG))
 
 
 def load(found: LatestCheckpoint, learner: Learner, index: int) -> dict[str, int]:
@@ -254,6 +260,7 @@ def load(found: LatestCheckpoint, learner: Learner, index: int) -> dict[str, int
         checkpoints.CheckpointError: if it doesn't fit.
     """
     counters = dict(found.manifest["counters"])
+    _check_is_of(found.folder, found.manifest, learner.learns_from(index))
     try:
         learner.set_run_weights(index, data.load(found.folder / checkpoints.WEIGHTS))
         if not found.manifest["replay"]:

@@ -56,7 +56,9 @@ class RunnerSettings:
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):
                 least = 0 if field.name == "evaluation_steps" else 1
-                check_count(field.name, getattr(self, field.name), least, agents.MAX_COUNT)
+                # The replay memory has a byte for a step's place in its stack.
+                most = 256 if field.name == "stack_size" else agents.MAX_COUNT
+                check_count(field.name, getattr(self, field.name), least, most)
 
     @property
     def steps_per_iteration(self) -> int:

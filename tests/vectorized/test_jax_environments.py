@@ -1,5 +1,6 @@
 """Environments of gymnax, and of one's own, in vectorized training."""
 
+import functools
 import json
 import re
 import sys
@@ -241,6 +242,14 @@ def test_an_environment_of_ones_own_resumes_exactly(tmp_path, capsys):
     settings = {"create_jax_environment__settings": {"ends": 2}}
     assert run(tmp_path / "b", env, "--agent=loglin_dqn", **clip, **settings) == 2
     message = "create_jax_environment.settings was None and is {'ends': 2}"
+    assert message in capsys.readouterr().err
+
+
+def test_an_environment_that_has_changed_is_refused(tmp_path, capsys, monkeypatch):
+    assert run(tmp_path, f"{OWN}:board") == 0
+    monkeypatch.setattr(own, "board", functools.partial(own.board, 3))
+    assert run(tmp_path, f"{OWN}:board", VectorizedRunner__num_iterations=3) == 2
+    message = "of another observation: it was bool[6, 6, 2] and is bool[6, 6, 3]\n"
     assert message in capsys.readouterr().err
 
 

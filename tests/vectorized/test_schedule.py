@@ -222,3 +222,9 @@ def test_what_is_unpacked_was_packed_bit_for_bit():
             for ours, theirs in zip(unpack(np.asarray(packed), tree), tree, strict=True):
                 assert ours.dtype == theirs.dtype
                 assert np.asarray(ours).tobytes() == theirs.tobytes()
+
+
+def test_a_state_is_of_no_more_observations_than_a_byte_counts():
+    assert schedule.RunnerSettings(stack_size=256).stack_size == 256
+    with pytest.raises(ValueError, match=r"stack_size is 257; .* from 1 to 256"):
+        schedule.RunnerSettings(stack_size=257)
