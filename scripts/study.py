@@ -46,9 +46,8 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
     if not todo:
         print(f"docs/data has all runs of {stage}; --seeds={jobs[0].seeds} trains them again")
     for some, job in todo:
-        chosen = [game for game in job.chosen() if game in only]
-        own = job._replace(games=",".join(chosen))
-        if chosen and (status := _train(own.command(some, results_dir))):
+        own = job.on(only)
+        if own.games and (status := _train(own.command(some, results_dir))):
             return status
     return 0
 

@@ -79,10 +79,7 @@ def missing(stage: str) -> Iterator[tuple[str, Job]]:
     for seed, job in itertools.product(seeds_of(stage), STAGES[stage]):
         lacking = {name[0] for name in job.runs() if (*name, seed) not in there}
         if lacking:
-            yield (
-                f"{seed}-{seed}",
-                job._replace(games=",".join(filter(lacking.__contains__, job.chosen()))),
-            )
+            yield f"{seed}-{seed}", job.on(lacking)
 
 
 def seeds_of(stage: str) -> range:

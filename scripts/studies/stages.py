@@ -4,7 +4,7 @@ import ast
 import csv
 import itertools
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import games, scan
@@ -33,6 +33,10 @@ class Job(NamedTuple):
         owner = of.replace("Log", "") if self.agents == "dqn" else of
         pairs = (word.partition("=") for word in words.split() if not word.endswith(".gin"))
         return [f"{name if '.' in name else f'{owner}.{name}'}={value}" for name, _, value in pairs]
+
+    def on(self, games: Collection[str]) -> "Job":
+        """Returns the row with those of its games that are given."""
+        return self._replace(games=",".join(game for game in self.chosen() if game in games))
 
     def command(self, seeds: str, results_dir: pathlib.Path) -> list[str]:
         """Returns the words behind `log-dqn`."""
