@@ -38,6 +38,11 @@ def frames(number: float, frame_skip: int | None = None) -> str:
     return f"{number / 1e6:g}M {unit}" if number >= 1e6 else f"{number:,.0f} {unit}"
 
 
+def array(dtype: object, shape: Iterable[int]) -> str:
+    """Returns an array's dtype and shape: float32[4]."""
+    return f"{dtype}{list(shape)}"
+
+
 def markdown(rows: Iterable[Sequence[str]], rule: str = "---") -> str:
     """Returns a table in Markdown; the first row has the headings.
 

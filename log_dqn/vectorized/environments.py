@@ -10,6 +10,7 @@ import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
 from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
+from log_dqn.program import words
 from log_dqn.vectorized.timeline import Outcome
 
 
@@ -38,7 +39,7 @@ class Game:
     @property
     def shown(self) -> str:
         """An observation's shape and dtype: float32[4]."""
-        return f"{self.frame_dtype}{list(self.frame_shape)}"
+        return words.array(self.frame_dtype, self.frame_shape)
 
 
 ATARI = Game(name="Atari", frame_shape=(84, 84), frame_dtype="uint8", num_actions=18)

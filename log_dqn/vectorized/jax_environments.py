@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.checks import check, check_extra, nearest
-from log_dqn.program import environments
+from log_dqn.program import environments, words
 from log_dqn.program.shell import explain
 from log_dqn.vectorized import networks, request
 from log_dqn.vectorized.environments import Game
@@ -264,7 +264,9 @@ def _flat(tree: Any) -> tuple[list[Any], Any]:
 
 def _shown(tree: Any) -> str:
     """Returns shapes and dtypes in one line: float32[4]."""
-    shown = jax.tree.map(lambda x: f"{x.dtype}{list(x.shape)}" if hasattr(x, "dtype") else x, tree)
+    shown = jax.tree.map(
+        lambda x: words.array(x.dtype, x.shape) if hasattr(x, "dtype") else x, tree
+    )
     return " ".join(str(shown).replace("'", "").split())
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.jax import trees, update
+from log_dqn.program import words
 from log_dqn.vectorized import agents, networks, replay, timeline
 from log_dqn.vectorized.schedule import RunnerSettings
 from log_dqn.vectorized.timeline import Draws, Outcome, Plan, Position
@@ -417,7 +418,7 @@ class Learner:
 
     def learns_from(self, run: int) -> dict[str, Any]:
         """Returns a run's observation, dtype and shape in words, and its number of actions."""
-        frame = f"{np.dtype(self._problem.frame_dtype)}{list(self._problem.frame_shape)}"
+        frame = words.array(np.dtype(self._problem.frame_dtype), self._problem.frame_shape)
         return {"observation": frame, "num_actions": self._columns[run]}
 
     def run_weights(self, run: int) -> list[np.ndarray]:
