@@ -151,11 +151,8 @@ def _returns(folder: pathlib.Path) -> list[float]:
     """Returns the mean return of each iteration of a run so far."""
     from log_dqn.results import runs
 
-    with contextlib.suppress(runs.NoReturnsError):
-        if found := runs.read_run(folder, "train", lambda _: None):
-            _, returns = found
-            return returns.tolist()
-    return []
+    found = runs.read_run(folder, "train", lambda _: None)
+    return found[1].tolist() if found else []
 
 
 def _prepare(flags: argparse.Namespace) -> shell.Training:

@@ -1,6 +1,5 @@
 """Sets runs beside each other in one table: their protocols, and the experience that counts."""
 
-import math
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -37,19 +36,17 @@ def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFram
         The table with `standard`, whose protocol a run's is compared with, and `differs`, a tuple
         of `protocol.Difference`.
     """
-    standards = {
-        game: (protocol.BASELINES, "baselines", PUBLISHED)
-        for game in table.loc[~table["own"], "game"]
-    }
-    for run in in_order(table, agents).itertuples():
-        if run.game not in standards:
-            standards[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=True))
-    found = [
-        (whose, protocol.differences(run.protocol, usual, short) if run.own else ())
-        for run in table.itertuples()
-        for whose, short, usual in [standards[run.game]]
+    published = {*table.loc[~table["own"], "game"]}
+    usual = dict.fromkeys(published, (protocol.BASELINES, "baselines", PUBLISHED))
+    of_own = in_order(table[~table["game"].isin(published)], agents)
+    for run in of_own.drop_duplicates("game").itertuples():
+        usual[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=True))
+    standards = [usual[game] for game in table["game"]]
+    differs = [
+        protocol.differences(run.protocol, standard, whose) if run.own else ()
+        for run, (_, whose, standard) in zip(table.itertuples(), standards, strict=True)
     ]
-    return table.assign(standard=[s for s, _ in found], differs=[d for _, d in found])
+    return table.assign(standard=[whose for whose, *_ in standards], differs=differs)
 
 
 def in_order(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFrame:
@@ -110,11 +107,5 @@ def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: N
             f"{'own ' * bool(shortest.own)}runs have (set by "
             f"{'/'.join(shortest[['agent', 'game', 'seed']])}); --iteration=final compares each "
             "run at its own end"
-        )
-    late = rows[[r.length > frames and not math.isnan(r.returns[0]) for r in rows.itertuples()]]
-    for length, of_length in late.groupby("length", sort=False):
-        note(
-            f"{where}{', '.join(of_length['agent'].unique())}: no scores before the end of the "
-            f"first iteration, {words.frames(length, skip)}, which stands in"
         )
     return frames

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from log_dqn import games
-from log_dqn.results import labels, scores, statistics
+from log_dqn.results import scores, statistics
 from log_dqn.results.protocol import PUBLISHED_GAMMA
 from log_dqn.results.request import DQN
 
@@ -52,7 +52,7 @@ def scanned(runs: pd.DataFrame) -> pd.DataFrame:
     return table[["agent", "gamma", "game", "seed", "score"]].drop_duplicates()
 
 
-def participants(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def participants(runs: pd.DataFrame) -> pd.DataFrame:
     """Finds the runs that take part in the paper's scan.
 
     A run's discount factor and its agent's class come from its configuration.
@@ -60,37 +60,22 @@ def participants(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     Returns:
         Of each agent with one discount factor the runs on the paper's six games, if it has all of
         these that any agent has, with its `agent_class` and `gamma`; none if no class has two
-        discount factors. And a line for each agent that is left out, if it is one of a scan.
+        discount factors.
     """
-    of_agents = runs[runs["gamma"].notna()].groupby("agent", sort=False)
-    gammas = of_agents["gamma"].unique().map(sorted)
-    lines = [
-        f"{agent}: its runs have different discount factors "
-        f"({', '.join(f'{gamma:g}' for gamma in found)}) and are averaged as one agent's; it "
-        "is not in the gamma figure"
-        for agent, found in gammas.items()
-        if len(found) > 1
-    ]
-    one = {agent: found[0] for agent, found in gammas.items() if len(found) == 1}
+    of_agents = runs[runs["gamma"].notna()].groupby("agent")
+    gammas = of_agents["gamma"].agg(["nunique", "first"])
     table = runs.assign(
-        gamma=runs["agent"].map(one | {DQN: PUBLISHED_GAMMA}),
+        gamma=runs["agent"].map(
+            gammas.loc[gammas["nunique"] == 1, "first"].to_dict() | {DQN: PUBLISHED_GAMMA}
+        ),
         agent_class=runs["agent"].map(of_agents["agent_class"].max().to_dict() | {DQN: DQN}),
     ).dropna(subset="gamma")
     table = table.sort_values("agent", key=lambda agents: agents == DQN, kind="stable")
-    is_scan = _is_scan(table)
     six = {*runs["game"]} & {*games.PAPER6}
-    for agent, rows in labels.by_agent(table).items():
-        if missing := sorted(six - {*rows["game"]}):
-            table = table[table["agent"] != agent]
-            if is_scan:
-                lines.append(
-                    f"{agent}: not in the gamma figure; no scores on {games.listing(missing)}"
-                )
-    return table[table["game"].isin(six) & _is_scan(table)], lines
-
-
-def _is_scan(table: pd.DataFrame) -> bool:
-    return bool(table.groupby("agent_class")["gamma"].nunique().max() > 1)
+    table = table[table["game"].isin(six)]
+    table = table[table.groupby("agent")["game"].transform("nunique") == len(six)]
+    is_scan = table.groupby("agent_class")["gamma"].nunique().max() > 1
+    return table if is_scan else table[:0]
 
 
 def points(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,7 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
     `runs` has a row for each score, and the run's learning curve.
     """
     request, runs = comparison.request, comparison.runs
-    scan, _ = discount.participants(runs)
+    scan = discount.participants(runs)
     until = runs.dropna(subset="until").drop_duplicates("game").sort_values("game")
     together = until.loc[~until["apart"], "until"].astype(int).unique()
     apart = until[until["apart"]]

@@ -285,7 +285,7 @@ def _improvement(comparison: Comparison, results: Results) -> Drawn:
 def _gamma(comparison: Comparison, results: Results) -> Drawn:
     if comparison.divides_by_best:
         return _own_gammas(comparison)
-    runs = discount.participants(comparison.runs)[0]
+    runs = discount.participants(comparison.runs)
     if runs.empty:
         return (
             "mean and median against gamma: needs own runs of one agent class with two discount "

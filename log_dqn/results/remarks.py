@@ -7,7 +7,7 @@ import pandas as pd
 from log_dqn.games import listing
 from log_dqn.program import words
 from log_dqn.program.words import counted
-from log_dqn.results import discount, labels
+from log_dqn.results import labels
 from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS
 
@@ -34,7 +34,6 @@ def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[st
             f"{agent}: {counted(len(rows), 'run has', 'runs have')} no scores after "
             f"{words.frames(until)}; left out ({listing(sorted(rows['game'].unique()))})"
         )
-    yield from _unequal_ends(runs[runs["until"].isna()])
     normalised, common = {*runs.loc[runs["normalised"].notna(), "game"]}, common_games(runs)
     for game in sorted({*runs["game"]} - normalised):
         lacks = needs.removeprefix("a ")
@@ -47,49 +46,17 @@ def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[st
             )
     if not common:
         yield f"no game with {needs} is common to all agents: there are no aggregates"
-    yield from _unequal_seeds(runs[runs["game"].isin(common)])
-    yield from _short_curves(runs[runs["game"].isin(common)])
-    yield from discount.participants(runs)[1]
-
-
-def _unequal_ends(runs: pd.DataFrame) -> Iterator[str]:
-    """Yields what ends early where each run counts to its own end."""
-    groups = runs["game"].where(runs["apart"], "")
-    for _, comparable in runs.groupby(groups):
-        longest = comparable["frames"].max()
-        for agent, rows in labels.by_agent(comparable).items():
-            if rows["frames"].min() < 0.95 * longest:
-                yield (
-                    f"{agent}: its runs end after {words.span(rows['frames'].tolist())} frames, "
-                    f"others after {words.frames(longest)}; --iteration=common compares all at "
-                    "equal experience"
-                )
-
-
-def _unequal_seeds(runs: pd.DataFrame) -> Iterator[str]:
     few: dict[str, list[str]] = {}
-    for agent, rows in labels.by_agent(runs).items():
+    for agent, rows in labels.by_agent(runs, common).items():
         counts = rows.groupby("game").size().tolist()
         if min(counts) < LEAST_SEEDS:
             few.setdefault(words.seeds(counts), []).append(agent)
-        elif min(counts) != max(counts):
-            yield f"{agent}: {words.span(counts)} seeds a game"
-    for seeds, agents in few.items():
-        yield f"{listing(agents)}: {seeds} a game; intervals need {LEAST_SEEDS}"
-
-
-def _short_curves(runs: pd.DataFrame) -> Iterator[str]:
-    for agent, rows in labels.by_agent(runs).items():
-        step = rows["length"].max()
-        ends = rows["trained"] // step * step  # See `statistics.curves`.
-        if not ends.min():
+    for seeds, with_few in few.items():
+        yield f"{listing(with_few)}: {seeds} a game; intervals need {LEAST_SEEDS}"
+    for agent, gammas in runs.groupby("agent", sort=False)["gamma"]:
+        if gammas.nunique() > 1:
+            found = ", ".join(f"{gamma:g}" for gamma in sorted(gammas.dropna().unique()))
             yield (
-                f"{agent}: no mean, median and IQM curves; a run of it ends before the first "
-                f"iteration of another ({words.frames(step)})"
-            )
-        elif ends.min() < ends.max():
-            yield (
-                f"{agent}: its mean, median and IQM curves stop after {words.frames(ends.min())}, "
-                "the last that all its runs have (the longest run ends after "
-                f"{words.frames(ends.max())})"
+                f"{agent}: its runs have different discount factors ({found}) and are averaged as "
+                "one agent's; it is not in the gamma figure"
             )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import games
-from log_dqn.program import progress
+from log_dqn.program import progress, shell
 from log_dqn.program.words import counted, printable
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
@@ -58,10 +58,6 @@ class LearningCurve(NamedTuple):
     parameters: Mapping[str, Any] = types.MappingProxyType({})
 
 
-class NoReturnsError(ValueError):
-    """A log has no return of the chosen metric."""
-
-
 def returns_of(log: Any, metric: str) -> np.ndarray:
     """Extracts the mean return of each iteration from a log of Dopamine.
 
@@ -71,11 +67,11 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
         metric: `train` or `eval`.
 
     Returns:
-        Mean returns, shape [num_iterations]; NaN where the log has none.
+        Mean returns, shape [num_iterations], up to the last one that the log has; NaN where it has
+        none.
 
     Raises:
-        NoReturnsError: it has no return of this metric.
-        ValueError: it has another shape, or a return beyond `LARGEST_RETURN`.
+        ValueError: the log has another shape, or a return beyond `LARGEST_RETURN`.
     """
     if not isinstance(log, dict):
         raise ValueError(f"holds a {type(log).__name__}, not Dopamine's statistics")
@@ -94,16 +90,14 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
                 raise ValueError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
             if values.size and np.isfinite(values.mean()):
                 known[int(match[1])] = values.mean()
-    if not known:
-        raise NoReturnsError(f"has no iteration with a {metric}_average_return")
-    if max(known) >= 10**6:
+    if max(known, default=0) >= 10**6:
         raise ValueError(f"has an iteration number {max(known)}")
-    returns = np.full(max(known) + 1, np.nan)
+    returns = np.full(max(known, default=-1) + 1, np.nan)
     returns[[*known]] = [*known.values()]
     return returns
 
 
-def training_steps_of(log: dict[str, Any]) -> int | None:
+def training_steps_of(log: layout.Log) -> int | None:
     """Finds how many agent steps an iteration's training phase has, from the episodes in a log.
 
     A phase ends with the episode that passes its steps, so that the least sum is the nearest. None
@@ -123,41 +117,27 @@ def read_run(
     """Reads a run's newest readable log; `notify` is told of each that cannot be read.
 
     Returns:
-        The log and its mean returns, shape [num_iterations]; None if there is no readable log.
-
-    Raises:
-        NoReturnsError: none of its readable logs has returns of this metric.
+        The log and its mean returns, as of `returns_of`; None if there is no readable log.
     """
     try:
         found = layout.logs(run_dir)
     except OSError as error:
-        notify(f"{run_dir}: {_line(error)}; left out")
+        notify(f"{run_dir}: {error.strerror}; left out")
         return None
-    without_returns: NoReturnsError | None = None
+    if not found:
+        notify(f"{run_dir}: no logs yet; left out")
     for path in found:
         try:
             with path.open("rb") as file:
                 log = safe_pickle.load(file)
             return log, returns_of(log, metric)
-        except NoReturnsError as error:
-            without_returns = error
         except _UNREADABLE as error:
-            notify(f"{path}: {_line(error)}; left out")
-    if without_returns is not None:
-        raise without_returns
-    if not found:
-        notify(f"{run_dir}: no logs yet; left out")
+            notify(f"{path}: {getattr(error, 'strerror', None) or shell.explain(error)}; left out")
     return None
 
 
 # A file may hold anything: numbers that no double holds, or more than the memory does.
 _UNREADABLE = (ArithmeticError, ValueError, TypeError, MemoryError, RecursionError, OSError)
-
-
-def _line(error: BaseException) -> str:
-    """An error in one line; some have no words of their own."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
 
 
 def gamma_of(parameters: Mapping[str, Any]) -> tuple[str, float] | None:
@@ -187,45 +167,34 @@ def read_runs(
     Of `agents` and `only_games`, or all if None, returns those that could be read, sorted by agent,
     game and seed; `notify` is told of what could not.
     """
-    found = []
-    first: dict[tuple[str, str], pathlib.Path] = {}
-    refused: dict[pathlib.Path, pathlib.Path] = {}
+    found: dict[tuple[str, str, str], pathlib.Path] = {}
     for agent, folder, seed, path in find_runs(results_dir):
         game = games.canonical(folder) or folder
         if (agents is None or agent in agents) and (only_games is None or game in only_games):
-            # The seeds of `pong/` beside `Pong/` would count twice.
-            other = first.setdefault((agent, game), path.parent)
-            if path.parent == other:
-                found.append((agent, game, seed, path))
-            else:
-                refused[path.parent] = other
-    for second, other in refused.items():
-        notify(f"{second}: the same agent and game as {other}; left out")
-    runs = []
+            first = found.setdefault((agent, game, seed), path)
+            if first != path:  # Such as `pong/` beside `Pong/`.
+                notify(f"{path}: the same agent, game and seed as {first}; left out")
+    curves = []
     without_returns: dict[str, list[str]] = {}
-    for agent, game, seed, path in progress.bar("Runs", found):
-        try:
-            found_log = read_run(path, metric, notify)
-        except NoReturnsError:
+    for (agent, game, seed), path in progress.bar("Runs", [*found.items()]):
+        if (read := read_run(path, metric, notify)) is None:
+            continue
+        log, returns = read
+        if not len(returns):
             without_returns.setdefault(agent, []).append(game)
             continue
-        if found_log is not None:
-            log, returns = found_log
-            parameters = parameters_of(path, notify)
-            agent_class, gamma = gamma_of(parameters) or (None, None)
-            under = protocol.recorded(
-                parameters, game, metric, len(returns), training_steps_of(log)
-            )
-            runs.append(
-                LearningCurve(
-                    agent, game, seed, returns, agent_class, gamma, True, under, parameters
-                )
-            )
+        parameters = parameters_of(path, notify)
+        steps = training_steps_of(log)
+        under = protocol.recorded(parameters, game, metric, len(returns), steps)
+        agent_class, gamma = gamma_of(parameters) or (None, None)
+        curves.append(
+            LearningCurve(agent, game, seed, returns, agent_class, gamma, True, under, parameters)
+        )
     for agent, played in without_returns.items():
         where = games.listing(list(dict.fromkeys(played)))
         count = counted(len(played), "run has", "runs have")
         notify(f"{agent}: {count} no {metric}_average_return; left out ({where})")
-    return sorted(runs, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
+    return sorted(curves, key=lambda run: (run.agent, run.game, seed_key(run.seed)))
 
 
 def parameters_of(run_dir: pathlib.Path, notify: Notify) -> dict[str, Any]:
