@@ -133,7 +133,7 @@ setuptools.setup(
         # pandas 3.
         "pandas>=2.2.3,<3",
         "matplotlib>=3.10,<3.12",
-        "pooch>=1.8,<2",
+        "platformdirs>=4,<5",
         "requests>=2.32,<3",
         "jinja2>=3.1,<3.2",
         # log_dqn.linear

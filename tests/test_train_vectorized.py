@@ -393,7 +393,7 @@ def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tm
     # Only JAX, optax, gin, numpy, tqdm and ale-py (with gymnasium, which it imports).
     absent = (
         "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard",
-        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "pooch",
+        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "platformdirs",
     )  # fmt: skip
     code = (
         "import sys\n"

@@ -6,9 +6,9 @@ ordered by agent, then seed, then iteration. Where a game's file cannot be read,
 that travel with the package stand in.
 """
 
+import contextlib
 import hashlib
 import importlib.resources
-import itertools
 import json
 import pathlib
 from collections.abc import Collection, Sequence
@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pooch
+import platformdirs
 import requests
 
 from log_dqn.games import GAMES, listing
 from log_dqn.program import progress
 from log_dqn.results.request import DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
+from log_dqn.run_folder import checkpoints
 
 LAST_ITERATION = 198
 TIMEOUT = 30.0
@@ -57,18 +58,13 @@ def parse(text: str | bytes, game: str) -> list[LearningCurve]:
         raise ValueError("is not JSON") from None
     if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
         raise ValueError("is not a list of rows {Iteration, Value, Agent}")
+    table = pd.DataFrame(rows)
+    table["seed"] = (table["Iteration"] == 0).groupby(table["Agent"]).cumsum() - 1
     runs = []
-    for agent, agent_rows in itertools.groupby(rows, lambda row: row["Agent"]):
-        curves: list[list[float]] = []
-        for row in agent_rows:
-            if row["Iteration"] == 0:
-                curves.append([])
-            if not curves or row["Iteration"] != len(curves[-1]):
-                raise ValueError(f"lacks iterations of {agent}")
-            curves[-1].append(row["Value"])
-        runs += [
-            LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
-        ]
+    for (agent, seed), curve in table.groupby(["Agent", "seed"], sort=False):
+        if curve["Iteration"].tolist() != [*range(len(curve))]:
+            raise ValueError(f"lacks iterations of {agent}")
+        runs.append(LearningCurve(agent, game, str(seed), curve["Value"].to_numpy(float)))
     return runs
 
 
@@ -114,11 +110,7 @@ def load(
         timeout: seconds without a byte after which a download is given up.
     """
     games = [game for game in games if game in GAMES]
-    try:
-        downloads = _Downloads(source, cache_dir, timeout) if is_address(source) else None
-    except OSError as error:
-        notify(f"baselines from {source}: {error.filename}: {error.strerror}; {_FINAL}")
-        return final_runs(games)
+    downloads = _Downloads(source, cache_dir, timeout) if is_address(source) else None
     runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
     for game in progress.bar("Published baselines", games):
@@ -129,12 +121,14 @@ def load(
         except (OSError, ValueError) as error:
             failed.setdefault(_reason(error), []).append(game)
     for reason, names in failed.items():
-        notify(f"baselines of {listing(names)} from {source}: {reason}; {_FINAL}")
+        notify(
+            f"baselines of {listing(names)} from {source}: {reason}; only the final scores that "
+            "travel with the package are known"
+        )
     return runs + final_runs(set(games) - {run.game for run in runs})
 
 
 _NO_ANSWER = (requests.ConnectionError, requests.Timeout)
-_FINAL = "only the final scores that travel with the package are known"
 
 
 def _reason(error: Exception) -> str:
@@ -150,7 +144,7 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-class _Downloads(pooch.HTTPDownloader):
+class _Downloads:
     """Files under one address, each downloaded once and kept whole or not at all.
 
     Dopamine's own files are held against their published hashes, those of other addresses against
@@ -158,46 +152,38 @@ class _Downloads(pooch.HTTPDownloader):
     """
 
     def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:
-        super().__init__(timeout=timeout)
-        address = address.rstrip("/")
-        folder = (cache_dir or pathlib.Path(pooch.os_cache("log_dqn"))) / (
-            "baselines-" + hashlib.sha256(address.encode()).hexdigest()[:12]
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        hashes = read_table("baseline_files.csv").set_index("file")["sha256"].to_dict()
-        self._kept = pooch.create(
-            folder,
-            base_url=f"{address}/",
-            registry=hashes if address == DOPAMINE else dict.fromkeys(hashes),
-        )
+        self._address, self._timeout = address.rstrip("/"), timeout
+        cache = cache_dir or platformdirs.user_cache_path("log_dqn")
+        digest = hashlib.sha256(self._address.encode()).hexdigest()
+        self._folder = cache / f"baselines-{digest[:12]}"
+        published = read_table("baseline_files.csv").set_index("file")["sha256"].to_dict()
+        self._hashes = published if self._address == DOPAMINE else {}
         self._silent: Exception | None = None
-        pooch.get_logger().setLevel("ERROR")
 
     def read(self, name: str) -> bytes:
         """Returns a file's content, downloading it if it is not in the cache or damaged there."""
-        kept = self._kept.abspath / name
-        if self._kept.registry[name] is None and kept.exists() and not _has_right_form(kept):
-            kept.unlink()
-        try:
-            return pathlib.Path(self._kept.fetch(name, downloader=self)).read_bytes()
-        except ValueError:  # A hash or a form that is not the right one.
-            raise ValueError("is not the file that Dopamine published") from None
-
-    def __call__(self, url: str, output_file: Any, pooch: Any, check_only: bool = False) -> None:
-        """Downloads a file for pooch; see `pooch.HTTPDownloader`."""
+        kept = self._folder / name
+        if kept.exists() and self._is_right(name, content := kept.read_bytes()):
+            return content
         if self._silent is not None:
             raise self._silent
         try:
-            super().__call__(url, output_file, pooch, check_only)
+            response = requests.get(f"{self._address}/{name}", timeout=self._timeout)
         except _NO_ANSWER as error:
             self._silent = error
             raise
-        if not _has_right_form(pathlib.Path(output_file)):
-            raise ValueError(url)
+        response.raise_for_status()
+        if not self._is_right(name, response.content):
+            raise ValueError("is not the file that Dopamine published")
+        with contextlib.suppress(OSError):  # What can't be kept is downloaded again next time.
+            self._folder.mkdir(parents=True, exist_ok=True)
+            checkpoints.replace_file(kept, response.content)
+        return response.content
 
-
-def _has_right_form(path: pathlib.Path) -> bool:
-    try:
-        return bool(parse(path.read_bytes(), game=""))
-    except ValueError:
-        return False
+    def _is_right(self, name: str, content: bytes) -> bool:
+        if self._hashes:
+            return hashlib.sha256(content).hexdigest() == self._hashes[name]
+        try:
+            return bool(parse(content, game=""))
+        except ValueError:
+            return False
