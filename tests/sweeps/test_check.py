@@ -16,7 +16,8 @@ GAMMAS = "0.84,0.92,0.96,0.98,0.99"
 @pytest.mark.slow
 def test_the_paper_s_scan():
     scans = [f"LogDQNAgent.gamma={GAMMAS}", "LogDQNAgent.c=0.1,0.5,1,2,5"]
-    (log_dqn,) = check.plans(request(["log_dqn"], scans, ["paper_scan.gin"]))
+    bindings = ["LogDQNAgent.beta_reg=1.0", "tf.train.RMSPropOptimizer.learning_rate=0.00025"]
+    (log_dqn,) = check.plans(request(["log_dqn"], scans, gin_bindings=bindings))
     # 5 x 5 settings, of 200 iterations of 250,000 and 125,000 agent steps.
     assert log_dqn.scans == scans
     assert log_dqn.lengths == [(200, 375_000)] * 25
