@@ -25,9 +25,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from log_dqn import games
 from log_dqn.checks import check
-from log_dqn.program import shell, words
+from log_dqn.program import progress, shell, words
 
 VERSION = "0.1.7"
 """Version of atari-py; it is of November 2018."""
@@ -57,7 +59,7 @@ def start(package: Any, game: str, seed: int, sticky_probability: float = 0.0) -
     return ale
 
 
-def play(ale: Any, rng: Any) -> Iterator[int]:
+def play(ale: Any, rng: np.random.Generator) -> Iterator[int]:
     """Plays an episode at random over the minimal action set, until the game is over.
 
     Yields:
@@ -70,60 +72,40 @@ def play(ale: Any, rng: Any) -> Iterator[int]:
         yield sum(ale.act(action) for _ in range(games.FRAME_SKIP))
 
 
-def returns_at_random(ale: Any, num_steps: int, bar: Any) -> list[int]:
+def returns_at_random(ale: Any, num_steps: int) -> list[int]:
     """Returns the returns of two or more whole episodes of a random policy.
 
     Together they have `num_steps` agent steps or more.
     """
-    import numpy as np
-
     rng = np.random.default_rng(SEEDS[0])
     done, returns = 0, list[int]()
     while done < num_steps or len(returns) < 2:
         rewards = list(play(ale, rng))
         returns.append(sum(rewards))
         done += len(rewards)
-        bar.update(len(rewards))
     return returns
 
 
 def mean_with_error(returns: Sequence[float]) -> str:
     """Returns the mean of returns, and in brackets its standard error."""
-    from scipy import stats
+    error = np.std(returns, ddof=1) / np.sqrt(len(returns))
+    return f"{words.rounded(sum(returns) / len(returns))} ({words.rounded(float(error))})"
 
-    return f"{words.rounded(sum(returns) / len(returns))} ({words.rounded(stats.sem(returns))})"
 
-
-def screens(package: Any, game: str, seed: int) -> list[Any]:
+def screens(package: Any, game: str, seed: int) -> list[np.ndarray]:
     """Returns the grey screens after the agent steps of an episode, each of shape [rows, 160].
 
     The actions are at random and never repeated, the same for each package.
     """
-    import numpy as np
-
     ale = start(package, game, seed)
     steps = play(ale, np.random.default_rng(seed))
     return [np.squeeze(ale.getScreenGrayscale()) for _ in steps]
 
 
-def equal_steps(first: Sequence[Any], second: Sequence[Any]) -> int:
+def equal_steps(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> int:
     """Returns how many agent steps it takes until the screens of two episodes differ."""
-    import numpy as np
-
     are_equal = itertools.starmap(np.array_equal, zip(first, second, strict=False))
     return sum(itertools.takewhile(bool, are_equal))
-
-
-def rows_above(first: Any, second: Any) -> int:
-    """Returns how many rows of the first screen lie above the second's top: the best match."""
-    import numpy as np
-
-    def mismatch(rows: int) -> float:
-        height = min(len(first) - rows, len(second))
-        parts = (first[rows : rows + height], second[:height])
-        return float(np.abs(np.subtract(*parts, dtype=float)).mean())
-
-    return min(range(len(first) // 2), key=mismatch)
 
 
 def row(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
@@ -132,20 +114,16 @@ def row(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
     Raises:
         OSError: a ROM can't be read.
     """
-    from tqdm import tqdm
-
     roms = [rom_path(package, game).read_bytes() for package in packages]
     differ = sum(itertools.starmap(operator.ne, itertools.zip_longest(*roms)))
     episodes = [[screens(package, game, seed) for package in packages] for seed in SEEDS]
-    (old, *_), (new, *_) = episodes[0]
     equal = sum(equal_steps(*both) for both in episodes)
     of_all = sum(max(map(len, both)) for both in episodes)
-    cells = [game, str(differ), *(str(len(screen)) for screen in (old, new))]
-    cells += [str(rows_above(old, new)), f"{equal:,} of {of_all:,}"]
+    cells = [game, str(differ), *(str(len(seen[0])) for seen in episodes[0])]
+    cells.append(f"{equal:,} of {of_all:,}")
     for package in packages:
         ale = start(package, game, SEEDS[0], games.STICKY_PROBABILITY)
-        with tqdm(total=num_steps, desc=f"{game}, {package.__name__}", disable=None) as bar:
-            cells.append(mean_with_error(returns_at_random(ale, num_steps, bar)))
+        cells.append(mean_with_error(returns_at_random(ale, num_steps)))
     return cells
 
 
@@ -167,12 +145,11 @@ def compare(names: Sequence[str], num_steps: int) -> None:
     """Prints the table; raises ValueError for a game that isn't Atari's, or without atari-py."""
     chosen = games.select_atari(names)
     packages = load()
-    heads = [
-        "game", "bytes of the ROM that differ", "screen's rows, atari-py", "screen's rows, ale-py",
-        "rows above today's top (best match)", "equal screens",
-        "random policy, atari-py (standard error)", "random policy, ale-py (standard error)",
-    ]  # fmt: skip
-    print(words.markdown([heads, *(row(game, packages, num_steps) for game in chosen)]))
+    heads = ["game", "bytes of the ROM that differ", "screen's rows, atari-py"]
+    heads += ["screen's rows, ale-py", "equal screens"]
+    heads += [f"random policy, {name} (standard error)" for name in ("atari-py", "ale-py")]
+    rows = [row(game, packages, num_steps) for game in progress.bar("Games", chosen)]
+    print(words.markdown([heads, *rows]))
 
 
 def copy(out: str) -> None:
@@ -208,13 +185,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     commands = parser.add_subparsers(required=True)
     compared = commands.add_parser("compare")
-    compared.add_argument(
-        "--games", default="Asterix", help="games with commas (default: %(default)s)"
-    )
-    compared.add_argument(
-        "--steps", type=shell.at_least(1), default=300_000,
-        help="agent steps of a random policy (default: %(default)s)",
-    )  # fmt: skip
+    add = compared.add_argument
+    add("--games", default="Asterix", help="games with commas (default: %(default)s)")
+    steps = "agent steps of a random policy (default: %(default)s)"
+    add("--steps", type=shell.at_least(1), default=300_000, help=steps)
     compared.set_defaults(run=lambda args: compare(args.games.split(","), args.steps))
     copied = commands.add_parser("copy")
     copied.add_argument("--out", required=True, help="folder, for PYTHONPATH")

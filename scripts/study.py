@@ -61,67 +61,63 @@ def _train(words: Sequence[str]) -> int:
         return process.wait()
 
 
-def report(stage: str, iterations: int | None, source: str, folder: str) -> None:
+def report(chosen: str, source: str, folder: str) -> None:
     """Prints the tables of a stage or of all, and draws the figures of those that have some."""
     from studies import atari, data, decisions, early_order, minatar
 
     shell.check_writable("out", folder)
-    out = pathlib.Path(folder)
-    if stage == PUBLISHED:
-        print(early_order.report(source))
-    elif is_atari(stage):
-        atari.report(source, out)
-    elif stage in STAGES:
-        minatar.report(stage, out, iterations)
-        if stage in decisions.DECISIONS:
-            curves = data.read(stage)
-            print(decisions.decide(stage, data.scores_of(curves[curves["stage"] == stage])))
-    else:
+    out, stages = pathlib.Path(folder), [chosen]
+    if chosen == "all":
         there = set(data.read("main")["stage"])
-        for name in (*(name for name in STAGES if name in there), "atari", PUBLISHED):
-            report(name, iterations, source, folder)
+        stages = [*(stage for stage in STAGES if stage in there), "atari", PUBLISHED]
+    for stage in stages:
+        if stage == PUBLISHED:
+            print(early_order.report(source))
+        elif is_atari(stage):
+            atari.report(source, out)
+        else:
+            scores = minatar.report(stage, out)
+            if stage in decisions.DECISIONS:
+                print(decisions.decide(stage, scores))
+
+
+def collect(stage: str, results_dir: pathlib.Path) -> None:
+    """Adds a stage's finished runs to `docs/data`."""
+    from studies import data
+
+    print(data.collect(stage, results_dir, _notify))
+
+
+def gradients(results_dir: pathlib.Path) -> None:
+    """Prints what gradients the runs of a folder end with."""
+    from studies import inspection
+
+    table = inspection.gradients(results_dir, _notify)
+    print(table.to_string(index=False, float_format="%.3g"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    programs = parser.add_subparsers(dest="command", required=True)
-    for name in ("run", "collect", "gradients", "values"):
-        added = programs.add_parser(name)
-        if name in ("run", "collect"):
-            added.add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
-        default = pathlib.Path("results/study")
-        added.add_argument("--results_dir", type=shell.folder, default=default)
-        if name == "run":
-            added.add_argument(
-                "--seeds", help="N or A-B (default: of the runs that docs/data lacks)"
-            )
-            added.add_argument("--games", help="games of the stage with commas (default: all)")
-    added = programs.add_parser("report")
+    programs = parser.add_subparsers(required=True)
+    for work in (run, collect, gradients, report):
+        programs.add_parser(work.__name__).set_defaults(work=work)
+    of = programs.choices
+    for name in ("run", "collect"):
+        of[name].add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
+    default = pathlib.Path("results/study")
+    for name in ("run", "collect", "gradients"):
+        of[name].add_argument("--results_dir", type=shell.folder, default=default)
+    add = of["run"].add_argument
+    add("--seeds", help="N or A-B (default: of the runs that docs/data lacks)")
+    add("--games", help="games of the stage with commas (default: all)")
+    add = of["report"].add_argument
     stages = (*STAGES, PUBLISHED, "all")
-    added.add_argument("stage", nargs="?", choices=stages, metavar="stage", default="all")
-    added.add_argument("--iterations", type=shell.at_least(1), help="after so many, not at the end")
-    added.add_argument("--baselines", default=DOPAMINE, help=BASELINES_HELP)
-    added.add_argument("--out", default=str(FIGURES), help="folder (default: %(default)s)")
-    args = parser.parse_args(argv)
-
-    def work() -> int:
-        if args.command == "run":
-            return run(args.stage, args.seeds, args.games, args.results_dir)
-        if args.command == "report":
-            report(args.stage, args.iterations, args.baselines, args.out)
-        elif args.command == "collect":
-            from studies import data
-
-            print(data.collect(args.stage, args.results_dir, _notify))
-        else:
-            from studies import inspection
-
-            table = getattr(inspection, args.command)(args.results_dir, _notify)
-            print(table.to_string(index=False, float_format="%.3g"))
-        return 0
-
-    return shell.run_once(parser.prog, work)
+    add("chosen", nargs="?", choices=stages, metavar="stage", default="all")
+    add("--baselines", dest="source", default=DOPAMINE, help=BASELINES_HELP)
+    add("--out", dest="folder", default=str(FIGURES), help="folder (default: %(default)s)")
+    given = vars(parser.parse_args(argv))
+    return shell.run_once(parser.prog, lambda: given.pop("work")(**given))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ seed, so that a difference is set beside the least one that two runs can show.
 import collections
 import itertools
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,6 @@ _NAMES = {
 _VARIANTS = (("s", ":"), ("^", "-."), ("v", "--"), ("P", ":"), ("X", "-."))
 """Markers and lines of an agent's settings; no agent's own are among them."""
 
-_OVER_TIME = (
-    ("mean_return", 50_000, "Mean return of the iteration that ends there"),
-    ("q_plus", 100_000, "Mean value of the plus head"),
-)
-"""What is shown over time: a column of the curves, each how many agent steps, and its title."""
-
 Published = Mapping[str, Mapping[str, np.ndarray]]
 """The published agents' first two points, shape [seeds, 2], by game and agent."""
 
@@ -63,13 +57,12 @@ def published_curves(source: str, games: Sequence[str]) -> list[LearningCurve]:
 
 def published(source: str, games: Sequence[str]) -> Published:
     """Returns the first two points of the published runs."""
-    found: dict[str, dict[str, list[np.ndarray]]] = {game: {} for game in games}
-    for run in published_curves(source, games):
-        found[run.game].setdefault(run.agent, []).append(run.returns[:2])
-    return {
-        game: {agent: np.array(of) for agent, of in agents.items()}
-        for game, agents in found.items()
-    }
+    found: dict[str, dict[str, np.ndarray]] = {game: {} for game in games}
+    for (game, agent), runs in itertools.groupby(
+        published_curves(source, games), lambda run: (run.game, run.agent)
+    ):
+        found[game][agent] = np.array([run.returns[:2] for run in runs])
+    return found
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
@@ -162,35 +155,16 @@ def table(curves: pd.DataFrame, found: Published, half: int) -> str:
     return words.markdown([["agent", *found], *rows])
 
 
-def over_time(curves: pd.DataFrame, column: str, every: int) -> str:
-    """Returns a column of the curves as Markdown: a row a run, a column each `every` agent steps.
-
-    Those of a policy at random are left out.
-    """
-    rows = named(curves[curves[column].notna() & (curves["steps"] % every == 0)])
-    rows = rows[rows["name"] != AT_RANDOM]
-    by_run = rows.pivot_table(index=["game", "name", "seed"], columns="steps", values=column)
-    heads = ["game", "agent", "seed", *(f"{steps:,}" for steps in by_run.columns)]
-    lines = (
-        [*map(str, run), *("-" if np.isnan(v) else words.rounded(v) for v in values)]
-        for run, values in zip(by_run.index, by_run.to_numpy(), strict=True)
-    )
-    return words.markdown([heads, *lines])
-
-
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:
     """Gives each setting its agent's colour, and one of `_VARIANTS`, again after so many."""
-    variants: dict[str, Iterator[tuple[str, str]]] = collections.defaultdict(
-        lambda: itertools.cycle(_VARIANTS)
-    )
-    found = {}
+    found, settings = {}, collections.Counter[str]()
     for name in names:
         agent, _, setting = name.partition("/")
-        look = looks({agent: name})[agent]
+        found[name] = looks({agent: name})[agent]
         if setting:
-            marker, line = next(variants[agent])
-            look = look._replace(marker=marker, line=line)
-        found[name] = look
+            marker, line = _VARIANTS[settings[agent] % len(_VARIANTS)]
+            found[name] = found[name]._replace(marker=marker, line=line)
+            settings[agent] += 1
     return found
 
 
@@ -248,28 +222,19 @@ def draw(curves: pd.DataFrame, found: Published, bands: Sequence[str]) -> Figure
     return figure
 
 
-def _pictures(curves: pd.DataFrame) -> dict[str, tuple[pd.DataFrame, Sequence[str]]]:
-    """Returns the curves of each picture, and the published agents' bands, by its file's name.
-
-    LogDQN's settings, which look alike on the scale of what learns, have one with DQN's alone.
-    """
-    is_log_dqn = curves["agent"] == "log_dqn"
-    with_dqn = curves["game"].isin(curves[is_log_dqn]["game"]) & (curves["agent"] == "dqn")
-    return {
-        "atari.png": (curves[~is_log_dqn | (curves["setting"] == "")], (DQN, JAX_DQN)),
-        "atari_log_dqn.png": (curves[is_log_dqn | with_dqn], (DQN,)),
-    }
-
-
 def report(source: str, out: pathlib.Path) -> None:
     """Draws the figures from `docs/data` and the published curves, and prints the tables."""
     curves = data.read("atari")
     found = published(source, trained(curves))
-    for name, (shown, bands) in _pictures(curves).items():
+    # LogDQN's settings look alike on the scale of what learns, and have a picture with DQN's alone.
+    is_log_dqn = curves["agent"] == "log_dqn"
+    with_dqn = curves["game"].isin(curves[is_log_dqn]["game"]) & (curves["agent"] == "dqn")
+    for name, shown, bands in (
+        ("atari.png", curves[~is_log_dqn | (curves["setting"] == "")], (DQN, JAX_DQN)),
+        ("atari_log_dqn.png", curves[is_log_dqn | with_dqn], (DQN,)),
+    ):
         if games := trained(shown):
             png_file.write(draw(shown, {game: found[game] for game in games}, bands), out / name)
             print(out / name)
     for half, title in enumerate(("first", "second")):
         print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")
-    for column, every, title in _OVER_TIME:
-        print(f"\n{title}:\n\n{over_time(curves, column, every)}")

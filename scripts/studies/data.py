@@ -92,40 +92,37 @@ def scores_of(curves: pd.DataFrame, iterations: int | None = None) -> pd.DataFra
 
     Returns:
         Columns of `RUN` and `score`: the mean training return of the last tenth of the iterations,
-        in points per episode; NaN for a run that is shorter.
+        in points per episode.
     """
-    last = None if iterations is None else iterations - 1
+    if iterations is not None:
+        curves = curves[curves["iteration"] < iterations]
     returns = curves.sort_values("iteration").groupby(RUN)["mean_return"]
-    found = returns.agg(lambda run: scores.final_score(run.to_numpy(), last))
-    return found.reset_index(name="score")
+    return returns.agg(lambda run: scores.final_score(run.to_numpy())).reset_index(name="score")
 
 
 def _minatar(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
-    wanted, seeds = planned(stage), seeds_of(stage)
+    wanted, seeds = planned(stage), {*map(str, seeds_of(stage))}
     for run in runs.read_runs(folder, "train", notify):
         agent, _, setting = run.agent.partition("/")
         parameters = wanted.get((run.game, agent, setting))
-        is_planned = parameters is not None and run.seed.isdecimal() and int(run.seed) in seeds
         differs = [
             f"{name} is {run.parameters.get(name)!r}, not {value!r}"
             for name, value in (parameters or {}).items()
             if run.parameters.get(name) != value
         ]
-        fault = None
-        if not is_planned:
+        if parameters is None or run.seed not in seeds:
             fault = f"not a run of the stage {stage}"
         elif differs:
             fault = f"another configuration than the stage's: {'; '.join(differs)}"
         elif len(run.returns) < run.parameters["VectorizedRunner.num_iterations"]:
             fault = "not finished"
-        if fault:
-            notify(f"{run.agent} {run.game} {run.seed}: {fault}; left out")
+        else:
+            name = (stage, run.game, agent, setting, run.gamma, int(run.seed))
+            for iteration, value in enumerate(run.returns):
+                row = (*name, iteration, value)
+                yield dict(zip([*RUN, "iteration", "mean_return"], row, strict=True))
             continue
-        name = dict(
-            zip(RUN, (stage, run.game, agent, setting, run.gamma, int(run.seed)), strict=True)
-        )
-        for iteration, value in enumerate(run.returns):
-            yield {**name, "iteration": iteration, "mean_return": value}
+        notify(f"{run.agent} {run.game} {run.seed}: {fault}; left out")
 
 
 def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:

@@ -1,95 +1,51 @@
-"""What runs end with: the gradients of RMSProp, and the plus head's values."""
+"""The gradients that runs with RMSProp end with."""
 
 import pathlib
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import tensorboard_events
 
-from log_dqn import compat, log_space
-from log_dqn.games import canonical, folder_name
-from log_dqn.results import runs, scores
+from log_dqn import compat
+from log_dqn.games import canonical
+from log_dqn.results import runs
 from log_dqn.results.request import find_runs
-from log_dqn.run_folder import checkpoints, data, layout
-
-_RUN = ["game", "agent", "setting"]
-
-
-def _means_of_jax(weights: pathlib.Path) -> list[list[np.ndarray]]:
-    leaves = data.load(weights)
-    # Weights, the target network's, then the two means, each a quarter of the arrays.
-    quarter = len(leaves) // 4
-    return [leaves[start : start + quarter] for start in (2 * quarter, 3 * quarter)]
-
-
-def _means_of_tensorflow(weights: pathlib.Path) -> list[list[np.ndarray]]:
-    with compat.quiet():
-        import tensorflow as tf
-
-        slots = tf.train.load_checkpoint(str(weights))
-    # Centered RMSProp's slots of a variable: the square's mean, the gradient's (_1), momentum.
-    squares = [name for name in slots.get_variable_to_shape_map() if name.endswith("/RMSProp")]
-    return [[slots.get_tensor(name + end) for name in sorted(squares)] for end in ("_1", "")]
-
-
-_EPSILONS: dict[str, Callable[[pathlib.Path], list[list[np.ndarray]]]] = {
-    "rmsprop_tf.epsilon": _means_of_jax,
-    "RMSPropOptimizer.epsilon": _means_of_tensorflow,
-}
-"""RMSProp's epsilon in gin, and what reads the arrays of its means of gradient and square."""
+from log_dqn.run_folder import checkpoints, layout
 
 
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """Sets the gradients at the end of runs beside the epsilon that RMSProp adds to their variance.
 
-    They are read from the optimizer's state in the runs' newest checkpoints: its decaying means of
-    the gradient and of its square, of each weight. `notify` is told of skipped checkpoints.
+    They are read from the optimizer's state in the newest checkpoints of TensorFlow's agents: its
+    decaying means of the gradient and of its square, of each weight. `notify` is told of skipped
+    checkpoints.
 
     Returns:
         Columns `game,agent,setting,epsilon,rms,above`: the root of the mean square gradient over
         all weights, and the share of weights whose gradient has a variance above epsilon.
     """
+    with compat.quiet():
+        import tensorflow as tf
+
     rows = []
-    for agent, game, _, folder in find_runs(results_dir):
-        config = runs.parameters_of(folder, notify)
-        name = next((name for name in _EPSILONS if name in config), None)
-        checkpoint = layout.newest_checkpoint(folder, notify, "train it again") if name else None
-        if name is None or checkpoint is None:
+    for name, game, _, folder in find_runs(results_dir):
+        epsilon = runs.parameters_of(folder, notify).get("RMSPropOptimizer.epsilon")
+        if epsilon is None:
             continue
-        means = _EPSILONS[name](checkpoint[0] / checkpoints.WEIGHTS)
-        mean, square = (np.concatenate([part.ravel() for part in parts]) for parts in means)
-        epsilon = config[name]
+        newest = layout.newest_checkpoint(folder, notify, "train it again")
+        if newest is None:
+            continue
+        slots = tf.train.load_checkpoint(str(newest[0] / checkpoints.WEIGHTS))
+        # Centered RMSProp's slots of a variable: the square's mean, the gradient's (_1), momentum.
+        names = sorted(n for n in slots.get_variable_to_shape_map() if n.endswith("/RMSProp"))
+        square, mean = (
+            np.concatenate([slots.get_tensor(name + end).ravel() for name in names])
+            for end in ("", "_1")
+        )
+        agent, _, setting = name.partition("/")
         above = float((square - mean**2 > epsilon).mean())
-        of_agent, _, setting = agent.partition("/")
-        run = (canonical(game), of_agent, setting)
-        rows.append((*run, epsilon, float(np.sqrt(square.mean())), above))
+        rms = float(np.sqrt(square.mean()))
+        rows.append((canonical(game), agent, setting, epsilon, rms, above))
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no runs with RMSProp")
-    return pd.DataFrame(rows, columns=[*_RUN, "epsilon", "rms", "above"]).sort_values(_RUN)
-
-
-def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
-    """Sets what the plus head says at the end of runs, so far, beside what they return.
-
-    Rewards are clipped to 1, so that no value is above 1 / (1 - gamma) in truth. Runs
-    without TensorBoard's events of a plus head, such as DQN's, are left out.
-
-    Returns:
-        Columns `game,agent,setting,score,q_plus,bound`: the mean training return of the last tenth
-        of the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma).
-    """
-    rows = []
-    for run in runs.read_runs(results_dir, "train", notify):
-        folder = results_dir / run.agent / folder_name(run.game) / run.seed
-        events = tensorboard_events.read(folder)
-        if log_space.Q_PLUS not in events.Tags()["scalars"] or run.gamma is None:
-            continue
-        q_plus = [point.value for point in events.Scalars(log_space.Q_PLUS)]
-        tenth = q_plus[-max(1, len(q_plus) // 10) :]
-        agent, _, setting = run.agent.partition("/")
-        found = (scores.final_score(run.returns), np.median(tenth), 1 / (1 - run.gamma))
-        rows.append((run.game, agent, setting, *found))
-    if not rows:
-        raise ValueError(f"--results_dir={results_dir}: no runs with {log_space.Q_PLUS}")
-    return pd.DataFrame(rows, columns=[*_RUN, "score", "q_plus", "bound"]).sort_values(_RUN)
+    columns = ["game", "agent", "setting", "epsilon", "rms", "above"]
+    return pd.DataFrame(rows, columns=columns).sort_values(columns[:3])

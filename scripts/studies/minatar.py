@@ -261,8 +261,11 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
     return figure
 
 
-def report(stage: str, out: pathlib.Path, iterations: int | None = None) -> None:
+def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     """Prints the tables of a stage; draws the figures of the main one.
+
+    Returns:
+        The scores of the stage's runs; see `data.scores_of`.
 
     Raises:
         ValueError: `docs/data` has no run of the stage.
@@ -271,27 +274,27 @@ def report(stage: str, out: pathlib.Path, iterations: int | None = None) -> None
     curves = all_curves[all_curves["stage"] == stage]
     if curves.empty:
         raise ValueError(f"{data.path_of(stage)} has no runs of the stage {stage}")
-    scores = data.scores_of(curves, iterations)
+    scores = shown = data.scores_of(curves)
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
-    if stage == "floor":
-        scores = beside(curves, all_curves[all_curves["stage"] == "main"])
-        print(means(scores), end="\n\n")
     if stage == "main":
         table = over_games(scores)
-        if iterations is None:
-            drawn = {
-                "minatar_gammas": figures.gamma_panels(table, AGENTS),
-                "minatar_curves": draw_curves(curves),
-            }
-            for name, figure in drawn.items():
-                png_file.write(figure, out / f"{name}.png")
-                print(out / f"{name}.png")
+        drawn = {
+            "minatar_gammas": figures.gamma_panels(table, AGENTS),
+            "minatar_curves": draw_curves(curves),
+        }
+        for name, figure in drawn.items():
+            png_file.write(figure, out / f"{name}.png")
+            print(out / f"{name}.png")
         cells = [text_of(Interval(*row)) for row in table[["value", "low", "high"]].to_numpy()]
         print(markdown(table[["agent", "game", "gamma"]].assign(cell=cells), "gamma"), end="\n\n")
     else:
-        print(by_setting(scores), end="\n\n")
+        if stage == "floor":
+            shown = beside(curves, all_curves[all_curves["stage"] == "main"])
+            print(means(shown), end="\n\n")
+        print(by_setting(shown), end="\n\n")
     if stage in CLAIMED:
         best = best_settings(scores)
         for one, other in itertools.combinations(present(best), 2):
             print(f"{AGENTS[one].name} less {AGENTS[other].name}:\n\n{claims(best, one, other)}\n")
             print(f"{contrasts(best, one, [other])}\n")
+    return scores

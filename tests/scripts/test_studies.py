@@ -12,12 +12,9 @@ from studies import data, decisions, minatar, stages
 
 from log_dqn import train_vectorized
 from log_dqn.results import figures
-from log_dqn.results.statistics import Interval
 from log_dqn.vectorized import start
 from tests import programs
 from tests.results import synthetic
-
-PAGES = "\n".join(page.read_text("utf-8") for page in (data.FOLDER.parent).glob("reports/*.md"))
 
 
 def test_a_row_is_a_command():
@@ -54,19 +51,6 @@ def test_the_runs_that_a_stage_plans_are_those_that_it_trains(stage, tmp_path, m
     planned = stages.planned(stage)
     assert len(names) == len(set(names)) == 10 * len(planned)
     assert set(names) == {(*name, seed) for name in planned for seed in data.seeds_of(stage)}
-
-
-def test_the_committed_runs_are_those_of_the_stages():
-    curves = data.read("main")
-    runs = curves[data.RUN].drop_duplicates()
-    assert set(runs["stage"]) <= set(stages.STAGES)
-    for stage, of_stage in runs.groupby("stage"):
-        names = set(
-            of_stage[["game", "agent", "setting", "seed"]].itertuples(index=False, name=None)
-        )
-        planned = {(*name, seed) for name in stages.planned(stage) for seed in data.seeds_of(stage)}
-        assert names <= planned
-        assert names == planned or stage in ("mechanism", "best_again")
 
 
 @pytest.fixture
@@ -107,7 +91,6 @@ def test_finished_runs_are_added_once_and_what_is_committed_stays(folder, capsys
     assert path.read_text() == after
     scores = data.scores_of(data.read("averaging")).set_index("stage")["score"]
     assert scores["averaging"].tolist() == [2.5, 2.5] and scores["main"] == 7.12346
-    assert data.scores_of(data.read("averaging"), 7)["score"].dropna().tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -285,22 +268,6 @@ def test_figures_show_what_the_tables_hold():
     mean = next(line for line in figure.axes[0].lines if line.get_label() == "LogDQN")
     np.testing.assert_allclose(mean.get_xdata(), [0.05, 0.1])
     np.testing.assert_allclose(mean.get_ydata(), [8.0, 16.0])
-
-
-# The report leaves the claims of `controls` to the command that prints them.
-@pytest.mark.parametrize("stage", [name for name in minatar.CLAIMED if name != "controls"])
-def test_the_pages_have_the_tables_of_the_claims(stage):
-    curves = data.read(stage)
-    scores = data.scores_of(curves[curves["stage"] == stage])
-    best = minatar.best_settings(scores)
-    one, *_, other = minatar.present(best)
-    rows = minatar.claims(best, one, other).splitlines()[2:]
-    assert rows
-    # A row's name is the page's own where it has one row.
-    assert [row for row in rows if row.split("|", 2)[2] not in PAGES] == []
-    if stage == "main":
-        for row in minatar.over_games(scores).itertuples():
-            assert f" {minatar.text_of(Interval(*row[4:]))} |" in PAGES
 
 
 OFFSETS = np.array([1, -1] * 5)
