@@ -11,6 +11,7 @@ finished runs to those of docs/data. `report` prints tables, with 95% t interval
 """
 
 import argparse
+import os
 import pathlib
 import signal
 import subprocess
@@ -54,7 +55,9 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
 
 def _train(words: Sequence[str]) -> int:
     """Runs `log-dqn`, which saves its runs when a signal stops it; returns its exit status."""
-    with subprocess.Popen([sys.executable, "-m", "log_dqn.commands.main", *words]) as process:
+    command = [sys.executable, "-m", "log_dqn.commands.main", *words]
+    path = str(pathlib.Path(__file__).with_name("studies"))  # For jumanji_games.
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}) as process:
         # Ctrl-C reaches the process by itself.
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
@@ -75,6 +78,8 @@ def report(chosen: str, source: str, folder: str) -> None:
             print(early_order.report(source))
         elif is_atari(stage):
             atari.report(source, out)
+        elif stage == "beyond_choice":
+            print(decisions.choice())
         else:
             scores = minatar.report(stage, out)
             if stage in decisions.DECISIONS:

@@ -15,7 +15,7 @@ from log_dqn.checks import check
 from log_dqn.program import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints
-from studies.stages import STAGES, Job, folder_of, is_atari, planned
+from studies.stages import STAGES, Job, folder_of, is_atari, is_beyond, planned
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
 STEPS = 50_000
@@ -26,12 +26,16 @@ RUN = ["stage", *_NAME, "gamma", "seed"]
 ATARI_RUN = [*_NAME, "seed"]
 """The columns that name a run on MinAtar, and on Atari, where stages share runs."""
 
+COLUMNS = [*RUN, "iteration", "mean_return", "deviation"]
+"""The columns of a row beyond MinAtar; MinAtar's have no deviation of an iteration's episodes."""
+
 Notify = Callable[[str], None]
 
 
 def path_of(stage: str) -> pathlib.Path:
     """Returns the file that a stage's runs are in, a row for each of their iterations."""
-    return FOLDER / f"{'atari' if is_atari(stage) else 'minatar'}_curves.csv"
+    where = "atari" if is_atari(stage) else "beyond" if is_beyond(stage) else "minatar"
+    return FOLDER / f"{where}_curves.csv"
 
 
 def read(stage: str) -> pd.DataFrame:
@@ -57,7 +61,7 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
         ValueError: the folder has no run of the stage that can be added.
     """
     folder = folder_of(stage, results_dir)
-    rows = (_atari if is_atari(stage) else _minatar)(stage, folder, notify)
+    rows = (_atari if is_atari(stage) else _vectorized)(stage, folder, notify)
     new = pd.DataFrame(rows)
     if new.empty:
         raise ValueError(f"{folder}: no finished runs of the stage {stage}")
@@ -100,7 +104,7 @@ def scores_of(curves: pd.DataFrame, iterations: int | None = None) -> pd.DataFra
     return returns.agg(lambda run: scores.final_score(run.to_numpy())).reset_index(name="score")
 
 
-def _minatar(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
+def _vectorized(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
     wanted, seeds = planned(stage), {*map(str, seeds_of(stage))}
     for run in runs.read_runs(folder, "train", notify):
         agent, _, setting = run.agent.partition("/")
@@ -118,11 +122,21 @@ def _minatar(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[
             fault = "not finished"
         else:
             name = (stage, run.game, agent, setting, run.gamma, int(run.seed))
-            for iteration, value in enumerate(run.returns):
-                row = (*name, iteration, value)
-                yield dict(zip([*RUN, "iteration", "mean_return"], row, strict=True))
+            path = folder / run.agent / run.game / run.seed
+            spreads = _spreads(path, notify) if is_beyond(stage) else itertools.repeat(math.nan)
+            for iteration, measured in enumerate(zip(run.returns, spreads, strict=False)):
+                yield dict(zip(COLUMNS, (*name, iteration, *measured), strict=True))
             continue
         notify(f"{run.agent} {run.game} {run.seed}: {fault}; left out")
+
+
+def _spreads(run: pathlib.Path, notify: Notify) -> list[float]:
+    """Returns the standard deviation of the episodes' returns of each iteration."""
+    log, returns = runs.read_run(run, "train", notify) or ({}, ())
+    episodes = (
+        log[f"iteration_{number}"]["train_episode_returns"] for number in range(len(returns))
+    )
+    return [float(np.std(of_iteration)) for of_iteration in episodes]
 
 
 def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What docs/reports/plan.md decides by the stages `mechanism` and `best_again`."""
+"""What docs/reports/plan.md decides by the stages `mechanism`, `best_again` and `beyond`."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,17 @@ import numpy as np
 import pandas as pd
 
 from log_dqn.program import words
+from log_dqn.results.statistics import t_interval
 from studies import data
-from studies.minatar import by_agent, contrast, contrasts, parts_of, status, without_gamma_in
+from studies.minatar import (
+    by_agent,
+    contrast,
+    contrasts,
+    parts_of,
+    status,
+    text_of,
+    without_gamma_in,
+)
 from studies.stages import planned
 
 LOGLIN, LINE, START, HEAD, DQN = "LogLinDQN", "line only", "no optimistic start", "one head", "DQN"
@@ -92,9 +101,56 @@ def best_again(scores: pd.DataFrame) -> str:
     return f"{contrasts(scores, 'loglin_dqn', ['dqn'])}\n\nLogLinDQN's best {decided}."
 
 
+LOW, HIGH = 0.9, (0.96, 0.99)
+"""The largest low discount factor, and the high ones, of question 2."""
+
+CHOOSING = 2
+"""The first seeds, which choose the best discount factor; the others decide."""
+
+
+def low_discounts(scores: pd.DataFrame) -> str:
+    """Answers question 2, where does a low discount factor win?, game by game, with tables."""
+    rows, said = [["game", "agent", "best gamma", "score there", *map("at {:g}".format, HIGH)]], []
+    for game, of_game in scores.groupby("game"):
+        tables = {
+            agent: of_agent.pivot(index="seed", columns="gamma", values="score")
+            for agent, of_agent in of_game.groupby("agent")
+        }
+        best = {agent: float(t[:CHOOSING].mean().idxmax()) for agent, t in tables.items()}
+        decide = {agent: table[CHOOSING:] for agent, table in tables.items()}
+        own = decide["loglin_dqn"][best["loglin_dqn"]].to_numpy()
+        for agent, table in decide.items():
+            found = (t_interval(table[gamma].to_numpy()) for gamma in (best[agent], *HIGH))
+            rows.append([game, agent, f"{best[agent]:g}", *map(text_of, found)])
+        wins = best["loglin_dqn"] <= LOW and all(
+            t_interval(own, table[gamma].to_numpy()).low > 0
+            for table in decide.values()
+            for gamma in HIGH
+        )
+        said.append(f"{game}: a low discount factor {'wins' if wins else 'is not shown to win'}.")
+    return "\n\n".join([words.markdown(rows), "\n".join(said)])
+
+
+def choice() -> str:
+    """Returns which games are in question 2, by the runs that choose them, as Markdown."""
+    curves = data.read("beyond_choice")
+    random = curves[curves["stage"] == "beyond_random"].groupby("game")
+    least = random["mean_return"].mean()
+    spread = random["deviation"].mean()
+    needed = (2 * least).where(least > 0, least + spread)
+    scores = data.scores_of(curves[curves["stage"] == "beyond_choice"])
+    best = scores.groupby("game")["score"].max()
+    rows = [["game", "random policy", "DQN's best", "needed", "in"]]
+    for game in best.index:
+        cells = (f"{part[game]:.3g}" for part in (least, best, needed))
+        rows.append([game, *cells, "yes" if best[game] >= needed[game] else "no"])
+    return words.markdown(rows)
+
+
 DECISIONS: dict[str, Callable[[pd.DataFrame], str]] = {
     "mechanism": mechanism,
     "best_again": best_again,
+    "beyond": low_discounts,
 }
 
 

@@ -38,7 +38,7 @@ class GridGame:
     def step(self, key: jax.Array, state: Any, action: jax.Array, params: Any) -> tuple[Any, ...]:
         """Returns observation, state, reward, terminated, truncated and info."""
         state, step = self._game.step(state, action)
-        # jumanji keeps the discount at an end by the time limit.
+        # The discount says it; most games take their time limit for a termination.
         truncated = step.last() & (step.discount > 0)
         terminated = step.last() & ~truncated
         return self._draw(step.observation), state, step.reward, terminated, truncated, {}

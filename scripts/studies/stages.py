@@ -24,7 +24,9 @@ class Job(NamedTuple):
     fixed: str = ""
 
     def chosen(self) -> list[str]:
-        """Returns the games."""
+        """Returns the games, or environments by the names of their runs' folders."""
+        if is_beyond(self.stage):
+            return [self.games.replace(":", "-")]
         return games.select_to_train(self.games.split(","))
 
     def bindings(self, words: str) -> list[str]:
@@ -36,14 +38,17 @@ class Job(NamedTuple):
 
     def on(self, games: Collection[str]) -> "Job":
         """Returns the row with those of its games that are given."""
-        return self._replace(games=",".join(game for game in self.chosen() if game in games))
+        kept = [game for game in self.chosen() if game in games]
+        # An environment's id is not its folder's name.
+        return self if is_beyond(self.stage) and kept else self._replace(games=",".join(kept))
 
     def command(self, seeds: str, results_dir: pathlib.Path) -> list[str]:
         """Returns the words behind `log-dqn`."""
         words = ["train-vectorized", f"--agent={self.agents}"]
         if is_atari(self.stage):
             words = ["sweep", f"--agents={self.agents}", "--cpus_per_run=1"]
-        words += [f"--games={self.games}", f"--seeds={seeds}"]
+        words.append(f"--{'env' if is_beyond(self.stage) else 'games'}={self.games}")
+        words.append(f"--seeds={seeds}")
         words.append(f"--results_dir={folder_of(self.stage, results_dir)}")
         words += [f"--gin_files={word}" for word in self.fixed.split() if word.endswith(".gin")]
         words += [f"--gin_bindings={word}" for word in self.bindings(self.fixed)]
@@ -71,9 +76,15 @@ def _rows() -> Iterator[Job]:
     return (Job(*map(str.strip, row)) for row in rows)
 
 
+def is_beyond(stage: str) -> bool:
+    """Returns whether a stage is on environments in JAX beyond MinAtar, a command for each."""
+    return stage.startswith("beyond")
+
+
 STAGES: dict[str, list[Job]] = {}
 for _job in _rows():
-    STAGES.setdefault(_job.stage, []).append(_job)
+    for _games in _job.games.split(",") if is_beyond(_job.stage) else [_job.games]:
+        STAGES.setdefault(_job.stage, []).append(_job._replace(games=_games))
 
 
 def is_atari(stage: str) -> bool:

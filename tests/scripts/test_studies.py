@@ -26,6 +26,16 @@ def test_a_row_is_a_command():
         "--scan=VectorizedLogDQNAgent.gamma=0.5,0.8,0.9",
         "--scan=VectorizedLogDQNAgent.linear_above=1e-9", "--scan=VectorizedLogDQNAgent.c=1e-9",
     ]  # fmt: skip
+    snake = stages.STAGES["beyond"][1]
+    assert snake.chosen() == ["jumanji_games-snake"]
+    assert snake.command("51-52", folder) == [
+        "train-vectorized", "--agent=dqn", "--env=jumanji_games:snake", "--seeds=51-52",
+        "--results_dir=r/beyond", "--gin_files=vectorized_dqn_minatar.gin",
+        "--gin_bindings=VectorizedRunner.network='by_shape'",
+        "--gin_bindings=VectorizedRunner.num_iterations=10",
+        "--gin_bindings=VectorizedDQNAgent.learning_rate=0.0005",
+        "--scan=VectorizedDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99",
+    ]  # fmt: skip
     assert stages.STAGES["atari_screening"][6].command("1", folder) == [
         "sweep", "--agents=dqn", "--cpus_per_run=1", "--games=Asterix,Alien", "--seeds=1",
         "--results_dir=r/atari", "--gin_files=short.gin",
@@ -134,7 +144,7 @@ def test_wrong_input_is_one_line(folder, capsys, arguments, message):
 def test_a_stage_is_run_seed_by_seed_until_a_command_fails(folder, monkeypatch, capsys):
     asked, statuses = [], iter([0, 0, 3])
 
-    def popen(words):
+    def popen(words, env):
         asked.append([word for word in words if word.startswith(("--agent", "--seeds"))])
         process = mock.MagicMock()
         process.__enter__().wait.return_value = next(statuses)
@@ -344,3 +354,65 @@ def test_the_best_is_decided_as_planned(loglin, dqn, decided):
     means = {"loglin_dqn": loglin, "dqn": dqn}
     scores = plan_scores("best_again", lambda variant, *_: means.get(variant, np.nan))
     assert decisions.decide("best_again", scores).splitlines()[-1] == f"LogLinDQN's best {decided}"
+
+
+LOGLIN = {0.5: 2.6, 0.8: 3.2, 0.9: 4.0, 0.96: 2.5, 0.99: 1.0}
+SNAKE_DQN = {0.5: 0.6, 0.8: 1.4, 0.9: 2.2, 0.96: 2.3, 0.99: 0.7}
+
+
+def snake(loglin=LOGLIN, dqn=SNAKE_DQN, **first):
+    """Five seeds on Snake, the last three 0.1 apart; `first` raises the first two of one mean."""
+    rows = [
+        ("beyond", "jumanji_games-snake", agent, f"gamma={gamma}", gamma, 51 + number,
+         mean + offset + (number < 2) * first.get(f"{agent}_{gamma}", 0))
+        for agent, means in (("loglin_dqn", loglin), ("dqn", dqn))
+        for gamma, mean in means.items()
+        for number, offset in enumerate((0.3, -0.3, 0.1, 0, -0.1))
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[*data.RUN, "score"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "wins"),
+    [
+        (snake(), True),
+        # Welch's t(0.975, 4), 2.776, times sqrt(2 x 0.01 / 3) is 0.227.
+        (snake(dqn=SNAKE_DQN | {0.99: 3.77}), True),
+        (snake(dqn=SNAKE_DQN | {0.99: 3.78}), False),
+        (snake(loglin=LOGLIN | {0.96: 3.9}), False),
+        (snake(**{"loglin_dqn_0.96": 2}), False),  # Its first seeds choose 0.96.
+    ],
+)
+def test_where_a_low_discount_factor_wins(scores, wins):
+    found = decisions.decide("beyond", scores)
+    said = "wins" if wins else "is not shown to win"
+    assert found.endswith(f"\njumanji_games-snake: a low discount factor {said}.")
+
+
+def test_the_table_of_a_low_discount_factor():
+    """Means of the last three seeds: t(0.975, 2), 4.303, times sqrt(0.01 / 3) is 0.248."""
+    assert decisions.low_discounts(snake()).splitlines()[2:4] == [
+        "| jumanji_games-snake | dqn | 0.96 | 2.3 (2.05 to 2.55) | 2.3 (2.05 to 2.55)"
+        " | 0.7 (0.452 to 0.948) |",
+        "| jumanji_games-snake | loglin_dqn | 0.9 | 4 (3.75 to 4.25) | 2.5 (2.25 to 2.75)"
+        " | 1 (0.752 to 1.25) |",
+    ]
+
+
+def test_the_games_beyond_minatar_are_chosen_by_the_rule(monkeypatch):
+    """Twice a random policy's return or, where that isn't positive, one deviation more."""
+    rows = [
+        ("beyond_random", "a", 1.0, 0.5), ("beyond_random", "b", -0.6, 0.8),
+        ("beyond_random", "c", -0.6, 0.8), ("beyond_random", "d", 1.0, 9.0),
+        ("beyond_choice", "a", 2.0, 0.0), ("beyond_choice", "b", 0.1, 0.0),
+        ("beyond_choice", "c", 0.3, 0.0), ("beyond_choice", "d", 1.9, 0.0),
+    ]  # fmt: skip
+    curves = pd.DataFrame(rows, columns=["stage", "game", "mean_return", "deviation"])
+    monkeypatch.setattr(
+        data,
+        "read",
+        lambda _: curves.assign(agent="dqn", setting="", gamma=0.9, seed=0, iteration=5),
+    )
+    assert [line[-7:].strip("| ") for line in decisions.choice().splitlines()[2:]] == [
+        "yes", "no", "yes", "no"
+    ]  # fmt: skip
