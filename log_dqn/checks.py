@@ -74,6 +74,15 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
     check(name, value, is_allowed, f"a whole number{allowed}")
 
 
+LAST_SEED = 2**32 - 1
+"""The largest seed: JAX makes its keys of 32 bits, and NumPy takes no more."""
+
+
+def check_seed(seed: Any, name: str = "seed") -> None:
+    """Checks a seed; raises ValueError unless it is a whole number that NumPy takes."""
+    check_count(name, seed, 0, LAST_SEED)
+
+
 def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     """Checks that a setting is one of some words."""
     words = tuple(known)

@@ -89,7 +89,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
-    start.configure(asked)
+    start.configure(asked.written)
     cpu = f"the CPU with {words.counted(num_threads, 'thread')}"
     device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(

@@ -103,7 +103,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     is_atari = args.env is None and not games.are_jax_games(chosen)
     is_jax = not is_atari and not request.is_of_gymnasium(args.env)
     _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
-    written = request.parse(args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan)
+    written = request.parse(
+        args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan, args.capacity
+    )
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
     what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
@@ -125,8 +127,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # A run may read what another is still writing to the user's cache; it then compiles it itself.
     warnings.filterwarnings("ignore", "Error reading persistent compilation cache", UserWarning)
     devices.backend()  # Not quietly: it may end the process, or say why it is no GPU.
-    start.configure(written, args.capacity)
-    settings = start.read_settings(written.lines, args.scan, args.agent)
+    gin_files.read(written)
+    settings = start.read_settings(written.lines, args.scan)
     runner = settings[0].runner
     planned = start.plan_runs(pathlib.Path(args.results_dir), settings, chosen, seeds)
     environment = settings[0].environment

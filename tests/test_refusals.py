@@ -95,9 +95,11 @@ QUICK = ("log_dqn.gin", "jax_log_dqn.gin")
     ],
 )
 def test_every_parameter_of_a_run(name):
-    start.configure(request.parse([name], []))
+    start.configure(request.parse([name], []).written)
     names = [line.name for line in gin_files.parse([name], []).lines]
-    found, wrong = accepted(lambda line: start.configure(request.parse([name], [line])), names)
+    found, wrong = accepted(
+        lambda line: start.configure(request.parse([name], [line]).written), names
+    )
     assert found > 100
     assert wrong == []
 
@@ -106,7 +108,7 @@ def test_every_parameter_of_a_run(name):
 def test_every_parameter_of_vectorized_runs(name):
     def configure(line):
         written = vectorized_request.parse([name], [line], None, "Pong")
-        vectorized_start.configure(written)
+        gin_files.read(written)
         vectorized_start.read_settings(written.lines, [])
 
     configure("VectorizedRunner.num_iterations = 1")

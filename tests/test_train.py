@@ -264,11 +264,12 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
 def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):
     own = tmp_path / "own.gin"
     own.write_text("LogDQNAgent.gamma = 0.9\n")
-    start.configure(request.parse([str(own)], [], agent="log_dqn"))
+    start.configure(request.parse([str(own)], [], agent="log_dqn").written)
     assert gin.query_parameter("LogDQNAgent.gamma") == 0.9
     assert gin.query_parameter("Runner.num_iterations") == 200
     gin.clear_config()
-    start.configure(request.parse([str(own)], ["create_agent.agent_name = 'log_dqn'"]))
+    named = ["create_agent.agent_name = 'log_dqn'"]
+    start.configure(request.parse([str(own)], named).written)
     assert gin.query_parameter("Runner.num_iterations") == 200
     with pytest.raises(ValueError, match=r"include 'log_dqn_minatar.gin' in it, or give --agent="):
         request.parse([str(own)], [], game="MinAtar/Breakout")
@@ -284,7 +285,7 @@ def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):
     [("pong", "Pong"), ("Ms_Pacman", "MsPacman"), ("minatar-breakout", "MinAtar/Breakout")],
 )
 def test_a_game_is_named_in_any_case(game, name):
-    start.configure(request.parse([], [], game=game))
+    start.configure(request.parse([], [], game=game).written)
     factory = "create_minatar_environment" if "MinAtar" in name else "create_environment"
     assert gin.query_parameter(f"{factory}.game_name") == name
 

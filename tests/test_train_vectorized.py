@@ -187,7 +187,7 @@ WRONG = [
     (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
     (
         ["--gin_bindings=rmsprop_tf.decay=2"],
-        "rmsprop_tf.decay is 2; it must be from 0 to 1, 1 excluded",
+        "rmsprop_tf.decay is 2; it must be a number from 0 to 1, 1 excluded",
     ),
     ([f"{SCAN}gamma=0.5,1.5"], "gamma is 1.5; it must be a number between"),
     ([f"{SCAN}gama=0.5"], "(nearest: gamma)"),

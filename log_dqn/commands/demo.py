@@ -159,7 +159,7 @@ def _prepare(flags: argparse.Namespace) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
-    checks.check_count("seed", flags.seed, 1, shell.LAST_SEED)
+    checks.check_count("seed", flags.seed, 1, checks.LAST_SEED)
     shell.check_writable("out", flags.out)
     each = f"{_ITERATIONS * _STEPS:,} agent steps each"
     shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma}, {each}")

@@ -7,10 +7,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from log_dqn.checks import as_number, check
+from log_dqn.checks import as_number, check, check_seed
 from log_dqn.commands import which_run
 from log_dqn.program import shell, words
-from log_dqn.single import request
 
 
 def create_parser() -> shell.Parser:
@@ -44,8 +43,8 @@ def create_parser() -> shell.Parser:
 
 def _evaluate(flags: argparse.Namespace) -> None:
     run, epsilon = which_run.folder(flags), flags.epsilon
-    request.check_seed(flags.seed)
-    request.check_seed(flags.seed + flags.episodes - 1)
+    check_seed(flags.seed)
+    check_seed(flags.seed + flags.episodes - 1)
     is_rate = epsilon is None or 0 <= as_number(epsilon) <= 1
     check("epsilon", epsilon, is_rate, "a number from 0 to 1")
     spoken = sys.stderr if flags.json else sys.stdout

@@ -10,11 +10,10 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from log_dqn.checks import check, check_extra
+from log_dqn.checks import check, check_extra, check_seed
 from log_dqn.commands import which_run
 from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.single import request
 
 if TYPE_CHECKING:
     from log_dqn.film.players import TrainedAgent
@@ -126,7 +125,7 @@ def _play(flags: argparse.Namespace) -> None:
     if flags.compare is not None:
         configuration.check_trained("compare", flags.compare)
         runs.append(flags.compare)
-    request.check_seed(flags.seed)
+    check_seed(flags.seed)
     check("out", str(flags.out), not flags.out.is_dir(), "a file")
     shell.check_writable("the folder of out", str(flags.out.parent))
     if flags.out.suffix == ".mp4":

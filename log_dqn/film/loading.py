@@ -33,7 +33,7 @@ from log_dqn.program.gin_files import bound, explained
 from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
-from log_dqn.single import agents, gymnasium_game, saved_run, seeding
+from log_dqn.single import agents, gymnasium_game, request, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
 from log_dqn.vectorized import environments, jax_games, runs, start
@@ -55,9 +55,9 @@ _MEMORIES = (
 _FACTORIES: dict[str, tuple[Callable[[], Any], str]] = {
     "create_environment": (atari.create_environment, "game_name"),
     "create_atari_environment": (atari_lib.create_atari_environment, "game_name"),
-    agents.MINATAR_FACTORY: (minatar.create_environment, "game_name"),
+    request.MINATAR_FACTORY: (minatar.create_environment, "game_name"),
     "create_gym_environment": (gym_lib.create_gym_environment, "environment_name"),
-    agents.GYMNASIUM_FACTORY: (gymnasium_game.create_environment, "environment_id"),
+    request.GYMNASIUM_FACTORY: (gymnasium_game.create_environment, "environment_id"),
 }
 
 # A name of gin's, and whether it is called; only optimizers may be.

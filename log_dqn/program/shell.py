@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TextIO
 
 from log_dqn import __version__
-from log_dqn.checks import check, nearest
+from log_dqn.checks import LAST_SEED, check, nearest
 from log_dqn.run_folder import lock
 from log_dqn.run_folder.checkpoints import CheckpointError
 
@@ -23,9 +23,6 @@ _PACKAGE = pathlib.Path(__file__).absolute().parents[1]
 
 # More seeds than anybody trains: to refuse a slip before its runs are listed.
 _MAX_SEEDS = 1000
-LAST_SEED = 2**32 - 1
-"""The largest seed: JAX makes its keys of 32 bits, and NumPy takes no more."""
-
 # What Dopamine, TensorFlow and gin raise when a setting doesn't suit them.
 _SETTING_ERRORS = (
     ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, MemoryError,

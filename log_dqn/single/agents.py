@@ -18,12 +18,6 @@ from log_dqn.program.gin_files import bound
 from log_dqn.single import gymnasium_game, request
 from log_dqn.tf import graph_hooks
 
-MINATAR_FACTORY = "create_minatar_environment"
-"""Name in gin of `minatar.create_environment`."""
-
-GYMNASIUM_FACTORY = "create_gymnasium_environment"
-"""Name in gin of `gymnasium_game.create_environment`."""
-
 AGENTS: dict[str, Any] = {
     name: pkgutil.resolve_name(place) for name, place in request.AGENTS.items()
 }
@@ -56,7 +50,7 @@ def check_network_fits(agent: str) -> None:
         return bound(read[parameter], default)
 
     network = str(value("network", "@NatureDQNNetwork"))
-    if not str(bound("Runner.create_environment_fn")).endswith(MINATAR_FACTORY):
+    if not str(bound("Runner.create_environment_fn")).endswith(request.MINATAR_FACTORY):
         allowed = "left out, or another, where the game isn't MinAtar's"
         check(read["network"], network, not network.endswith("RevisitingRainbowNetwork"), allowed)
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 from log_dqn import compat
 from log_dqn.checks import check
-from log_dqn.single import agents, gymnasium_game
+from log_dqn.single import agents, gymnasium_game, request
 
 
 def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:
@@ -19,7 +19,7 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:
     """
     agents.prepare_tensorflow()
     if isinstance(environment, gymnasium_game.GymnasiumGame):
-        name = f"{agents.GYMNASIUM_FACTORY}.bootstrap_at_time_limit"
+        name = f"{request.GYMNASIUM_FACTORY}.bootstrap_at_time_limit"
         allowed = "False for a TensorFlow agent in Dopamine's own runner; `log-dqn train` takes it"
         check(name, True, agents.uses_jax() or not environment.bootstraps, allowed)
     return agents.create_agent(sess, environment, summary_writer)

@@ -35,16 +35,31 @@ def check_installed() -> None:
     checks.check_extra(None, ("tensorflow", "dopamine"))
 
 
-class Request(NamedTuple):
-    """The options of a run. None keeps the configuration's value.
+MINATAR_FACTORY = "create_minatar_environment"
+"""Name in gin of `minatar.create_environment`."""
 
-    The game is of Atari or MinAtar, and `env` the id of an environment of gymnasium.
-    """
+GYMNASIUM_FACTORY = "create_gymnasium_environment"
+"""Name in gin of `gymnasium_game.create_environment`."""
+
+GAME_PARAMETERS = {
+    f"{MINATAR_FACTORY}.game_name": "MinAtar",
+    "create_environment.game_name": "Atari",
+    "create_atari_environment.game_name": "Atari",
+}
+"""The parameter with the game of each environment factory, ours and Dopamine's, and its games."""
+
+_COMMAND = files.Command(
+    "train",
+    "create_agent.agent_name",
+    {name: place.partition(":")[2] for name, place in AGENTS.items()},
+)
+
+
+class Request(NamedTuple):
+    """What a run is to read of gin, and its game or the id of its environment of gymnasium."""
 
     written: files.Written
     game: str | None
-    agent: str | None
-    seed: int | None
     env: str | None
 
 
@@ -55,11 +70,12 @@ def parse(
     agent: str | None = None,
     seed: int | None = None,
     env: str | None = None,
+    scans: Sequence[str] = (),
 ) -> Request:
-    """Checks names, files, bindings and seed, and returns them.
+    """Checks what a run is given, and returns it as lines of gin.
 
     Unless gin files name an agent, they extend the agent's own file for such games. Case doesn't
-    matter in a game's name.
+    matter in a game's name. Of a scan the first value is read.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -73,24 +89,37 @@ def parse(
         from log_dqn.program import environments
 
         environments.check_id(env)
-    if seed is not None:
-        check_seed(seed)
-    to_read = files.complete(
-        gin_files, gin_bindings, agent, "create_agent.agent_name",
-        {name: place.partition(":")[2] for name, place in AGENTS.items()},
-        lambda name: default_file(game, name, env), "train",
-    )  # fmt: skip
-    written = files.parse_checked(to_read, gin_bindings)
+    written = files.parse_for(
+        _COMMAND, gin_files, gin_bindings, scans, agent, lambda name: default_file(game, name, env)
+    )
     if not all(line.is_shipped for line in written.lines):
-        from log_dqn.single import settings  # It imports NumPy.
+        from log_dqn.program import settings  # It imports NumPy.
 
-        settings.check_lines(written.lines)
-    return Request(written, game, agent, seed, env)
+        settings.check_written(written)
+    lines = _line_of_game(written, game, env)
+    if seed is not None:
+        checks.check_seed(seed)
+        lines.append(f"seed_everything.seed = {seed!r}")
+    written.bindings.extend(("gin_bindings", line) for line in lines)
+    return Request(written, game, env)
 
 
-def check_seed(seed: int) -> None:
-    """Checks a seed; raises ValueError if it is outside what NumPy takes."""
-    checks.check_count("seed", seed, 0, shell.LAST_SEED)
+def _line_of_game(written: files.Written, game: str | None, env: str | None) -> list[str]:
+    """Returns the line of gin that binds the game or environment, if there is one."""
+    if game is None and env is None:
+        return []
+    factories = written.values("Runner.create_environment_fn")
+    factory = factories[-1] if factories else "@atari_lib.create_atari_environment"
+    but = f"since the environment is {factory}"
+    if env is not None:
+        checks.check("env", env, factory.endswith(GYMNASIUM_FACTORY), f"left out, {but}")
+        return [f"{GYMNASIUM_FACTORY}.environment_id = {env!r}"]
+    kind = "MinAtar" if game in games.MINATAR5 else "Atari"
+    for parameter, known_kind in GAME_PARAMETERS.items():
+        if factory.endswith(parameter.partition(".")[0]):
+            checks.check("game", game, kind == known_kind, f"one of {known_kind}'s, {but}")
+            return [f"{parameter} = {game!r}"]
+    raise ValueError(f"game is {game!r}; it must be left out, {but}")
 
 
 def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:

@@ -19,11 +19,11 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn import compat
-from log_dqn.program import divergence, environments, progress, words
+from log_dqn.program import divergence, environments, progress, settings, words
 from log_dqn.program.gin_files import bound
 from log_dqn.program.shell import RunStopped, say
 from log_dqn.run_folder import checkpoints, configuration, layout
-from log_dqn.single import agents, gymnasium_game, reports, saved_run, seeding, settings
+from log_dqn.single import agents, gymnasium_game, reports, request, saved_run, seeding
 from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.
@@ -264,7 +264,7 @@ class ResumableRunner(run_experiment.Runner):
     def _nothing_to_learn(self) -> RunStopped:
         steps = words.counted(self._agent.update_horizon, "step")
         read = agents.parameters_read(agents.agent_name())
-        cuts = f"{agents.GYMNASIUM_FACTORY}.bootstrap_at_time_limit=False learns from cuts as ends"
+        cuts = f"{request.GYMNASIUM_FACTORY}.bootstrap_at_time_limit=False learns from cuts as ends"
         is_gym = isinstance(self._environment, gymnasium_game.GymnasiumGame)
         return self._stopped(
             f"at training step {self._agent.training_steps}: there is nothing to learn from: an "

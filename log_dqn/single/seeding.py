@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from log_dqn import minatar
-from log_dqn.single.request import check_seed
+from log_dqn.checks import check_seed
 
 
 def draw_seed() -> int:

@@ -13,82 +13,48 @@ from collections.abc import Sequence
 import gin
 import tensorflow as tf
 
-from log_dqn import compat, games
-from log_dqn.checks import check
+from log_dqn import compat
+from log_dqn.program import environments, settings, shell
 from log_dqn.program import gin_files as files
-from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.single import agents, request, runner, settings
-
-# The parameter with the game of each environment factory, ours and Dopamine's, and its games.
-_GAME_PARAMETERS = {
-    f"{agents.MINATAR_FACTORY}.game_name": "MinAtar",
-    "create_environment.game_name": "Atari",
-    "atari_lib.create_atari_environment.game_name": "Atari",
-}
-
-
-def _environment_factory() -> str:
-    """Returns the configured factory of environments, as gin writes it."""
-    return str(files.bound("Runner.create_environment_fn", "@atari_lib.create_atari_environment"))
-
-
-def _bind_game(game: str) -> None:
-    """Binds the game in gin, to the parameter of the configured environment."""
-    factory = _environment_factory()
-    kind = "MinAtar" if game in games.MINATAR5 else "Atari"
-    for parameter, known_kind in _GAME_PARAMETERS.items():
-        if factory.endswith(parameter.split(".")[-2]):
-            allowed = f"one of {known_kind}'s, since the environment is {factory}"
-            check("game", game, kind == known_kind, allowed)
-            gin.parse_config(f"{parameter} = {game!r}")
-            return
-    raise ValueError(f"game is {game!r}; it must be left out, since the environment is {factory}")
+from log_dqn.single import agents, request, runner
 
 
 def can_be_filmed() -> bool:
     """Returns whether `log-dqn play` can film what is configured, with what is installed."""
-    factory = _environment_factory()
-    if any(factory.endswith(name.split(".")[-2]) for name in _GAME_PARAMETERS):
+    factory = str(files.bound("Runner.create_environment_fn", "@create_atari_environment"))
+    if any(factory.endswith(name.partition(".")[0]) for name in request.GAME_PARAMETERS):
         return True
     # A film imports no module that a run names, and gymnasium's own environments draw by pygame.
-    is_own = ":" in str(files.bound(f"{agents.GYMNASIUM_FACTORY}.environment_id"))
-    is_of_gym = factory.endswith((agents.GYMNASIUM_FACTORY, "create_gym_environment"))
+    is_own = ":" in str(files.bound(f"{request.GYMNASIUM_FACTORY}.environment_id"))
+    is_of_gym = factory.endswith((request.GYMNASIUM_FACTORY, "create_gym_environment"))
     return is_of_gym and not is_own and importlib.util.find_spec("pygame") is not None
 
 
-def configure(options: request.Request) -> None:
-    """Makes gin read files, then bindings, then the short forms."""
-    _, game, agent, seed, env = options
-    files.read(options.written)
-    settings.check_bound()
-    if agent is not None:
-        configured = agents.agent_name()
-        allowed = f"{configured!r}, which the gin files configure"
-        check("agent", agent, configured == agent, allowed)
-    if game is not None:
-        _bind_game(game)
-    if env is not None:
-        factory = _environment_factory()
-        allowed = f"left out, since the environment is {factory}"
-        check("env", env, factory.endswith(agents.GYMNASIUM_FACTORY), allowed)
-        gin.parse_config(f"{agents.GYMNASIUM_FACTORY}.environment_id = {env!r}")
-    if seed is not None:
-        gin.parse_config(f"seed_everything.seed = {seed!r}")
+def configure(written: files.Written) -> None:
+    """Makes gin read files and bindings, and checks what only they import."""
+    files.read(written)
+    settings.check_bound(written)
+    name, version = (
+        files.bound(f"create_gym_environment.{parameter}")
+        for parameter in ("environment_name", "version")
+    )
+    if isinstance(name, str):
+        environments.check_id(f"{name}-{version or 'v0'}")
     agents.check_network_fits(agents.agent_name())
 
 
-def try_out(options: request.Request) -> configuration.Configuration:
+def try_out(written: files.Written) -> configuration.Configuration:
     """Returns the configuration that a run reads, from a run that is thrown away.
 
     Gin's own configuration is replaced.
     """
     gin.clear_config()
-    configure(options)
+    configure(written)
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
         runner.create_runner(folder)
-    lines = [line for line in options.written.lines if line.option == "gin_files"]
-    files.check_is_read(lines, runner.operative())
+    lines = [line for line in written.lines if line.option == "gin_files"]
+    settings.check_is_read(lines, runner.operative())
     return runner.operative()
 
 
@@ -121,7 +87,7 @@ def create_runner(
                 _move(path, folder, old)
         undo.callback(_remove_files, folder, but=layout.files(folder))
         experiment = runner.create_runner(base_dir, as_json, track)
-        files.check_is_read(lines, runner.operative())
+        settings.check_is_read(lines, runner.operative())
         undo.pop_all()
     if old.exists():
         shutil.rmtree(old)

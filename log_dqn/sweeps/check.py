@@ -6,16 +6,15 @@ fills gin's global configuration.
 
 import pathlib
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gin
 
 from log_dqn import checks, compat, scan
 from log_dqn.program import gin_files, threads
 from log_dqn.program.shell import explain
-from log_dqn.run_folder import configuration
 from log_dqn.single import request as single_request
 from log_dqn.sweeps import plan
 from log_dqn.vectorized import request as vectorized_request
@@ -38,11 +37,7 @@ class SweepOptions(NamedTuple):
 def check_requests(options: SweepOptions) -> None:
     """Checks the options of each agent's runs as far as possible without importing the agents."""
     for agent in options.agents:
-        if options.vectorized:
-            vectorized_request.parse(options.gin_files, options.gin_bindings, agent, options.game)
-        else:
-            _request(options, agent, options.gin_bindings)
-    gin_files.parse_checked(options.gin_files, options.gin_bindings, options.scans)
+        _written(options, agent, options.gin_bindings, options.scans)
 
 
 def check_machines(
@@ -72,38 +67,24 @@ def check_machines(
             checks.check("ray_address", ray_address, False, allowed)
 
 
-def _request(options: SweepOptions, agent: str, bindings: Sequence[str]) -> single_request.Request:
-    """Returns the options of an agent's runs, each in its own process."""
+def _written(
+    options: SweepOptions, agent: str, bindings: Sequence[str], scans: Sequence[str]
+) -> gin_files.Written:
+    """Returns what an agent's runs are to read of gin, with each scan's first value."""
+    given = options.gin_files, bindings
+    if options.vectorized:
+        return vectorized_request.parse(*given, agent, options.game, scans)
     where = plan.game_or_env(options.game)
-    return single_request.parse(options.gin_files, bindings, agent=agent, **where)
+    return single_request.parse(*given, agent=agent, scans=scans, **where).written
 
 
-def _settings(
-    options: SweepOptions,
-    agent: str,
-    bindings: Sequence[str],
-    scans: Sequence[str],
-    to_read: Collection[str],
-) -> list[Any]:
-    """Returns the settings of an agent's vectorized runs, which must read the lines of options."""
+def _settings(written: gin_files.Written, scans: Sequence[str], to_read: Collection[str]) -> list:
+    """Returns the settings of an agent's vectorized runs, which must read lines of some options."""
     from log_dqn.vectorized import start
 
-    written = vectorized_request.parse(options.gin_files, bindings, agent, options.game, scans)
     gin.clear_config()
-    start.configure(written)
-    lines = [line for line in written.lines if line.option in to_read]
-    return start.read_settings(lines, scans, agent)
-
-
-def _read(
-    options: SweepOptions, agent: str, bindings: Sequence[str]
-) -> configuration.Configuration:
-    """Returns what an agent's runs read of gin; lines of files that they don't are refused."""
-    if options.vectorized:
-        return _settings(options, agent, bindings, [], ["gin_files"])[0].config
-    with compat.quiet():
-        from log_dqn.single import start
-    return start.try_out(_request(options, agent, bindings))
+    gin_files.read(written)
+    return start.read_settings([line for line in written.lines if line.option in to_read], scans)
 
 
 def _lengths(
@@ -113,60 +94,68 @@ def _lengths(
     if options.vectorized:
         from log_dqn.vectorized.start import check_fits
 
-        all_options = ["gin_files", "gin_bindings", "scan"]
-        settings = _settings(options, agent, bindings, scans, all_options)
-        runners = [setting.runner for setting in settings]
-        check_fits(runners[0], options.game, settings[0].environment)  # They are alike.
-        return [(runner.num_iterations, runner.steps_per_iteration) for runner in runners]
-    with compat.quiet():
-        from log_dqn.single import runner, start
-    found = []
+        written = _written(options, agent, bindings, scans)
+        found = _settings(written, scans, ["gin_files", "gin_bindings", "scan"])
+        check_fits(found[0].runner, options.game, found[0].environment)  # They are alike.
+        return [(one.runner.num_iterations, one.runner.steps_per_iteration) for one in found]
+    from log_dqn.single import runner, start
+
+    lengths = []
     for setting in scan.parse(scans):
         gin.clear_config()
         try:
-            start.configure(_request(options, agent, [*bindings, *setting.gin_bindings()]))
-            found.append(runner.length())
+            lines = [*bindings, *setting.gin_bindings()]
+            start.configure(_written(options, agent, lines, []))
+            lengths.append(runner.length())
         except (ValueError, TypeError) as error:
             where = "/".join(filter(None, (agent, setting.name)))
             raise ValueError(f"{error} ({where})") from error
-    return found
+    return lengths
 
 
-def _used(texts: Mapping[str, str], read: Collection[str]) -> set[str]:
-    """Returns which texts bind what is read, define what those refer to, or bind nothing.
-
-    The lines of gin are by the texts that they are of.
-    """
-    written = {text: gin_files.parse([], [line]) for text, line in texts.items()}
-    names = {text: [line.name for line in said.lines] for text, said in written.items()}
-    used = {text for text in texts if not names[text] or not set(read).isdisjoint(names[text])}
-    macros = set().union(*(written[text].macros for text in used))
-    return used | {text for text in texts if not macros.isdisjoint(names[text])}
+def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collection[str]) -> set[str]:
+    """Returns which texts bind what is read, define what those refer to, or bind nothing."""
+    of_text = {text: [line for line in lines if line.text == text] for text in texts}
+    used = {
+        text
+        for text, bound in of_text.items()
+        if not bound or any(line.name in read for line in bound)
+    }
+    named = [str(line.value) for text in used for line in of_text[text]]
+    macros = {line.name for line in lines if any(f"%{line.name}" in value for value in named)}
+    return used | {text for text in texts if any(line.name in macros for line in of_text[text])}
 
 
 def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent."""
-    texts = {text: text for text in options.gin_bindings}
-    for text in options.scans:
-        parameter, values = scan.read(text)
-        texts[text] = f"{parameter} = {values[0]!r}"
-    found = []
-    unused, all_read = dict(texts), dict[str, None]()
+    from log_dqn.program import settings  # It imports NumPy.
+
+    texts = [*options.gin_bindings, *options.scans]
+    found, unused, all_read = [], dict[str, gin_files.Line](), dict[str, None]()
+    used_by_any = set[str]()
     for agent in options.agents:
         used = set[str]()
         if texts or options.gin_files:
-            config = _read(options, agent, list(texts.values()))
+            written = _written(options, agent, options.gin_bindings, options.scans)
+            if options.vectorized:
+                config = _settings(written, [], ["gin_files"])[0].config
+            else:
+                with compat.quiet():
+                    from log_dqn.single import start
+                config = start.try_out(written)
             read = dict.fromkeys(map(gin_files.short_name, config.parameters))
-            used = _used(texts, read)
+            used = _used(written.lines, texts, read)
             all_read |= read
+            unused |= {line.text: line for line in written.lines if line.text in texts}
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
         found.append(
             plan.AgentPlan(agent, scans, bindings, _lengths(options, agent, bindings, scans))
         )
-        unused = {text: line for text, line in unused.items() if text not in used}
-    for line in gin_files.parse([], list(unused.values())).lines:
-        raise gin_files.unread(line, all_read)
+        used_by_any |= used
+    for text in texts:
+        if text not in used_by_any:
+            raise settings.unread(unused[text], all_read)
     return found
 
 

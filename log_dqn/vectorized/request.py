@@ -14,32 +14,44 @@ FACTORIES = ("create_jax_environment", "create_host_environment")
 """Names in gin of the functions that create environments: in JAX, and of gymnasium."""
 
 
+_COMMAND = files.Command(
+    "train-vectorized", "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"}
+)
+
+
 def parse(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
     agent: str | None,
     game: str,
     scans: Sequence[str] = (),
+    capacity: int | None = None,
 ) -> files.Written:
-    """Checks names, files, bindings and scans; returns what they say.
+    """Checks names, files, bindings and scans; returns what they say as lines of gin.
 
     Unless gin files name an agent, they extend the agent's own file for `game`, which is one of
-    `games.KNOWN` or an environment's id. With None the configuration's agent is used.
+    `games.KNOWN` or an environment's id. `capacity` replaces the replay capacity.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
-    if game not in games.KNOWN:
+    is_env = game not in games.KNOWN
+    bindings = list(gin_bindings)
+    if is_env:
         check_environment(game)
-        gin_bindings = [*gin_bindings, f"{factory(game)}.environment_id = {game!r}"]
-    to_read = files.complete(
-        gin_files, gin_bindings, agent, "VectorizedRunner.agent", {"dqn": "VectorizedDQNAgent"},
-        lambda name: default_file(name, game), "train-vectorized",
-    )  # fmt: skip
-    written = files.parse_checked(to_read, gin_bindings, scans)
+        bindings.append(f"{factory(game)}.environment_id = {game!r}")
+    if capacity is not None:
+        bindings.append(f"VectorizedRunner.replay_capacity = {capacity!r}")
+    written = files.parse_for(
+        _COMMAND, gin_files, bindings, scans, agent, lambda name: default_file(name, game)
+    )
+    if not all(line.is_shipped for line in written.lines):
+        from log_dqn.program import settings  # It imports NumPy.
+
+        settings.check_written(written)
     for one in FACTORIES:
         name = f"{one}.environment_id"
         for value in written.values(name):
-            is_right = value is None or (value == game not in games.KNOWN and one == factory(game))
+            is_right = value is None or (is_env and value == game and one == factory(game))
             checks.check(name, value, is_right, f"left out for {game}: give --env instead")
     return written
 

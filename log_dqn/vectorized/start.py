@@ -20,6 +20,7 @@ from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.program import environments as program_environments
 from log_dqn.program import gin_files as files
 from log_dqn.program import progress, shell, words
+from log_dqn.program import settings as gin_settings
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -60,21 +61,12 @@ class ReadSetting(NamedTuple):
     environment: Game | None
 
 
-def configure(written: files.Written, capacity: int | None = None) -> None:
-    """Makes gin read files and bindings; `capacity` replaces the replay capacity."""
-    files.read(written)
-    if capacity is not None:
-        gin.parse_config(f"VectorizedRunner.replay_capacity = {capacity!r}")
-
-
-def read_settings(
-    lines: Sequence[files.Line], scans: Sequence[str], agent: str | None = None
-) -> list[ReadSetting]:
-    """Returns the settings of some scans.
+def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[ReadSetting]:
+    """Returns the settings of some scans; gin has read files and bindings.
 
     Raises:
-        ValueError: if a setting doesn't read one of the lines, its agent is not the given one, or
-            the settings can't be trained in one job.
+        ValueError: if a setting doesn't read one of the lines, or the settings can't be trained in
+            one job.
     """
     settings = []
     for setting in scan.parse(scans):
@@ -83,10 +75,6 @@ def read_settings(
                 gin.parse_config(binding)
         with of("VectorizedRunner"):
             runner = RunnerSettings()
-        check(
-            "agent", agent, agent in (None, runner.agent),
-            f"{runner.agent!r}, which the gin files configure",
-        )  # fmt: skip
         agent_class = agents.AGENTS[runner.agent]
         with of(agent_class.__name__):
             chosen = agent_class()
@@ -104,7 +92,7 @@ def read_settings(
                 environment = create(runner.max_steps_per_episode)
         config = configuration.operative()
         settings.append(ReadSetting(setting, runner, chosen, config, environment))
-        files.check_is_read(lines, settings[-1].config)
+        gin_settings.check_is_read(lines, settings[-1].config)
     first = settings[0]
     for other in settings[1:]:
         check(

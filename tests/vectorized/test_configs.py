@@ -10,7 +10,7 @@ def test_another_optimizer_may_be_chosen_beside_a_file():
     written = request.parse(
         [], ["VectorizedLogDQNAgent.optimizer='rmsprop_tf'"], "log_dqn", "MinAtar/Breakout"
     )
-    start.configure(written)
+    gin_files.read(written)
     (setting,) = start.read_settings(written.lines, [])
     assert setting.agent.optimizer == "rmsprop_tf"
     assert "adam.epsilon" not in setting.config.parameters

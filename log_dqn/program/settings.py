@@ -1,0 +1,291 @@
+"""Checks what a user binds in gin: names and values, and in the end that something reads them."""
+
+import difflib
+import functools
+import importlib.util
+import inspect
+import math
+import pathlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import gin
+
+from log_dqn import compat, log_space
+from log_dqn.checks import (
+    as_number,
+    check,
+    check_count,
+    check_gamma,
+    check_not_negative,
+    check_one_of,
+    check_positive,
+    check_seed,
+    of,
+)
+from log_dqn.program.gin_files import Line, Written, bound, no_such_name, short_name
+from log_dqn.run_folder import configuration
+
+SCHEDULES = ("continuous_train_and_eval", "continuous_train")
+"""With an evaluation phase in each iteration, and without."""
+
+# Packages whose names are known. Their settings are read when agent and runner are created.
+_PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
+
+_Check = Callable[[str, Any], None]
+
+
+def _is(is_allowed: Callable[[Any], bool], allowed: str) -> _Check:
+    return lambda name, value: check(name, value, is_allowed(value), allowed)
+
+
+def _one_of(known: Iterable[str]) -> _Check:
+    return lambda name, value: check_one_of(name, value, known)
+
+
+def _tuple_of(known: Sequence[str]) -> _Check:
+    return _is(
+        lambda value: isinstance(value, list) and all(word in known for word in value),
+        f"a tuple of {', '.join(known)}",
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return math.isfinite(as_number(value))
+
+
+_DECAY = _is(lambda value: 0 <= as_number(value) < 1, "a number from 0 to 1, 1 excluded")
+_EPSILON = _is(lambda value: 0 <= as_number(value) <= 1, "a number from 0 to 1")
+_SHAPE = _is(
+    lambda value: isinstance(value, list) and all(type(n) is int and n > 0 for n in value),
+    "a tuple of whole numbers, at least 1",
+)
+_DEVICE = re.compile(r"/(device:)?(cpu|gpu):(\d+|\*)", re.IGNORECASE)
+_COLLECTORS = ("console", "pickle", "tensorboard")
+
+_OF_UPDATE = inspect.signature(log_space.LogUpdate).parameters.keys() - {"gamma", "update_horizon"}
+
+# By name, for whatever has a parameter of that name; or in full.
+_CHECKS: dict[str, _Check] = {
+    "gamma": lambda name, value: check_gamma(value, name),
+    **dict.fromkeys(("epsilon_train", "epsilon_eval"), _EPSILON),
+    **dict.fromkeys(("decay", "momentum", "beta1", "beta2"), _DECAY),
+    **dict.fromkeys(
+        ("learning_rate", "epsilon", "eps", "kappa", "vmax", "epsilon_decay_period"), check_positive
+    ),
+    **dict.fromkeys(("min_replay_history", "priority_exponent"), check_not_negative),
+    **dict.fromkeys(("batch_size", "replay_capacity", "max_capacity"), check_count),
+    "seed": lambda name, value: None if value is None else check_seed(value, name),
+    "vmin": _is(lambda value: value is None or _is_number(value), "a number, or None"),
+    "loss_type": _one_of(log_space.LOSSES),
+    "head_init": _one_of(log_space.HEAD_INITS),
+    "precision": _one_of(log_space.PRECISIONS),
+    "dtype": _one_of(log_space.DTYPES),
+    "replay_scheme": _one_of(("uniform", "prioritized")),
+    "schedule": _one_of(SCHEDULES),
+    **dict.fromkeys(
+        (
+            "JaxDQNAgent.optimizer",
+            "JaxRainbowAgent.optimizer",
+            "JaxImplicitQuantileAgent.optimizer",
+            "JaxLogDQNAgent.optimizer",
+        ),
+        _one_of(compat.OPTIMIZERS),
+    ),
+    **dict.fromkeys(("observation_shape", "action_shape", "reward_shape"), _SHAPE),
+    **dict.fromkeys(("collectors", "collector_allowlist"), _tuple_of(_COLLECTORS)),
+    **dict.fromkeys(("preprocess_fn", "wrapped_memory"), _is(lambda value: value is None, "@NAME")),
+    "settings": _is(lambda value: value is None or isinstance(value, dict), "a dict, or None"),
+    "keep_every": lambda name, value: None if value is None else check_count(name, value),
+    "tf_device": _is(
+        lambda value: isinstance(value, str) and bool(_DEVICE.fullmatch(value)),
+        "a device of TensorFlow such as /gpu:0 or /cpu:*",
+    ),
+    **dict.fromkeys(
+        ("centered", "use_locking", "use_own_namescope_for_non_slot_vars"),
+        _is(lambda value: isinstance(value, bool), "True or False"),
+    ),
+    **dict.fromkeys(
+        ("min_vals", "max_vals"),
+        _is(
+            lambda value: (
+                value is None
+                or (isinstance(value, list) and all(_is_number(number) for number in value))
+            ),
+            "a tuple of numbers, or None",
+        ),
+    ),
+    **dict.fromkeys(
+        ("name", "environment_name"),
+        _is(lambda value: value is None or isinstance(value, str), "a string, or None"),
+    ),
+    "use_legacy_logger": _is(lambda value: value is True, "True"),
+    "logging_file_prefix": _is(lambda value: value == "log", "'log', which readers look for"),
+}
+
+
+def _check_by_default(name: str, value: Any, default: Any) -> None:
+    """Checks that a setting has the type of its default."""
+    if isinstance(default, bool):
+        check(name, value, isinstance(value, bool), "True or False")
+    elif isinstance(default, int):
+        check_count(name, value)
+    elif isinstance(default, float):
+        check(name, value, _is_number(value), "a number")
+    elif isinstance(default, str):
+        check(name, value, isinstance(value, str), f"a string such as {default!r}")
+    elif isinstance(default, tuple):
+        check(name, value, isinstance(value, list), f"a tuple such as {default!r}")
+    elif default is not None and default is not inspect.Parameter.empty:
+        check(name, value, False, "a reference: @NAME, or @NAME() for what NAME returns")
+
+
+def _check_memory() -> None:
+    """Checks that replay memories hold a batch."""
+    for memory, capacity in (
+        ("WrappedReplayBuffer", "replay_capacity"),
+        ("WrappedPrioritizedReplayBuffer", "replay_capacity"),
+        ("ReplayBuffer", "max_capacity"),
+    ):
+        size, batch = bound(f"{memory}.{capacity}"), bound(f"{memory}.batch_size", 32)
+        if isinstance(size, int) and isinstance(batch, int):
+            allowed = f"at least {batch}, the batch_size"
+            check(f"{memory}.{capacity}", size, size >= batch, allowed)
+
+
+def _is_reference(value: Any) -> bool:
+    """Returns whether a value is a reference or a macro, as gin writes them."""
+    return isinstance(value, str) and value.startswith(("@", "%"))
+
+
+def _check_by_name(name: str, value: Any) -> bool:
+    """Checks a setting by its name; returns whether that is all that can be checked."""
+    parameter = name.rpartition(".")[2]
+    # LogUpdate checks its own; what a reference names isn't known yet.
+    if _is_reference(value) or parameter in _OF_UPDATE:
+        return True
+    check_one = _CHECKS.get(name, _CHECKS.get(parameter))
+    if check_one is not None:
+        check_one(name, value)
+    return check_one is not None
+
+
+def check_written(written: Written) -> None:
+    """Checks a user's lines as far as that needs no import of what they name, which takes seconds.
+
+    Names of other packages aren't checked.
+    """
+    users = [line for line in written.lines if not line.is_shipped]
+    for line in users:
+        if "." not in line.name and line.name not in written.macros:
+            raise unread(line, [other.name for other in written.lines if "." in other.name], _MACRO)
+    _check_names(written, users)
+    configurables = {_configurable(line) for line in written.lines if line.is_shipped}
+    for line in users:
+        if _configurable(line) in configurables:
+            _check_by_name(line.name, _plain(written.values(line.name)[-1]))
+    for agent in sorted({_configurable(line) for line in users} & configurables):
+        if agent.endswith("LogDQNAgent"):
+            names = inspect.signature(log_space.LogUpdate).parameters
+            found = {name: written.values(f"{agent}.{name}") for name in names}
+            plain = {n: v[-1] for n, v in found.items() if v and not _is_reference(v[-1])}
+            with of(agent):
+                log_space.LogUpdate(**plain)
+
+
+def _configurable(line: Line) -> str:
+    return line.name.rpartition(".")[0]
+
+
+def _plain(value: Any) -> Any:
+    return configuration.as_json({"": value})[""]
+
+
+@functools.cache
+def _words() -> set[str]:
+    """Returns all words in the source of Dopamine and of this package."""
+    words = set[str]()
+    for spec in map(importlib.util.find_spec, ("dopamine", "log_dqn")):
+        for folder in (spec and spec.submodule_search_locations) or ():
+            for path in pathlib.Path(folder).rglob("*.py"):
+                words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return words
+
+
+def _check_names(written: Written, users: Sequence[Line]) -> None:
+    """Checks the names that a user's lines bind: each is in shipped files, or in some source."""
+    known: dict[str, set[str]] = {}
+    for line in written.lines:
+        if line.is_shipped:
+            known.setdefault(_configurable(line), set()).add(line.name.rpartition(".")[2])
+    own = [name for name in written.modules if name.partition(".")[0] not in _PACKAGES]
+    for line in users:
+        scoped, _, parameter = line.name.rpartition(".")
+        configurable = scoped.rpartition("/")[2]
+        of_it = known.get(configurable)
+        if not configurable or parameter in (of_it or ()):
+            continue
+        wrong = None
+        if parameter == "beta_log" and of_it:
+            rates = [other.name for other in written.lines if other.name.endswith(".learning_rate")]
+            wrong = f"{configurable}'s beta_log is its optimizer's learning rate: {rates[-1]}"
+        elif of_it is None and not own and configurable not in _words():
+            wrong = no_such_name(configurable, None, known)
+        elif of_it and parameter not in _words():
+            wrong = no_such_name(configurable, parameter, of_it)
+        if wrong is not None:
+            raise ValueError(
+                f"{line.option} is {line.text!r}; it must be gin that can be read: {wrong}"
+            )
+
+
+def check_bound(written: Written) -> None:
+    """Checks all of a user's settings of this package, Dopamine and the optimizers.
+
+    gin has read them, so that what they name is imported.
+    """
+    for line in written.lines:
+        configurable, _, parameter = line.name.rpartition("/")[2].rpartition(".")
+        value = _plain(written.values(line.name)[-1])
+        if line.is_shipped or not configurable or _is_own(configurable):
+            continue
+        if not _check_by_name(line.name, value):
+            parameters = inspect.signature(gin.get_configurable(configurable)).parameters
+            if parameter in parameters:  # Of TensorFlow's optimizers not all are.
+                _check_by_default(line.name, value, parameters[parameter].default)
+    _check_memory()
+
+
+_MACRO = "a macro that"
+
+
+def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
+    """Returns the error of a line that nothing reads, with the nearest name that is read."""
+    parameters = {name.rpartition(".")[2]: name for name in reversed(list(read))}
+    near = difflib.get_close_matches(line.name.rpartition(".")[2], parameters, 1)
+    nearest = f"; did you mean {parameters[near[0]]}?" if near else ""
+    return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{nearest}")
+
+
+def _is_own(configurable: str) -> bool:
+    """Returns whether a configurable is a user's own, which may be read at any time."""
+    try:
+        module = gin.get_configurable(configurable.rpartition("/")[2]).__module__
+    except ValueError:  # Several packages have one of that name.
+        return False
+    return module.partition(".")[0] not in _PACKAGES
+
+
+def check_is_read(lines: Iterable[Line], config: configuration.Configuration) -> None:
+    """Checks that something reads each line; gin itself ignores unread ones.
+
+    Lines of shipped files may go unread, since users replace parts such as the optimizer, unless
+    they bind an agent or a runner. `config` is taken after all objects have been created.
+    """
+    read = {short_name(name): None for name in config.parameters}
+    for line in lines:
+        may_be_unread = line.is_shipped and not _configurable(line).endswith(("Agent", "Runner"))
+        may_be_unread = may_be_unread or _is_own(_configurable(line))
+        if _configurable(line) and line.name not in read and not may_be_unread:
+            raise unread(line, read)
