@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -76,14 +76,10 @@ def bar_colour(relative: float) -> str:
 
 def _relative(comparison: Comparison, results: Results) -> Drawn:
     main, reference = comparison.main, comparison.request.reference
-    if reference not in comparison.runs["agent"].unique():
-        return f"relative performance: the reference {named(reference)} has no runs"
-    if main is None:
-        return "relative performance: needs an agent beside the reference"
-    if results.relative.empty:
+    if main is None or results.relative.empty:
         return (
-            f"relative performance: {named(main)} and the reference {named(reference)}: "
-            f"no game with {comparison.needs} is common to all agents"
+            f"relative performance: needs a game with {comparison.needs} that the reference "
+            f"{named(reference)} and another agent have"
         )
     rows = results.relative.sort_values("relative", kind="stable")
     of_games = labels.looks_of(comparison.runs, rows.index)
@@ -121,7 +117,8 @@ def relative_bars(rows: pd.DataFrame) -> Figure:
         yerr=np.abs(ends - percent),
         error_kw={"ecolor": "0.35", "elinewidth": 0.9, "capsize": 0},
     )
-    axes.bar_label(bars, list(map(_percent, percent)), rotation=90, padding=3, fontsize=7)
+    numbers = [f"{value:+.{0 if abs(value) >= 10 else 1}f}%" for value in percent]
+    axes.bar_label(bars, numbers, rotation=90, padding=3, fontsize=7)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.set_yscale("symlog", linthresh=100, linscale=1.5)
     # Room for the numbers at the bars' ends, on the scale as it is drawn.
@@ -147,14 +144,6 @@ def relative_bars(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def _percent(value: float) -> str:
-    """Whole percents, tenths below 10; more digits where rounding would hide the colour's side."""
-    digits = 0 if abs(value) >= 10 else 1
-    while digits < 2 and abs(value) != round(abs(value), digits) in (10, 50):
-        digits += 1
-    return f"{value:+.{digits}f}%"
-
-
 def _over_frames(comparison: Comparison, results: Results, names: Mapping[str, int]) -> Drawn:
     """Draws some rows of `statistics.mean_median_iqm`, by name, against experience."""
     if not results.curves:
@@ -173,11 +162,9 @@ def _over_frames(comparison: Comparison, results: Results, names: Mapping[str, i
         figures.experience_axis(axes, skip, until)
     figures.legend(figure, panels[0])
     ends = [
-        f"{of_agents[agent].name}: "
-        + ", ".join(f"{name} {values.value[row, -1]:.3f}" for name, row in names.items())
-        + f" after {words.frames(x[-1], skip)}"
+        f"{of_agents[agent].name}: {_numbers(names, values.value[[*names.values()], -1])} after "
+        f"{words.frames(x[-1], skip)}"
         for agent, (x, values) in results.curves.items()
-        if len(x)
     ]
     return Shown(
         figure,
@@ -185,6 +172,11 @@ def _over_frames(comparison: Comparison, results: Results, names: Mapping[str, i
         f"agent have{cut}; bands are {_BANDS}.",
         f"Curves of {' and '.join(names)} {over}, which end at: {'; '.join(ends)}.",
     )
+
+
+def _numbers(names: Iterable[str], values: Iterable[float]) -> str:
+    """Returns named numbers in words: mean 1.234, median 0.567."""
+    return ", ".join(f"{name} {value:.3f}" for name, value in zip(names, values, strict=True))
 
 
 def _panels(figure: Figure, names: list[str], over: str, scale: str) -> list[Axes]:
@@ -216,10 +208,7 @@ def _aggregates(comparison: Comparison, results: Results) -> Drawn:
         axes.set_title(AGGREGATES[name] + less_is_better, fontsize=8.5)
     figure.supxlabel(f"{comparison.scale}, {over}", fontsize=10)
     rows = [
-        f"{of_agents[agent].name}: "
-        + ", ".join(
-            f"{n} {v:.3f}" for n, v in zip(AGGREGATES.values(), interval.value, strict=True)
-        )
+        f"{of_agents[agent].name}: {_numbers(AGGREGATES.values(), interval.value)}"
         for agent, interval in results.aggregates.items()
     ]
     return Shown(
