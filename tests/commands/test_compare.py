@@ -129,15 +129,6 @@ def test_whole_report(tmp_path, published, capsys):
 
 
 @pytest.mark.slow
-def test_the_two_dqns_are_named_apart(run, out):
-    jax = "DQN (Adam + MSE in JAX)"
-    assert run("--games=Pong", f"--reference={jax}", "--agents", "IQN")[0] == 0
-    page = html.unescape((out / "report.html").read_text())
-    assert "DQN (JAX: Adam, MSE)" in page and "TensorFlow" not in page
-    assert {r["agent"] for r in table(out / "scores.csv")} == {"IQN", jax}
-
-
-@pytest.mark.slow
 def test_without_network_the_final_scores_are_used(tmp_path, run, out):
     write_runs(tmp_path / "runs")
     status, lines = run("--baselines=http://127.0.0.1:9/data")
@@ -278,22 +269,6 @@ def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, o
     assert table(out / "aggregates.csv") == [] and {p.stem for p in out.glob("*.png")} == {
         "learning_curves"
     }
-
-
-@pytest.mark.slow
-def test_few_seeds_have_no_interval(tmp_path, run, out):
-    write_runs(tmp_path / "runs")
-    assert run()[0] == 0
-    ends = {agent: set() for agent in ("log_dqn", "DQN")}
-    for row in table(out / "aggregates.csv"):
-        if row["agent"] in ends:
-            ends[row["agent"]].add(row["low"] == row["high"] == "")
-    assert ends == {"log_dqn": {True}, "DQN": {False}}
-    assert {row["low"] for row in table(out / "relative.csv")} == {""}
-    page = html.unescape((out / "report.html").read_text())
-    row = re.search(r"<tr><td>log_dqn, 2 seeds</td>(.*?)</tr>", page)[1]
-    assert row.count("<td>") == 4 and "[" not in row
-    assert "DQN (TensorFlow: RMSProp, Huber), 5 seeds</td><td>" in page
 
 
 @pytest.mark.slow

@@ -223,6 +223,9 @@ def test_with_what_it_was_made(made, tmp_path):
     page = (folder / "report.html").read_text()
     assert f"log_dqn {log_dqn.__version__}" in page and COMMAND in page
     assert "LogDQNAgent.gamma = 0.9 (default 0.96)" in page
+    warning = ("a_b%|c \N{DAGGER}", "agent steps an update", "1", "4", "")
+    assert "".join(f"<td>{cell}</td>" for cell in warning) in page
+    assert "another protocol than the published baselines</strong>" in page
     assert provenance._commit(tmp_path) is None
 
     def git(*arguments):
