@@ -3,13 +3,16 @@
 import pathlib
 import re
 import runpy
+import shlex
 import sys
 
 import pytest
 
-from log_dqn import sweep, train, train_vectorized
+from log_dqn import games, sweep, train, train_vectorized
 from log_dqn.commands import compare, evaluate, linear_figures, play
-from tests.programs import python
+from log_dqn.single import request as single_request
+from log_dqn.vectorized import request as vectorized_request
+from tests.programs import CARTPOLE, iterations, python
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/reports/*.md")])
@@ -137,8 +140,8 @@ def test_files_that_a_page_names_exist(name):
     parts = "\n".join(code(TEXTS[name]))
     named = re.findall(r"(?<![\w/.{}-])(?:log_dqn|scripts|tests|configs|docs)/[\w/-]+\.\w+", parts)
     gin = [f"configs/{file}" for file in re.findall(r"(?<![\w/{}-])\w+\.gin\b", parts)]
-    written = "configs/operative_config.gin"
-    assert [path for path in named + gin if path != written and not (ROOT / path).exists()] == []
+    own = {"configs/operative_config.gin", "configs/my_agent.gin"}  # That a run or a user writes.
+    assert [path for path in named + gin if path not in own and not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -154,6 +157,31 @@ def test_flags_in_commands_exist(program, capsys, monkeypatch):
     assert commands
     used = {flag for command in commands for flag in re.findall(r"(?<!\S)--[a-z_-]+", command)}
     assert used <= known
+
+
+TRAININGS = {
+    command.strip("`")
+    for text in TEXTS.values()
+    for part in code(text)
+    for command in re.findall(r"log-dqn (train.* --.*_dir=.*)", part.replace("\\\n", ""))
+    if "$" not in command
+}
+
+
+@pytest.mark.parametrize("command", sorted(TRAININGS))
+def test_settings_in_commands_can_be_read(command, tmp_path, monkeypatch):
+    for module in ("corridor", "jax_corridor"):  # The pages' own environments.
+        (tmp_path / f"{module}.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    program, *flags = shlex.split(command, comments=True)
+    parser = {"train": train, "train-vectorized": train_vectorized}[program].create_parser()
+    args = parser.parse_args(flags)
+    settings = args.gin_files, args.gin_bindings
+    if program == "train":
+        single_request.parse(*settings, args.game, args.agent, args.seed, args.env)
+    else:
+        game = args.env or games.select_to_train(args.games.split(","))[0]
+        vectorized_request.parse(*settings, args.agent, game, args.scan)
 
 
 @pytest.mark.parametrize(
@@ -199,6 +227,23 @@ def test_python_examples_run_as_printed(name, tmp_path):
             "JaxLogDQNAgent",
         ]
         assert all(0 <= int(line.split()[-1]) < 6 for line in lines)
+
+
+@pytest.mark.slow
+def test_the_agent_that_is_shown_trains_and_is_evaluated(tmp_path):
+    _, page = TEXTS["docs/python.md"].split("## An agent of your own")
+    blocks = re.findall(r"```\w*\n(.*?)```", page, re.DOTALL)
+    for name, text in zip(("my_agent.py", "my_agent.gin", "mine.py"), blocks, strict=False):
+        (tmp_path / name).write_text(text)
+    commands = re.findall(r"^python (mine\.py .*)", page, re.MULTILINE)
+    for command, sizes in zip(
+        commands, ([*CARTPOLE[1:], iterations(1)], ["--episodes=1"]), strict=True
+    ):
+        process = python(*command.split(), *sizes, cwd=tmp_path)
+        assert process.returncode == 0, process.stderr
+    assert "mean return" in process.stdout
+    config = (tmp_path / "results/my_agent/CartPole/1/operative_config.gin").read_text()
+    assert "MyAgent.my_parameter = 0.2" in config and "LogDQNAgent.gamma = 0.9\n" in config
 
 
 def test_the_environment_that_is_shown_draws_itself_for_a_film():
