@@ -204,9 +204,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status, which is 1 if a run failed."""
-    parser = create_parser()
-    args = parser.parse_args(argv)
-    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
+    return shell.run(create_parser(), _prepare, argv)
 
 
 if __name__ == "__main__":

@@ -65,8 +65,7 @@ def create_parser() -> shell.Parser:
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     request.check_folder(args.base_dir, args.restart)
-    threads.check_option(args.threads)
-    num_threads = args.threads or threads.cores()
+    num_threads = threads.chosen(args.threads)
     threads.limit(num_threads)
     asked = request.parse(
         args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
@@ -77,7 +76,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         "track", args.track, can_track or not args.track,
         f"left out where the package wandb isn't installed: {checks.how_to_install('wandb')}",
     )  # fmt: skip
-    what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
+    what = gin_files.named(args.agent, args.gin_files)
     where = asked.game or asked.env
     spoken = sys.stderr if args.json else sys.stdout
     shell.print_start(f"{what}{f' on {where}' if where else ''} in {args.base_dir}", spoken)
@@ -119,9 +118,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    parser = create_parser()
-    args = parser.parse_args(argv)
-    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
+    return shell.run(create_parser(), _prepare, argv)
 
 
 if __name__ == "__main__":

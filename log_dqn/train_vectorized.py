@@ -97,7 +97,7 @@ def _next_lines(
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:
     shell.check_writable("results_dir", args.results_dir)
-    threads.check_option(args.threads)
+    num_threads = threads.chosen(args.threads)
     seeds = shell.seeds(args.seeds)
     chosen = _chosen(args)
     is_atari = args.env is None and not games.are_jax_games(chosen)
@@ -107,10 +107,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan, args.capacity
     )
     num_runs = len(scan.parse(args.scan)) * len(chosen) * len(seeds)
-    what = args.agent or ", ".join(args.gin_files) or gin_files.DEFAULT_AGENT
+    what = gin_files.named(args.agent, args.gin_files)
     shell.print_start(f"{what} on {games.listing(chosen)} in {args.results_dir}")
     device_memory.limit(os.environ)
-    num_threads = args.threads or threads.cores()
     # Several runs are computed side by side, and an operation of a small game is too small to be
     # divided: on one core a run of MinAtar is a third faster.
     one_core_a_run = not is_atari or num_runs > 1
@@ -156,9 +155,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
-    parser = create_parser()
-    args = parser.parse_args(argv)
-    return shell.run(parser.prog, lambda stack: _prepare(args, stack))
+    return shell.run(create_parser(), _prepare, argv)
 
 
 if __name__ == "__main__":

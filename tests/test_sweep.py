@@ -314,22 +314,13 @@ def test_minatar(tmp_path, vectorized):
 
 # Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 BAD = [
-    (["--games=minatar5,Pong"], "games are Pong and MinAtar/Asterix; they must be all of Atari,"),
-    (["--games=MinAtar/Frevay"], "games is 'MinAtar/Frevay'; it must be .* MinAtar/Freeway"),
     (["--games=bsuite/Catch"], "games is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
-    (["--games=Pongg"], "games is 'Pongg'; it must be one of Dopamine's 60 Atari .*(nearest: Pong"),
-    (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
     (["--agents=,"], "agents is []; it must be one agent or more"),
-    (["--agents=dqn,ppo"], "agent is 'ppo'; it must be one of log_dqn, loglin_dqn, dqn, c51"),
     (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn,"),
-    (["--scan=LogDQNAgent.gamma"], "scan is 'LogDQNAgent.gamma'; it must be PARAMETER=VALUE"),
     (["--cpus_per_run=none"], "'none' is not a number of CPUs"),
-    (["--gaem=Pong"], "unrecognized arguments: --gaem=Pong (nearest: --games"),
-    (["--gin_bindings=gamma=0.5"], "gamma is 0.5, a macro that nothing reads; .*LogDQNAgent.gamma"),
     (["--gpus_per_run=-1"], "'-1' is not a number of GPUs, 0 or more"),
     (["--ray_address=127.0.0.1:9"], "a Ray head node that is running (Connection refused)"),
-    (["--ray_address=ray://10.0.0.1:10001"], "it must be auto, or the HOST:PORT"),
 ]
 
 

@@ -161,7 +161,6 @@ MINATAR = "--game=MinAtar/Breakout"
 QUICK, OF_MINATAR = "--gin_files=log_dqn_quick.gin", "--gin_files=log_dqn_minatar.gin"
 # Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 BAD_INPUT = [
-    (["--game=MinAtar/Brekout"], "game is 'MinAtar/Brekout'; .*of MinAtar's 5.*MinAtar/Breakout"),
     (["--game=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
     (["--gin_files=log_dqn.gin", MINATAR], "one of Atari's, since .* @atari.create_environment"),
     ([OF_MINATAR, "--game=Pong"], "game is 'Pong'; it must be one of MinA"),
@@ -186,27 +185,9 @@ BAD_INPUT = [
         ],
         "network is '@RevisitingRainbowNetwork'; it must be left out, or another, where the game",
     ),
-    (["--game=Pongg"], "game is 'Pongg'; it must be one of .* (nearest: Pong"),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
-    ([binding("LogDQNAgent.gamma=1.0")], "gamma is 1.0; it must be a number between 0 and 1"),
-    ([binding("LogDQNAgent.beta_reg=None")], "beta_reg is None; it must be in (0, 1]"),
-    ([binding("LogDQNAgent.update_period=0")], "update_period is 0; it must be a whole number"),
-    ([binding("LogDQNAgent.epsilon_train=2.0")], "epsilon_train is 2.0; it must be a number from"),
-    ([binding("LogDQNAgent.optimizer=None")], "optimizer is None; it must be "),
-    ([binding("WrappedReplayBuffer.batch_size=0")], "batch_size is 0; it must be a whole"),
-    (["--agent=dqn", binding("DQNAgent.gamma=1.5")], "gamma is 1.5; it must be a number between"),
-    (["--agent=dqn", binding("DQNAgent.update_horizon=0")], "update_horizon is 0; it must be"),
-    *[
-        ([binding(f"Runner.{name}={value}")], f"{name} is {value}; it must be a whole number")
-        for name in ("num_iterations", "training_steps", "evaluation_steps")
-        for value in ("0", "1.5")
-    ],
-    ([binding("Runner.max_steps_per_episode=0")], "max_steps_per_episode is 0; it must be"),
-    ([binding("LogDQNAgent.gama=0.5")], "is 'LogDQNAgent.gama=0.5'; .* no parameter gama (nearest"),
     ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*no LogDQN in gin"),
-    ([binding("LogDQNAgnt.gamma=0.5")], "there is no LogDQNAgnt in gin (nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
-    ([binding("LogDQNAgent.gamma=nan")], "gin_bindings is 'LogDQNAgent.gamma=nan'; it must be"),
     ([binding("gamma=0.5")], "gamma is 0.5, a macro that nothing reads; .* LogDQNAgent.gamma?"),
     ([binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")], "gamma is 0.5, a macro that nothing"),
     ([binding("LogDQNAgent.gamma=%macro")], "gamma is '%macro'; it must be a macro that a line"),
@@ -218,7 +199,6 @@ BAD_INPUT = [
         "is 0.5, .* RMSPropOptimizer.learning_",
     ),
     ([binding("LogDQNAgent.beta_log=0.1")], "beta_log is .*learning rate: RMSPropOptimizer.learni"),
-    (["--gin_files=no.gin"], "gin_files is 'no.gin'; it must be .*(nearest: "),
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
     (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),

@@ -158,22 +158,16 @@ SEEDS = (
 )  # fmt: skip
 # Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 WRONG = [
-    (["--games=MinAtar/Brekout"], "'MinAtar/Brekout'; it must be .*(nearest: MinAtar/Breakout"),
-    (["--games=minatar5,Pong"], "games are Pong and MinAtar/Asterix; they must be all of Atari,"),
     ([MINATAR, "--gin_files=vectorized_log_dqn.gin"], "'nature'; it must be 'revisiting"),
     ([MINATAR, f"{RUNNER}stack_size=4"], "stack_size is 4; it must be 1"),
     (["--gin_files=vectorized_log_dqn_minatar.gin"], "'revisiting_rainbow'; it must be 'nature"),
-    (["--games=Pang"], "games is 'Pang'; it must be one of .*(nearest: "),
-    (["--games=Defender"], "games is 'Defender'; it must be one of Dopamine's 60 Atari games"),
     *[([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with") for seeds in SEEDS],
-    (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),
     (["--threads=x"], "threads is 'x'; it must be a whole number from 1 to "),
+    (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller, or the runs fewer:"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     ([f"{AGENT}update_period={10**23}"], f"update_period is {10**23}; it must be a whole number"),
     ([f"{AGENT[:-2]}.gamma=0.5"], "VectorizedLogDQNAgen in gin (nearest: "),
-    ([f"{RUNNER}foo=1"], "VectorizedRunner has no parameter foo"),
-    ([f"{AGENT}c=-1"], "c is -1; it must be a positive number"),
     (
         ["--gin_bindings=VectorizedDQNAgent.gamma=0.5"],
         "VectorizedDQNAgent.gamma is 0.5, which nothing reads; .* VectorizedLogDQNAgent.gamma?",
@@ -194,7 +188,6 @@ WRONG = [
     ([f"{SCAN}update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
     (["--scan=LogDQNAgent.gamma=0.5"], "LogDQNAgent.*VectorizedLogDQNAgent"),
-    ([f"{AGENT}k=1e39"], "k is 1e+39; it must be a number that float"),
     ([f"{AGENT}k={10**39}"], "it must be a number that float32 can"),
     ([f"{AGENT}k=1e38", f"{AGENT}c=99"], "k is 1e+38; it must be smaller: n k ln(gamma), or c k"),
 ]

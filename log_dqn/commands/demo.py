@@ -155,7 +155,7 @@ def _returns(folder: pathlib.Path) -> list[float]:
     return found[1].tolist() if found else []
 
 
-def _prepare(flags: argparse.Namespace) -> shell.Training:
+def _prepare(flags: argparse.Namespace, _: contextlib.ExitStack) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
@@ -213,6 +213,4 @@ def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Comm
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Trains, and writes the page; returns the exit status."""
-    parser = create_parser()
-    flags = parser.parse_args(arguments)
-    return shell.run(parser.prog, lambda stack: _prepare(flags))
+    return shell.run(create_parser(), _prepare, arguments)

@@ -23,6 +23,11 @@ DEFAULT_AGENT = "log_dqn"
 """The agent of runs for which neither an agent nor a gin file is given."""
 
 
+def named(agent: str | None, gin_files: Sequence[str]) -> str:
+    """Returns what is trained, as the first line of a program names it."""
+    return agent or ", ".join(gin_files) or DEFAULT_AGENT
+
+
 def find_gin_file(name: str, command: str = "") -> str:
     """Returns the path of a gin file.
 

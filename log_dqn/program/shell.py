@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TextIO
 
 from log_dqn import __version__
@@ -298,13 +298,17 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
         _drop_lost_output()
 
 
-def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]) -> int:
-    """Prepares training, trains, and stops when a signal comes.
+def run(
+    parser: Parser,
+    prepare: Callable[[argparse.Namespace, contextlib.ExitStack], Training | None],
+    argv: Sequence[str] | None,
+) -> int:
+    """Parses a command line, prepares training, trains, and stops when a signal comes.
 
     `prepare` returns None if nothing is left to do; its stack is closed at the end. Returns the
     exit status: the training's, 2 for wrong settings, 128 + n if stopped by signal n.
     """
-    signals: list[int] = []
+    args, program, signals = parser.parse_args(argv), parser.prog, list[int]()
 
     def exit_at_once(number: int, _: Any) -> NoReturn:
         signals.append(number)
@@ -315,7 +319,7 @@ def run(program: str, prepare: Callable[[contextlib.ExitStack], Training | None]
     with contextlib.ExitStack() as stack:
         stack.callback(_drop_lost_output)
         try:
-            training = prepare(stack)
+            training = prepare(args, stack)
         except (CheckpointError, OSError, *_SETTING_ERRORS) as error:
             if not signals:  # An environment's code may turn the exit into an error.
                 print_error(program, error)

@@ -23,10 +23,15 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def check_option(threads: int | None) -> None:
-    """Checks the option `--threads`; raises ValueError unless there are as many cores."""
-    if threads is not None:
-        check_count("threads", threads, most=cores())
+def chosen(option: int | None) -> int:
+    """Returns the threads of the option `--threads`, by default one a core.
+
+    Raises:
+        ValueError: if there are not as many cores.
+    """
+    if option is not None:
+        check_count("threads", option, most=cores())
+    return cores() if option is None else option
 
 
 def limit(threads: int) -> None:

@@ -1,3 +1,4 @@
+import contextlib
 import importlib
 import re
 import signal
@@ -62,7 +63,7 @@ def test_a_program_after_training_that_fails_is_named():
 
 def test_a_signal_ends_it_in_one_line(tmp_path):
     flags = demo.create_parser().parse_args([f"--out={tmp_path}"])
-    _, stop = demo._prepare(flags)
+    _, stop = demo._prepare(flags, contextlib.ExitStack())
     with pytest.raises(
         shell.RunStopped, match=r"^stopped by SIGINT; the same command res"
     ) as ended:

@@ -121,7 +121,7 @@ from log_dqn.program import shell
 def train():
     shell.say("a line", file=sys.{})
     raise shell.RunStopped("stopped of itself", 143)
-sys.exit(shell.run("log-dqn train", lambda _: (train, None)))
+sys.exit(shell.run(shell.Parser(prog="log-dqn train"), lambda *_: (train, None), []))
 """
 
 
@@ -177,7 +177,9 @@ sys.exit(shell.run_once("log-dqn compare", lambda: print("a table")))
 def test_a_signal_stops_preparing_at_once_and_training_where_it_can_go_on(capsys, number, trains):
     stopped = []
 
-    def prepare(stack):
+    parser = shell.Parser(prog="log-dqn train")
+
+    def prepare(_, stack):
         stack.callback(stopped.append, "undone")
         if not trains:
             os.kill(os.getpid(), number)
@@ -189,11 +191,11 @@ def test_a_signal_stops_preparing_at_once_and_training_where_it_can_go_on(capsys
         raise shell.RunStopped("stopped at step 3", 128 + number)
 
     if trains:
-        assert shell.run("log-dqn train", prepare) == 128 + number
+        assert shell.run(parser, prepare, []) == 128 + number
         assert capsys.readouterr().err == "log-dqn train: stopped at step 3\n"
         assert stopped == [number, "undone"]
     else:
         with pytest.raises(SystemExit) as exit_:
-            shell.run("log-dqn train", prepare)
+            shell.run(parser, prepare, [])
         assert exit_.value.code == 128 + number
         assert stopped == ["undone"]
