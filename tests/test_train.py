@@ -186,7 +186,7 @@ BAD_INPUT = [
         "network is '@RevisitingRainbowNetwork'; it must be left out, or another, where the game",
     ),
     ([binding("create_agent.agent_name='x'")], "agent is 'x'; it must be one of log_dqn"),
-    ([binding("LogDQN.gamma=0.5")], "gin_bindings is 'LogDQN.gamma=0.5'; .*no LogDQN in gin"),
+    ([binding("LogDQNAgnt.gamma=0.5")], "there is no LogDQNAgnt in gin (nearest: LogDQNA"),
     ([binding("LogDQNAgent.gamma=")], "gin_bindings is 'LogDQNAgent.gamma='; it must be gin"),
     ([binding("gamma=0.5")], "gamma is 0.5, a macro that nothing reads; .* LogDQNAgent.gamma?"),
     ([binding("gamma=0.5"), binding("LogDQNAgent.k=%gama")], "gamma is 0.5, a macro that nothing"),

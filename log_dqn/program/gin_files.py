@@ -1,14 +1,12 @@
 """Finding and reading gin files and bindings, with errors of one line."""
 
 import contextlib
-import inspect
 import logging
 import math
 import os
 import pathlib
-import re
 import tokenize
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gin
@@ -157,25 +155,6 @@ def parse(
     return written._replace(macros=set(texts.macros))
 
 
-def no_such_name(configurable: str, parameter: str | None, known: Collection[str]) -> str:
-    """Returns, in words, that a configurable or its parameter doesn't exist."""
-    if parameter is None:
-        return f"there is no {configurable} in gin{checks.nearest(configurable, known)}"
-    return f"{configurable} has no parameter {parameter}{checks.nearest(parameter, known)}"
-
-
-def _in_words(message: str) -> str:
-    """Returns gin's message; for an unknown name, with the nearest known ones."""
-    # gin has no public list of them.
-    registered = {name.rpartition(".")[2] for name, _ in gin.config._REGISTRY.items()}
-    if match := re.match(r"No configurable matching (?:reference )?'@?(.+?)(?:\(\))?'", message):
-        return no_such_name(match[1].rpartition(".")[2], None, registered)
-    if match := re.search(r"Configurable '(.+)' doesn't have a parameter named '(.+)'", message):
-        allowed = set(inspect.signature(gin.get_configurable(match[1])).parameters) - {"self"}
-        return no_such_name(match[1], match[2], allowed)
-    return message
-
-
 @contextlib.contextmanager
 def explained(name: str, value: str) -> Iterator[None]:
     """Turns an error of gin about an option's value into a ValueError that names both."""
@@ -192,9 +171,8 @@ def explained(name: str, value: str) -> Iterator[None]:
         message = "it includes itself, or is nested too deeply" if deep else explain(error)
         if message.startswith("malformed node"):
             message = "a value must be a literal of Python, such as 0.96, True, None or 'huber'"
-        raise ValueError(
-            f"{name} is {value!r}; it must be gin that can be read: {_in_words(message)}"
-        ) from error
+        allowed = f"gin that can be read: {message}"
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}") from error
     finally:
         logging.disable(logging.NOTSET)
 
@@ -221,7 +199,7 @@ def parse_for(
     agent: str | None,
     default: Callable[[str | None], str],
 ) -> Written:
-    """Returns the content of what a command is given, with the agent's own file where it is needed.
+    """Checks what a command is given; returns its content, with the agent's own file if needed.
 
     If the user's files name an agent they are used alone; else the agent's own file comes first.
 
@@ -235,7 +213,7 @@ def parse_for(
 
     Raises:
         ValueError: if a file is for another command, no agent or another than `agent` is named, or
-            a number isn't finite.
+            a name or value is wrong, as far as can be told without importing what is named.
     """
     for name in gin_files:
         find_gin_file(name, command.name)
@@ -253,6 +231,7 @@ def parse_for(
         allowed = f"{named[-1]!r}, which gin configures"
         checks.check("agent", agent, agent in (None, named[-1]), allowed)
     if command.agent in bound_in_files:
+        _check(users)
         return users
     agent = agent or (named[-1] if named else None)
     if agent is None and gin_files:
@@ -263,10 +242,19 @@ def parse_for(
             f"include {default(agent)!r} in it, or give --agent={agent or DEFAULT_AGENT} beside it"
         )
     own = parse([default(agent)], [])
-    return Written(
+    written = Written(
         [*own.files, *users.files], users.bindings, [*own.lines, *users.lines],
         own.macros | users.macros, own.modules | users.modules,
     )  # fmt: skip
+    _check(written)
+    return written
+
+
+def _check(written: Written) -> None:
+    if not all(line.is_shipped for line in written.lines):
+        from log_dqn.program import settings  # It imports NumPy.
+
+        settings.check_written(written)
 
 
 def _check_is_for(command: Command, line: Line) -> None:

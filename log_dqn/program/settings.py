@@ -22,9 +22,10 @@ from log_dqn.checks import (
     check_one_of,
     check_positive,
     check_seed,
+    nearest,
     of,
 )
-from log_dqn.program.gin_files import Line, Written, bound, no_such_name, short_name
+from log_dqn.program.gin_files import Line, Written, bound, short_name
 from log_dqn.run_folder import configuration
 
 SCHEDULES = ("continuous_train_and_eval", "continuous_train")
@@ -35,93 +36,86 @@ _PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
 
 _Check = Callable[[str, Any], None]
 
-
-def _is(is_allowed: Callable[[Any], bool], allowed: str) -> _Check:
-    return lambda name, value: check(name, value, is_allowed(value), allowed)
-
-
-def _one_of(known: Iterable[str]) -> _Check:
-    return lambda name, value: check_one_of(name, value, known)
-
-
-def _tuple_of(known: Sequence[str]) -> _Check:
-    return _is(
-        lambda value: isinstance(value, list) and all(word in known for word in value),
-        f"a tuple of {', '.join(known)}",
-    )
+_DEVICE = re.compile(r"/(device:)?(cpu|gpu):(\d+|\*)", re.IGNORECASE)
+_COLLECTORS = ("console", "pickle", "tensorboard")
+_OF_UPDATE = inspect.signature(log_space.LogUpdate).parameters.keys() - {"gamma", "update_horizon"}
 
 
 def _is_number(value: Any) -> bool:
     return math.isfinite(as_number(value))
 
 
-_DECAY = _is(lambda value: 0 <= as_number(value) < 1, "a number from 0 to 1, 1 excluded")
-_EPSILON = _is(lambda value: 0 <= as_number(value) <= 1, "a number from 0 to 1")
-_SHAPE = _is(
-    lambda value: isinstance(value, list) and all(type(n) is int and n > 0 for n in value),
-    "a tuple of whole numbers, at least 1",
-)
-_DEVICE = re.compile(r"/(device:)?(cpu|gpu):(\d+|\*)", re.IGNORECASE)
-_COLLECTORS = ("console", "pickle", "tensorboard")
+def _are(of_items: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(of_items, value))
 
-_OF_UPDATE = inspect.signature(log_space.LogUpdate).parameters.keys() - {"gamma", "update_horizon"}
 
-# By name, for whatever has a parameter of that name; or in full.
-_CHECKS: dict[str, _Check] = {
-    "gamma": lambda name, value: check_gamma(value, name),
-    **dict.fromkeys(("epsilon_train", "epsilon_eval"), _EPSILON),
-    **dict.fromkeys(("decay", "momentum", "beta1", "beta2"), _DECAY),
-    **dict.fromkeys(
-        ("learning_rate", "epsilon", "eps", "kappa", "vmax", "epsilon_decay_period"), check_positive
+# By name, for whatever has a parameter of that name: what is allowed, in words and as a function.
+_RULES: dict[tuple[str, ...], tuple[str, Callable[[Any], bool]]] = {
+    ("epsilon_train", "epsilon_eval"): ("a number from 0 to 1", lambda v: 0 <= as_number(v) <= 1),
+    ("decay", "momentum", "beta1", "beta2"): (
+        "a number from 0 to 1, 1 excluded", lambda v: 0 <= as_number(v) < 1
     ),
+    ("vmin",): ("a number, or None", lambda v: v is None or _is_number(v)),
+    ("min_vals", "max_vals"): (
+        "a tuple of numbers, or None", lambda v: v is None or _are(_is_number)(v)
+    ),
+    ("observation_shape", "action_shape", "reward_shape"): (
+        "a tuple of whole numbers, at least 1", _are(lambda n: type(n) is int and n > 0)
+    ),
+    ("collectors", "collector_allowlist"): (
+        f"a tuple of {', '.join(_COLLECTORS)}", _are(lambda word: word in _COLLECTORS)
+    ),
+    ("preprocess_fn", "wrapped_memory"): ("@NAME", lambda v: v is None),
+    ("settings",): ("a dict, or None", lambda v: v is None or isinstance(v, dict)),
+    ("tf_device",): (
+        "a device of TensorFlow such as /gpu:0 or /cpu:*",
+        lambda v: isinstance(v, str) and bool(_DEVICE.fullmatch(v)),
+    ),
+    ("centered", "use_locking", "use_own_namescope_for_non_slot_vars"): (
+        "True or False", lambda v: isinstance(v, bool)
+    ),
+    ("name", "environment_name"): (
+        "a string, or None", lambda v: v is None or isinstance(v, str)
+    ),
+    ("use_legacy_logger",): ("True", lambda v: v is True),
+    ("logging_file_prefix",): ("'log', which readers look for", lambda v: v == "log"),
+}  # fmt: skip
+
+# Or one of these words.
+_WORDS = {
+    "loss_type": log_space.LOSSES,
+    "head_init": log_space.HEAD_INITS,
+    "precision": log_space.PRECISIONS,
+    "dtype": log_space.DTYPES,
+    "replay_scheme": ("uniform", "prioritized"),
+    "schedule": SCHEDULES,
+    **{
+        f"Jax{name}Agent.optimizer": compat.OPTIMIZERS
+        for name in ("DQN", "Rainbow", "ImplicitQuantile", "LogDQN")
+    },
+}
+
+
+def _rule(allowed: str, is_allowed: Callable[[Any], bool]) -> _Check:
+    return lambda name, value: check(name, value, is_allowed(value), allowed)
+
+
+def _or_none(check_one: _Check) -> _Check:
+    return lambda name, value: None if value is None else check_one(name, value)
+
+
+_POSITIVE = ("learning_rate", "epsilon", "eps", "kappa", "vmax", "epsilon_decay_period")
+
+# By a parameter's name, or by its full name.
+_CHECKS: dict[str, _Check] = {
+    **{name: _rule(*rule) for names, rule in _RULES.items() for name in names},
+    **{name: functools.partial(check_one_of, known=known) for name, known in _WORDS.items()},
+    **dict.fromkeys(_POSITIVE, check_positive),
     **dict.fromkeys(("min_replay_history", "priority_exponent"), check_not_negative),
     **dict.fromkeys(("batch_size", "replay_capacity", "max_capacity"), check_count),
-    "seed": lambda name, value: None if value is None else check_seed(value, name),
-    "vmin": _is(lambda value: value is None or _is_number(value), "a number, or None"),
-    "loss_type": _one_of(log_space.LOSSES),
-    "head_init": _one_of(log_space.HEAD_INITS),
-    "precision": _one_of(log_space.PRECISIONS),
-    "dtype": _one_of(log_space.DTYPES),
-    "replay_scheme": _one_of(("uniform", "prioritized")),
-    "schedule": _one_of(SCHEDULES),
-    **dict.fromkeys(
-        (
-            "JaxDQNAgent.optimizer",
-            "JaxRainbowAgent.optimizer",
-            "JaxImplicitQuantileAgent.optimizer",
-            "JaxLogDQNAgent.optimizer",
-        ),
-        _one_of(compat.OPTIMIZERS),
-    ),
-    **dict.fromkeys(("observation_shape", "action_shape", "reward_shape"), _SHAPE),
-    **dict.fromkeys(("collectors", "collector_allowlist"), _tuple_of(_COLLECTORS)),
-    **dict.fromkeys(("preprocess_fn", "wrapped_memory"), _is(lambda value: value is None, "@NAME")),
-    "settings": _is(lambda value: value is None or isinstance(value, dict), "a dict, or None"),
-    "keep_every": lambda name, value: None if value is None else check_count(name, value),
-    "tf_device": _is(
-        lambda value: isinstance(value, str) and bool(_DEVICE.fullmatch(value)),
-        "a device of TensorFlow such as /gpu:0 or /cpu:*",
-    ),
-    **dict.fromkeys(
-        ("centered", "use_locking", "use_own_namescope_for_non_slot_vars"),
-        _is(lambda value: isinstance(value, bool), "True or False"),
-    ),
-    **dict.fromkeys(
-        ("min_vals", "max_vals"),
-        _is(
-            lambda value: (
-                value is None
-                or (isinstance(value, list) and all(_is_number(number) for number in value))
-            ),
-            "a tuple of numbers, or None",
-        ),
-    ),
-    **dict.fromkeys(
-        ("name", "environment_name"),
-        _is(lambda value: value is None or isinstance(value, str), "a string, or None"),
-    ),
-    "use_legacy_logger": _is(lambda value: value is True, "True"),
-    "logging_file_prefix": _is(lambda value: value == "log", "'log', which readers look for"),
+    "gamma": lambda name, value: check_gamma(value, name),
+    "seed": _or_none(lambda name, value: check_seed(value, name)),
+    "keep_every": _or_none(check_count),
 }
 
 
@@ -231,9 +225,9 @@ def _check_names(written: Written, users: Sequence[Line]) -> None:
             rates = [other.name for other in written.lines if other.name.endswith(".learning_rate")]
             wrong = f"{configurable}'s beta_log is its optimizer's learning rate: {rates[-1]}"
         elif of_it is None and not own and configurable not in _words():
-            wrong = no_such_name(configurable, None, known)
+            wrong = f"there is no {configurable} in gin{nearest(configurable, known)}"
         elif of_it and parameter not in _words():
-            wrong = no_such_name(configurable, parameter, of_it)
+            wrong = f"{configurable} has no parameter {parameter}{nearest(parameter, of_it)}"
         if wrong is not None:
             raise ValueError(
                 f"{line.option} is {line.text!r}; it must be gin that can be read: {wrong}"
@@ -264,8 +258,8 @@ def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
     """Returns the error of a line that nothing reads, with the nearest name that is read."""
     parameters = {name.rpartition(".")[2]: name for name in reversed(list(read))}
     near = difflib.get_close_matches(line.name.rpartition(".")[2], parameters, 1)
-    nearest = f"; did you mean {parameters[near[0]]}?" if near else ""
-    return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{nearest}")
+    hint = f"; did you mean {parameters[near[0]]}?" if near else ""
+    return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{hint}")
 
 
 def _is_own(configurable: str) -> bool:

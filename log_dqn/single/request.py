@@ -92,10 +92,6 @@ def parse(
     written = files.parse_for(
         _COMMAND, gin_files, gin_bindings, scans, agent, lambda name: default_file(game, name, env)
     )
-    if not all(line.is_shipped for line in written.lines):
-        from log_dqn.program import settings  # It imports NumPy.
-
-        settings.check_written(written)
     lines = _line_of_game(written, game, env)
     if seed is not None:
         checks.check_seed(seed)

@@ -44,10 +44,6 @@ def parse(
     written = files.parse_for(
         _COMMAND, gin_files, bindings, scans, agent, lambda name: default_file(name, game)
     )
-    if not all(line.is_shipped for line in written.lines):
-        from log_dqn.program import settings  # It imports NumPy.
-
-        settings.check_written(written)
     for one in FACTORIES:
         name = f"{one}.environment_id"
         for value in written.values(name):

@@ -1,6 +1,5 @@
 """Checks of settings that gin binds; `tests/test_refusals.py` tries those of the shipped files."""
 
-import gin
 import pytest
 
 from log_dqn.program import gin_files, settings
@@ -17,21 +16,6 @@ from log_dqn.program import gin_files, settings
 def test_a_setting_is_of_its_defaults_kind(value, default, allowed):
     with pytest.raises(ValueError, match=f"^x is {value!r}; it must be {allowed}"):
         settings._check_by_default("x", value, default)
-
-
-@pytest.mark.parametrize(
-    ("binding", "said"),
-    [
-        ("create_runner.schedul = 1", "create_runner has no parameter schedul .*: schedule"),
-        ("RMSPropOptimise.momentum = 1", "there is no RMSPropOptimise in gin .*RMSPropOptimizer"),
-    ],
-)
-def test_a_name_that_gin_does_not_know_is_answered_with_the_nearest(binding, said):
-    with (
-        pytest.raises(ValueError, match=f"it must be gin that can be read: .*{said}"),
-        gin_files.explained("gin_bindings", binding),
-    ):
-        gin.parse_config(binding)
 
 
 def test_a_gin_file_may_begin_with_a_byte_order_mark(tmp_path):
