@@ -11,12 +11,15 @@ from log_dqn.results.protocol import PUBLISHED
 from log_dqn.results.runs import LearningCurve, Notify
 
 
-def tabulate(curves: Sequence[LearningCurve]) -> pd.DataFrame:
-    """Returns the table of runs, a row each, which all else is made of.
+def tabulate(curves: Sequence[LearningCurve], agents: Sequence[str]) -> pd.DataFrame:
+    """Returns the table of the runs of some agents, in their order, which all else is made of.
 
-    It has the columns of `LearningCurve`; `length`, the emulator frames of an iteration; and
-    `trained`, those of the run.
+    It has a row for each run, with the columns of `LearningCurve`; `length`, the emulator frames of
+    an iteration; and `trained`, those of the run.
     """
+    curves = sorted(
+        (run for run in curves if run.agent in agents), key=lambda run: agents.index(run.agent)
+    )
     table = pd.DataFrame(curves, columns=LearningCurve._fields)
     length = [run.protocol.frames_per_iteration for run in curves]
     return table.assign(length=length, trained=table["returns"].map(len) * length)
@@ -29,8 +32,10 @@ def frame_skip(rows: pd.DataFrame) -> int | None:
     return skips.pop() if len(skips) == 1 else None
 
 
-def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFrame:
-    """Compares protocols with the baselines', or on a game without, with the first agent's there.
+def compare_protocols(table: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Compares protocols with the baselines', or on a game without, with the reference agent's.
+
+    Where that has no runs on such a game, it is the first agent's there.
 
     Returns:
         The table with `standard`, whose protocol a run's is compared with, and `differs`, a tuple
@@ -38,8 +43,9 @@ def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFram
     """
     published = {*table.loc[~table["own"], "game"]}
     usual = dict.fromkeys(published, (protocol.BASELINES, "baselines", PUBLISHED))
-    of_own = in_order(table[~table["game"].isin(published)], agents)
-    for run in of_own.drop_duplicates("game").itertuples():
+    of_own = table[~table["game"].isin(published)]
+    first = of_own.sort_values("agent", key=lambda agents: agents != reference, kind="stable")
+    for run in first.drop_duplicates("game").itertuples():
         usual[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=True))
     standards = [usual[game] for game in table["game"]]
     differs = [
@@ -49,23 +55,12 @@ def compare_protocols(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFram
     return table.assign(standard=[whose for whose, *_ in standards], differs=differs)
 
 
-def in_order(table: pd.DataFrame, agents: Sequence[str]) -> pd.DataFrame:
-    """Returns the rows of some agents, in the order of the agents."""
-    of_agents = table[table["agent"].isin(agents)]
-    return of_agents.sort_values(
-        "agent", key=lambda names: names.map(list(agents).index), kind="stable"
-    )
-
-
 def strictly(table: pd.DataFrame, note: Notify) -> pd.DataFrame:
     """Leaves out the runs whose protocol differs from the standard."""
     differs = table["differs"].map(bool).astype(bool)
-    for agent, rows in table[differs].groupby("agent", sort=False):
-        different = dict.fromkeys(reason for reasons in rows["differs"] for reason in reasons)
-        note(
-            f"{agent}: {counted(len(rows), 'run')} left out by --strict, not comparable with "
-            f"{labels.standard(rows)}: {'; '.join(map(str, different))}"
-        )
+    for agent, rows in labels.by_agent(table[differs]).items():
+        count = counted(len(rows), "run")
+        note(f"{agent}: {count} left out by --strict: {labels.marked_for(rows)}")
     return table[~differs]
 
 

@@ -78,18 +78,18 @@ def compare(request: Request, notify: Notify) -> Comparison:
 
     own, published = _read(request, note)
     agents = _agents(request, own, published)
-    table = align.tabulate([run for run in own + published if run.agent in agents])
+    table = align.tabulate(own + published, agents)
     for agent in agents:
         if agent not in set(table["agent"]):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
-    table = align.compare_protocols(table, [request.reference, *agents])
+    table = align.compare_protocols(table, request.reference)
     if request.strict:
         table = align.strictly(table, note)
     if request.results_dir is not None and not table["own"].any():
         raise _nothing_own(request)
     references = baselines.references()
     table = scores.score(align.align(table, request.iteration, references.index, note))
-    kept = align.in_order(table[table["score"].notna()], agents)
+    kept = table[table["score"].notna()]
     if kept.empty:
         raise ValueError(
             f"--iteration={request.iteration}: nothing to compare; none of the "

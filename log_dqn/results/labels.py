@@ -134,6 +134,12 @@ def mark(rows: pd.DataFrame) -> str:
     return f" {protocol.UNRECORDED_MARK if is_unrecorded(rows) else protocol.MARK}"
 
 
+def marked_for(rows: pd.DataFrame) -> str:
+    """Returns what a mark at an agent's name says of it."""
+    perhaps = "perhaps " * is_unrecorded(rows)
+    return f"{perhaps}not comparable with {standard(rows)}: {'; '.join(deviations(rows))}"
+
+
 def label(rows: pd.DataFrame) -> str:
     """Returns an agent's name with its mark."""
     return named(rows["agent"].iloc[0]) + mark(rows)

@@ -18,7 +18,7 @@ from log_dqn.results import align, discount, figures, labels, statistics
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import WIDE, Series
 from log_dqn.results.labels import Look, looks
-from log_dqn.results.request import named
+from log_dqn.results.request import METRICS, named
 from log_dqn.results.statistics import AGGREGATES, LEAST_SEEDS, Interval
 
 ORANGE, DARK_BLUE, LIGHT_BLUE = "#E8730C", "#123C7A", "#A9CFEA"
@@ -315,9 +315,8 @@ def _own_gammas(comparison: Comparison) -> Drawn:
     shown = _looks_of_groups(runs, runs["agent"].map(discount.without_gamma))
     over = rows[rows["game"] == discount.OVER_GAMES].dropna(subset="value")
     best = over.sort_values("value").groupby("agent").last()
-    metric = {"train": "training", "eval": "evaluation"}[comparison.request.metric]
     return Shown(
-        figures.gamma_panels(rows, shown, metric),
+        figures.gamma_panels(rows, shown, METRICS[comparison.request.metric]),
         "Mean return against the discount factor on each game, and the mean over games of scores "
         "divided by the best mean on their game; bands are 95% intervals (Student's t over seeds, "
         f"Welch's over games), {_OF_SEEDS}.",
@@ -373,9 +372,8 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
     frame_skip = units.pop() if len(units) == 1 else None
     several = f" (an agent step is {frame_skip} frames)" if frame_skip not in (None, 1) else ""
     figure.supxlabel(figures.unit(frame_skip) + several, fontsize=10)
-    kinds = {"train": "training", "eval": "evaluation (published baselines: training)"}
-    kind = kinds[comparison.request.metric]
-    figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
+    metric = METRICS[comparison.request.metric]
+    figure.supylabel(f"mean return per episode, {metric}", fontsize=10)
     # The legend has invisible axes of its own: no game need have all agents.
     axes = figure.add_axes((0, 0, 0, 0), visible=False)
     for name, colour, marker, line in of_agents.values():

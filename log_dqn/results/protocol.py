@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from log_dqn import games
 from log_dqn.program import words
+from log_dqn.results.request import METRICS
 from log_dqn.run_folder import configuration
 
 BASELINES = "the published baselines"
@@ -147,7 +148,7 @@ def recorded(
         updates = num_iterations * training_steps > history
     return Protocol(
         game=_ATARI if game == played in games.GAMES else played,
-        returns="training" if metric == "train" else "evaluation",
+        returns=METRICS[metric],
         agent_steps_an_iteration=training_steps or None,
         longest_episode_in_frames=min([steps * skip, *limits]) if steps and skip else None,
         frames_an_agent_step=skip,

@@ -22,11 +22,8 @@ def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[st
     """
     agents = labels.by_agent(runs)
     for agent, rows in agents.items():
-        if deviations := labels.deviations(rows):
-            yield (
-                f"{agent}: {'perhaps ' * labels.is_unrecorded(rows)}not comparable with "
-                f"{labels.standard(rows)}: {'; '.join(deviations)}"
-            )
+        if labels.mark(rows):
+            yield f"{agent}: {labels.marked_for(rows)}"
     for (agent, until), rows in left_out.fillna({"until": 0}).groupby(
         ["agent", "until"], sort=False
     ):

@@ -10,7 +10,8 @@ from log_dqn.checks import check
 from log_dqn.program.words import printable
 from log_dqn.run_folder import layout
 
-METRICS = ("train", "eval")
+METRICS = {"train": "training", "eval": "evaluation"}
+"""What returns are of, by the name of the metric."""
 
 DOPAMINE = (
     "https://raw.githubusercontent.com/google/dopamine/"

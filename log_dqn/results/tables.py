@@ -13,6 +13,7 @@ from log_dqn.program import words
 from log_dqn.results import align, labels, protocol, scores
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results
+from log_dqn.results.request import METRICS
 from log_dqn.results.statistics import AGGREGATES
 
 
@@ -75,7 +76,6 @@ def game_table(comparison: Comparison, results: Results) -> Table:
 
 def scored(comparison: Comparison) -> str:
     """What the scores are, and at which experience."""
-    metric = {"train": "training returns", "eval": "evaluation returns (published: training)"}
     runs, iteration = comparison.runs, comparison.request.iteration
     together, apart = runs[~runs["apart"]], runs[runs["apart"]]
     if iteration == "final":
@@ -97,18 +97,17 @@ def scored(comparison: Comparison) -> str:
     for number, rows in runs[runs["frames"] > runs["until"]].groupby("frames", sort=False):
         late = ", ".join(labels.label(agents[agent]) for agent in rows["agent"].unique())
         up_to += f"; {late} at {words.frames(number)}, the end of the first iteration"
-    return f"{metric[comparison.request.metric]}, mean of {up_to}"
+    return f"{METRICS[comparison.request.metric]} returns, mean of {up_to}"
 
 
 def marked(runs: pd.DataFrame, games: Collection[str] | None = None) -> list[str]:
     """What the marks at agents' names over some games stand for, a line for each such agent."""
-    lines = []
-    for rows in labels.by_agent(runs, games).values():
-        if what := "; ".join(labels.deviations(rows)):
-            if not labels.is_unrecorded(rows):
-                what = f"not comparable with {labels.standard(rows)}: {what}"
-            lines.append(f"{labels.label(rows)}: {what}")
-    return lines
+    of_agents = labels.by_agent(runs, games).values()
+    return [
+        f"{labels.label(rows)}: {labels.marked_for(rows)}"
+        for rows in of_agents
+        if labels.mark(rows)
+    ]
 
 
 def with_protocol(runs: pd.DataFrame) -> pd.DataFrame:

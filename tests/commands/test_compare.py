@@ -68,8 +68,7 @@ def test_whole_report(tmp_path, published, capsys):
     printed, said = capsys.readouterr()
     assert printed == f"Starting a report on {runs} in {out}\n{out / 'report.html'}\n"
     assert "log-dqn compare: " not in said
-    names = {"relative", "mean_median", "iqm", "aggregates", "profile", "improvement"}
-    names |= {"learning_curves"}
+    names = {picture.name for picture in pictures.PICTURES} - {"gamma"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
     expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json"}
     expected |= {f"{name}.{kind}" for name in ("aggregates", "games") for kind in ("md", "tex")}

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from log_dqn.results import report
+from log_dqn.results import pictures, report
 from tests.results import synthetic
 
 pytestmark = pytest.mark.slow
@@ -73,7 +73,7 @@ def test_every_image_loads(browser):
     images = browser.execute_script(
         "return [...document.images].map((i) => [i.src.slice(0, 15), i.complete, i.naturalWidth])"
     )
-    assert len(images) == 7
+    assert len(images) == len(pictures.PICTURES) - 1  # All but that of discount factors.
     assert all(i[0] == "data:image/png;" and i[1] and i[2] > 500 for i in images)
 
 

@@ -13,6 +13,7 @@ from log_dqn.results import (
     labels,
     protocol,
     provenance,
+    report,
     tables,
 )
 from log_dqn.results.protocol import PUBLISHED
@@ -218,8 +219,8 @@ def test_strictly_they_are_left_out(tmp_path, published):
     compared, lines = compare(published, tmp_path, strict=True)
     assert [*rows_of(compared, "log_dqn")["seed"]] == ["1"]
     assert lines[3] == (
-        "log_dqn: 2 runs left out by --strict, not comparable with the published baselines: "
-        "batch size 64 (baselines: 32); protocol not recorded"
+        "log_dqn: 2 runs left out by --strict: not comparable with the published baselines: "
+        "batch size 64 (baselines: 32) on Alien; protocol not recorded on Pong"
     )
     assert label(compared) == "log_dqn"
     (tmp_path / "log_dqn/Pong/1/config.json").unlink()
@@ -292,3 +293,23 @@ def test_a_stored_configuration_is_never_executed(tmp_path, published):
         compared, lines = compare(published, tmp_path / "runs")
     assert "evil_module" not in sys.modules and not (tmp_path / "ran").exists()
     assert deviations(compared) == [] and not any("gin" in line for line in lines)
+
+
+def test_a_mark_stands_in_every_legend(tmp_path, published):
+    for seed in range(3):
+        write_run(tmp_path / f"log_dqn/Pong/{seed}", config=None)
+    compared, _ = compare(published, tmp_path, repetitions=20)
+    results = report.compute(compared)
+    marked = "log_dqn \N{DOUBLE DAGGER}, 3 seeds"
+    for picture in report.PICTURES:
+        drawn = picture.draw(compared, results)
+        if isinstance(drawn, report.Shown):
+            texts = [text.get_text() for text in drawn.figure.findobj(page_text)]
+            assert any(marked in text for text in texts), picture.name
+            assert marked in drawn.alternative
+    [(reason, where)] = labels.differences(rows_of(compared, "log_dqn"))
+    assert (reason.field, reason.own, where) == ("protocol", "not recorded", "")
+
+
+def page_text(artist):
+    return hasattr(artist, "get_text")

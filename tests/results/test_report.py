@@ -288,13 +288,14 @@ def test_a_scan_is_drawn_where_one_agent_has_two_discount_factors():
 
 def test_the_learning_curves_are_always_the_last_figure():
     """The page shows them apart from the others."""
-    names = [picture.name for picture in pictures.PICTURES]
-    assert len(set(names)) == 8 and names[-1] == "learning_curves"
-    drawn = [picture.draw(made([run("a")]), NOTHING) for picture in pictures.PICTURES]
-    assert [isinstance(one, tuple) for one in drawn] == [False] * 7 + [True]
-    reference = "the reference DQN (TensorFlow: RMSProp, Huber) and another agent have"
-    assert drawn[0] == f"relative performance: needs a game with human scores that {reference}"
-    assert "two discount factors" in drawn[6]
+    assert [*DRAW][-1] == "learning_curves" and len(DRAW) == len(pictures.PICTURES)
+    drawn = {name: draw(made([run("a")]), NOTHING) for name, draw in DRAW.items()}
+    assert [name for name, one in drawn.items() if isinstance(one, tuple)] == ["learning_curves"]
+    assert drawn["relative"] == (
+        "relative performance: needs a game with human scores that the reference DQN (TensorFlow: "
+        "RMSProp, Huber) and another agent have"
+    )
+    assert "two discount factors" in drawn["gamma"]
 
 
 def unequal_curves(reference):
