@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import log_dqn
 from log_dqn import games, sweep, train, train_vectorized
 from log_dqn.commands import compare, evaluate, linear_figures, play
 from log_dqn.single import request as single_request
@@ -204,6 +205,11 @@ def test_a_page_describes_every_flag_of_its_program(page, program, capsys):
 def test_the_test_command_stands_where_ci_reads_it():
     block = re.search(r"<!-- test command -->\n```bash\n(.*)\n```", README)
     assert block[1].startswith("python3 -m venv .venv") and block[1].endswith("-m pytest")
+
+
+def test_the_version_to_cite_is_the_packages():
+    assert f"version = {{{log_dqn.__version__}}}" in README
+    assert f"\nversion: {log_dqn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 EXAMPLES = {
