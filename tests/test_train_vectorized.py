@@ -242,7 +242,7 @@ def test_a_gpu_computes_all_runs_in_one_call(tmp_path, monkeypatch, capsys, trai
     place = mock.Mock(wraps=placement.place)
     monkeypatch.setattr(placement, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", games="Centipede,Pong")) == 0
-    ((workload, *_, indices, _),) = trainers
+    ((workload, *_, indices),) = trainers
     assert indices == [0, 1, 2, 3] and len(workload.runs) == 4
     assert [call.args[3] for call in place.call_args_list] == [4]
     line = capsys.readouterr().out.splitlines()[1]
@@ -268,16 +268,15 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
     assert os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     assert place.call_count == 1  # Of all, since they compute the same.
     # One run each, as on every CPU.
-    assert sorted((indices, workload.runs[0].seed) for workload, *_, indices, _ in trainers) == [
+    assert sorted((indices, workload.runs[0].seed) for workload, *_, indices in trainers) == [
         ([0], 1), ([1], 2),
     ]  # fmt: skip
     for (job_run,), runner, found, checkpoint_replay, _ in (workload for workload, *_ in trainers):
         assert job_run.game == "Centipede" and job_run.agent.min_replay_history == 20
         assert (runner.num_iterations, runner.training_steps) == (2, 60)
         assert (found, checkpoint_replay) == ([None], True)
-    for _, problem, *_, on_host in trainers:
+    for _, problem, *_ in trainers:
         assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
-        assert not on_host
 
 
 def test_the_last_line_says_that_runs_failed(tmp_path, monkeypatch, capsys, trainers):

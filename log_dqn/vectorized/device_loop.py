@@ -69,17 +69,18 @@ def _advance(
     outcome = loop.outcome
     starting = timeline.starts(fixed.rules, loop.position, first + loop.step)
     starting &= loop.position.iteration == ready
-    position, plan = timeline.advance(fixed.rules, loop.position, outcome, starting)
+    position, plan = timeline.advance(fixed.rules, loop.position, outcome, starting, jnp)
     # Reduced over runs, so that `cond` skips the branch if no run needs it.
     weights, summary = jax.lax.cond(
-        plan.draws.learns.any(),
-        lambda: functions.learn(loop.weights, loop.summary, loop.memory, fixed, plan.draws),
+        plan.update.learns.any(),
+        lambda: functions.learn(loop.weights, loop.summary, loop.memory, fixed, plan.update),
         lambda: (loop.weights, loop.summary),
     )
-    weights = jax.lax.cond(
-        plan.syncs.any(), lambda: functions.sync(weights, plan.syncs), lambda: weights
+    syncs = plan.update.syncs
+    weights = jax.lax.cond(syncs.any(), lambda: functions.sync(weights, syncs), lambda: weights)
+    stacks, memory, actions = functions.act(
+        loop.stacks, loop.memory, weights, outcome.frame, outcome.reward, fixed, plan.choice
     )
-    stacks, memory, actions = functions.act(loop.stacks, loop.memory, weights, outcome, fixed, plan)
     state, outcome = functions.vmap(game.step)(loop.state, actions)
     plays = timeline.plays(position)
     state, outcome = functions.vmap(select)(

@@ -12,7 +12,7 @@ from log_dqn.jax import trees, update
 from log_dqn.program import words
 from log_dqn.vectorized import agents, networks, replay, timeline
 from log_dqn.vectorized.schedule import RunnerSettings
-from log_dqn.vectorized.timeline import Draws, Outcome, Plan, Position
+from log_dqn.vectorized.timeline import Choice, Update
 
 SUMMARY_PERIOD = 500
 """Training steps between a run's events, as in Dopamine."""
@@ -119,7 +119,7 @@ class StepFunctions:
     """
 
     def __init__(
-        self, agent: agents.Agent, problem: Problem, slots: int, has_many_runs: bool, on_host: bool
+        self, agent: agents.Agent, problem: Problem, slots: int, has_many_runs: bool
     ) -> None:
         """Initializes the functions; they are compiled when they are first called.
 
@@ -127,23 +127,15 @@ class StepFunctions:
         """
         self._agent = agent
         self._problem = problem
-        apply = functools.partial(problem.network.apply, batched=has_many_runs)
-        self._network = problem.network._replace(apply=apply)
         self._slots = slots
         self._has_many_runs = has_many_runs
-        self._on_host = on_host
         self.vmap: Callable[..., Any] = jax.vmap if has_many_runs else _of_one
         self.initial_weights = jax.jit(self.vmap(self._initial_weights))
-        self.compiled_draw = jax.jit(lambda fixed, draws: self._draw(fixed, self._unpacked(draws)))
         self.compiled_learn = jax.jit(
-            lambda weights, summary, memory, fixed, draws: self.learn(
-                weights, summary, memory, fixed, self._unpacked(draws)
-            ),
-            donate_argnums=(0, 1), compiler_options=compiler_options(),
-        )  # fmt: skip
+            self.learn, donate_argnums=(0, 1), compiler_options=compiler_options()
+        )
         self.compiled_sync = jax.jit(self.sync, donate_argnums=0)
-        self.compiled_plan = jax.jit(self._plan_draws)
-        self.compiled_act = jax.jit(self._act_on, donate_argnums=(0, 1))
+        self.compiled_act = jax.jit(self.act, donate_argnums=(0, 1))
         self.compiled_is_finite = jax.jit(self.vmap(self._is_finite))
 
     def _initial_weights(self, constants: Any, params: Any) -> Weights:
@@ -155,18 +147,12 @@ class StepFunctions:
         finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(weights.params)]
         return jnp.stack(finite).all()
 
-    def _unpacked(self, draws: Any) -> Draws:
-        return Draws(*draws)._replace(learns=draws[-1].astype(bool))
-
-    def _draw(self, fixed: Fixed, draws: Draws) -> jax.Array:
-        """Returns the slots that updates read; see `replay.draw`."""
-        return self.vmap(self._draw_one)(fixed.draw_key, draws)
-
-    def _draw_one(self, key: jax.Array, draws: Draws) -> jax.Array:
+    def _draw(self, key: jax.Array, due: Update) -> jax.Array:
+        """Returns the slots that an update reads; see `replay.draw`."""
         return replay.draw(
-            jax.random.fold_in(key, draws.number),
-            draws.oldest,
-            draws.available,
+            jax.random.fold_in(key, due.number),
+            due.oldest,
+            due.available,
             self._slots,
             self._problem.batch_size,
             self._problem.stack_size,
@@ -174,30 +160,27 @@ class StepFunctions:
         )
 
     def learn(
-        self, weights: Weights, summary: Summary, memory: Any, fixed: Fixed, draws: Draws
+        self, weights: Weights, summary: Summary, memory: Any, fixed: Fixed, due: Update
     ) -> tuple[Weights, Summary]:
-        """Updates the runs that learn in this step; a single run always does.
-
-        `memory` is the replay memory or, if the host keeps it, the steps in the slots from `_draw`.
-        """
-        steps = memory
-        if not self._on_host:
-            steps = self.vmap(replay.read)(memory, self._draw(fixed, draws))
+        """Updates the runs that learn in this step; a single run always does."""
+        steps = self.vmap(replay.read)(memory, self.vmap(self._draw)(fixed.draw_key, due))
         if self._problem.cuts:
             whole = functools.partial(replay.without_cuts, stack_size=self._problem.stack_size)
             steps = self.vmap(whole)(steps)
         weights, statistics = self.vmap(self._learn_one)(
-            weights, fixed.constants, fixed.num_actions, steps, draws.learns
+            weights, fixed.constants, fixed.num_actions, steps, due.learns
         )
-        due = draws.learns & (draws.number % SUMMARY_PERIOD == 0) & (draws.number > 0)
-        return weights, select(due, Summary(draws.number, statistics), summary)
+        is_logged = due.learns & (due.number % SUMMARY_PERIOD == 0) & (due.number > 0)
+        return weights, select(is_logged, Summary(due.number, statistics), summary)
 
     def _learn_one(
         self, weights: Weights, constants: Any, num_actions: Any, steps: Any, learns: Any
     ) -> tuple[Weights, dict[str, jax.Array]]:
         params, optimizer_state, statistics = update.train_step(
             self._agent.batch_loss(constants),
-            lambda params, states: self._agent.outputs(self._network, params, states, num_actions),
+            lambda params, states: self._agent.outputs(
+                self._problem.network, params, states, num_actions
+            ),
             self._agent.create_optimizer(constants),
             weights.params,
             weights.target_params,
@@ -219,30 +202,25 @@ class StepFunctions:
         return self.vmap(sync_one)(weights, syncs)
 
     def act(
-        self,
-        stacks: Any,
-        memory: Any,
-        weights: Weights,
-        outcome: Outcome,
-        fixed: Fixed,
-        plan: Plan,
-    ) -> Any:
+        self, stacks: Any, memory: Any, weights: Weights, frame: Any, reward: Any, fixed: Fixed,
+        choice: Choice,
+    ) -> Any:  # fmt: skip
         """Chooses actions and stores steps; returns the new states, memory and actions."""
         stacks, actions = self.vmap(self._act_one)(
-            stacks, weights, fixed.constants, fixed.num_actions, fixed.act_key,
-            outcome.frame, plan.choice,
-        )  # fmt: skip
-        if not self._on_host:
-            memory = self.vmap(self._store)(memory, outcome, actions, plan.choice)
+            stacks, weights, fixed.constants, fixed.num_actions, fixed.act_key, frame, choice
+        )
+        memory = self.vmap(self._store)(memory, frame, reward, actions, choice)
         return stacks, memory, actions
 
     def _act_one(
         self, stack: Any, weights: Weights, constants: Any, num_actions: Any, key: Any,
-        frame: Any, choice: timeline.Choice,
+        frame: Any, choice: Choice,
     ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
         stack = jnp.where(choice.begins, jnp.zeros_like(stack), stack)
         stack = jnp.concatenate([stack[..., 1:], frame[..., None]], axis=-1)
-        outputs = self._agent.outputs(self._network, weights.params, stack[None], num_actions)
+        outputs = self._agent.outputs(
+            self._problem.network, weights.params, stack[None], num_actions
+        )
         greedy = self._agent.action_keys(constants, outputs)[0].argmax().astype(jnp.int32)
         explore_key, action_key = jax.random.split(jax.random.fold_in(key, choice.number))
         explores = jax.random.uniform(explore_key) <= choice.epsilon
@@ -250,27 +228,13 @@ class StepFunctions:
             explores, jax.random.randint(action_key, (), 0, num_actions), greedy
         )
 
-    def _store(self, memory: Any, outcome: Outcome, action: Any, choice: timeline.Choice) -> Any:
+    def _store(self, memory: Any, frame: Any, reward: Any, action: Any, choice: Choice) -> Any:
         # Always 0. It makes the store depend on the action, and so on the update, so that XLA
         # updates the memory in place.
         beyond = self._slots * (action < 0)
-        reward = self._problem.learned(outcome.reward)
         slot = choice.result_slot + beyond
-        memory = replay.add_result(memory, slot, reward, choice.terminal)
-        return replay.add_step(memory, choice.slot + beyond, outcome.frame, choice.age, action)
-
-    def _plan_draws(self, fixed: Fixed, inputs: Any) -> Any:
-        inputs = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
-        return timeline.pack(timeline.advance(fixed.rules, *inputs)[1].draws, jnp)
-
-    def _act_on(
-        self, stacks: Any, memory: Any, weights: Weights, frames: Any, fixed: Fixed, inputs: Any
-    ) -> Any:
-        old, outcome, starting = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
-        position, plan = timeline.advance(fixed.rules, old, outcome, starting)
-        outcome = outcome._replace(frame=frames)
-        stacks, memory, actions = self.act(stacks, memory, weights, outcome, fixed, plan)
-        return stacks, memory, timeline.pack((position, plan, actions), jnp)
+        memory = replay.add_result(memory, slot, self._problem.learned(reward), choice.terminal)
+        return replay.add_step(memory, choice.slot + beyond, frame, choice.age, action)
 
 
 @functools.lru_cache(maxsize=16)
@@ -306,22 +270,19 @@ class Learner:
         runner: RunnerSettings,
         num_actions: Sequence[int],
         seeds: Sequence[int],
-        on_host: bool = False,
     ) -> None:
         """Initializes the runs, given each one's agent, number of actions and seed.
 
-        The agents have the same `Agent.shared`. `on_host` says whether the host's memory holds the
-        replay memories.
+        The agents have the same `Agent.shared`.
         """
         self._agent = agent = run_agents[0]
         self.num_runs = len(seeds)
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
-        self._problem, self._on_host = problem, on_host
+        self._problem = problem
         agent_class: Any = type(agent)
         self.step_functions = _step_functions(
-            agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1,
-            on_host,
-        )  # fmt: skip
+            agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1
+        )
         self._columns = list(num_actions)  # of each run's own output layer
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)
@@ -339,12 +300,10 @@ class Learner:
         self.weights = self.step_functions.initial_weights(self.fixed.constants, _stack(params))
         self.memory = replay.create(
             (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype,
-            max(num_actions), np if on_host else jnp,
+            max(num_actions),
         )  # fmt: skip
         self.stacks = jnp.zeros((self.num_runs, *problem.state_shape), problem.frame_dtype)
         self.summary = self._no_summary()
-        report = jax.eval_shape(timeline.advance, self.rules, *timeline.ADVANCE_INPUTS)
-        self._report = (*report, self.rules.slots)  # The actions are whole numbers too.
 
     def _no_summary(self) -> Summary:
         heads = (jnp.zeros((1, max(self._columns))),) * self._agent.num_heads
@@ -354,65 +313,31 @@ class Learner:
         zeros = {tag: jnp.zeros(self.num_runs) for tag in statistics}
         return Summary(jnp.full(self.num_runs, -1, jnp.int32), zeros)
 
-    # A step. Only `act` waits for the device.
+    # A step, given numpy arrays. Only `act` waits for the device.
 
-    def draws(self, inputs: np.ndarray) -> Draws:
-        """Returns the updates of a step, given `timeline.ADVANCE_INPUTS`, packed."""
-        found = np.asarray(self.step_functions.compiled_plan(self.fixed, inputs))
-        return timeline.unpack(found, self._report[1].draws)
-
-    def learn(self, draws: Draws) -> None:
-        """Updates the runs that learn in this step; `draws` are numpy arrays."""
-        memory, packed = self.memory, timeline.pack(draws)
-        if self._on_host:
-            slots = np.asarray(self.step_functions.compiled_draw(self.fixed, packed))
-            memory = replay.read(memory, (np.arange(self.num_runs)[:, None, None], slots))
+    def learn(self, due: Update) -> None:
+        """Updates the runs that learn in this step."""
         self.weights, self.summary = self.step_functions.compiled_learn(
-            self.weights, self.summary, memory, self.fixed, packed
+            self.weights, self.summary, self.memory, self.fixed, due
         )
 
-    def act(self, frames: np.ndarray, inputs: np.ndarray) -> tuple[Position, Plan, np.ndarray]:
-        """Chooses the runs' actions, stores their steps, and syncs target networks that are due.
+    def sync(self, syncs: np.ndarray) -> None:
+        """Syncs the target networks of some runs."""
+        self.weights = self.step_functions.compiled_sync(self.weights, syncs)
+
+    def act(self, frames: np.ndarray, rewards: np.ndarray, choice: Choice) -> np.ndarray:
+        """Chooses and returns the runs' actions, shape [num_runs], and stores their steps.
 
         Args:
             frames: observations, shape [num_runs, ...].
-            inputs: `timeline.ADVANCE_INPUTS`, packed.
-
-        Returns:
-            The runs' new position, the plan of the step, and the actions, shape [num_runs].
+            rewards: of the last actions.
+            choice: the rest of what is needed.
         """
-        memory = None if self._on_host else self.memory
-        self.stacks, memory, found = self.step_functions.compiled_act(
-            self.stacks,
-            memory,
-            Weights(self.weights.params, None, None),
-            frames,
-            self.fixed,
-            inputs,
+        weights = Weights(self.weights.params, None, None)
+        self.stacks, self.memory, actions = self.step_functions.compiled_act(
+            self.stacks, self.memory, weights, frames, rewards, self.fixed, choice
         )
-        position, plan, actions = timeline.unpack(np.array(found), self._report)
-        if self._on_host:
-            _, outcome, _ = timeline.unpack(inputs, timeline.ADVANCE_INPUTS)
-            rewards = self._problem.learned(outcome.reward)
-            self._store(frames, rewards, actions, plan.choice)
-        else:
-            self.memory = memory
-        if plan.syncs.any():
-            self.weights = self.step_functions.compiled_sync(self.weights, plan.syncs)
-        return position, plan, actions
-
-    def _store(
-        self, frames: np.ndarray, rewards: np.ndarray, actions: np.ndarray, choice: timeline.Choice
-    ) -> None:
-        """Stores a step in the host's memory, as `StepFunctions` does on the device."""
-        memory = self.memory
-        (runs,) = np.nonzero(choice.result_slot < self.slots)
-        at = runs, choice.result_slot[runs]
-        memory.rewards[at], memory.terminals[at] = rewards[runs], choice.terminal[runs]
-        (runs,) = np.nonzero(choice.slot < self.slots)
-        at = runs, choice.slot[runs]
-        memory.frames[at], memory.ages[at] = frames[runs], choice.age[runs]
-        memory.actions[at] = actions[runs]
+        return np.asarray(actions)
 
     # One run's state, for checkpoints.
 
@@ -463,12 +388,8 @@ class Learner:
 
     def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:
         """Sets some slots of a field of a run's memory."""
-        field = getattr(self.memory, name)
-        if self._on_host:
-            field[run, start : start + len(values)] = values
-        else:
-            new = _set_slots(field, (run, start), values[None])
-            self.memory = self.memory._replace(**{name: new})
+        new = _set_slots(getattr(self.memory, name), (run, start), values[None])
+        self.memory = self.memory._replace(**{name: new})
 
 
 def _stack(runs: Sequence[Any]) -> Any:

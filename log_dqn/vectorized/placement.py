@@ -1,4 +1,4 @@
-"""Decides whether the replay memories of a job are on the device or on the host."""
+"""Says how many runs fit into the memory of the device at a time."""
 
 import bisect
 import math
@@ -20,19 +20,19 @@ _WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
 _RESERVE = 1_000_000_000
 
 
-Room = tuple[int | None, int]
-"""Free bytes of the device (None for a CPU, which uses the host's memory) and of the host."""
+def free() -> int:
+    """Returns the free bytes of the device, or of the host for a CPU.
 
-
-def free() -> Room:
-    """Returns the memory that is free now; raises ValueError if the device doesn't say."""
+    Raises:
+        ValueError: if the device doesn't say.
+    """
     device = jax.devices()[0]
     if device.platform == "cpu":
-        return None, _host_memory()
+        return _host_memory()
     statistics = device.memory_stats() or {}
     allowed = "one that says how much memory it has, without an XLA_PYTHON_CLIENT_ALLOCATOR"
     check("device", device.device_kind, "bytes_limit" in statistics, allowed)
-    return statistics["bytes_limit"] - statistics["bytes_in_use"], _host_memory()
+    return int(statistics["bytes_limit"] - statistics["bytes_in_use"])
 
 
 def _host_memory() -> int:
@@ -58,15 +58,8 @@ def _read(path: str) -> str:
 
 
 class Placement(NamedTuple):
-    """Where replay memories are.
+    """How many runs are trained at a time, and the bytes of their replay memories together."""
 
-    Attributes:
-        on_host: whether the host's memory holds them for a GPU.
-        num_runs: how many runs have theirs at a time.
-        replay_bytes: size of these together.
-    """
-
-    on_host: bool
     num_runs: int
     replay_bytes: int
 
@@ -96,40 +89,34 @@ def place(
     problem: Problem,
     num_actions: int,
     num_runs: int,
-    room: Room,
-    in_turns: bool = False,
+    free_bytes: int,
+    in_turns: bool,
 ) -> Placement:
-    """Places a job's replay memories on the device if they fit there, or else on the host.
+    """Returns how many runs are trained at a time, and what their replay memories take.
 
     Args:
         agent: any of the job's.
         problem: what its runs share.
         num_actions: the largest number of actions of its games.
         num_runs: how many runs are to be trained at a time.
-        room: free memory.
-        in_turns: whether fewer can be trained at a time, as many as fit on the device.
+        free_bytes: free memory.
+        in_turns: whether fewer can be trained at a time, as many as fit.
 
     Raises:
-        ValueError: if they fit nowhere.
+        ValueError: if they don't fit.
     """
-    device, host = room
-    if in_turns and device is not None:
-        num_runs = most_runs(agent, problem, num_actions, room, num_runs) or 1
+    if in_turns:
+        num_runs = most_runs(agent, problem, num_actions, free_bytes, num_runs) or 1
     needed = _replay_bytes(agent, problem, num_actions, num_runs)
     others = _other_bytes(agent, problem, num_actions, num_runs)
-    on_device = (host if device is None else device) - others
-    if needed <= on_device:
-        return Placement(False, num_runs, needed)
-    to_host = device is not None and not in_turns
-    if to_host and on_device >= 0 and needed <= host - _RESERVE:
-        return Placement(True, num_runs, needed)
-    free_there = "" if device is None else f"{device / 1e9:.2f} GB of the device and "
-    raise ValueError(
-        f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
-        f"with {words.counted(num_runs, 'run')} at a time they take {needed / 1e9:.2f} GB "
-        f"for replay memories and {others / 1e9:.2f} GB beside them, and {free_there}"
-        f"{host / 1e9:.2f} GB of the host are free"
-    )
+    if needed + others > free_bytes:
+        raise ValueError(
+            f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
+            f"with {words.counted(num_runs, 'run')} at a time they take {needed / 1e9:.2f} GB "
+            f"for replay memories and {others / 1e9:.2f} GB beside them, and "
+            f"{free_bytes / 1e9:.2f} GB are free"
+        )
+    return Placement(num_runs, needed)
 
 
 def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
@@ -139,11 +126,9 @@ def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_r
 
 
 def most_runs(
-    agent: agents.Agent, problem: Problem, num_actions: int, room: Room, bound: int
+    agent: agents.Agent, problem: Problem, num_actions: int, free_bytes: int, bound: int
 ) -> int:
-    """Returns how many runs, up to a bound, fit on the device with their memories; see `place`."""
-    device, host = room
-    free_bytes = host if device is None else device
+    """Returns how many runs, up to a bound, fit with their replay memories."""
 
     def is_full(num_runs: int) -> bool:
         return planned_bytes(agent, problem, num_actions, num_runs) > free_bytes

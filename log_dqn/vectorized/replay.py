@@ -41,22 +41,18 @@ def num_slots(capacity: int, stack_size: int, update_horizon: int) -> int:
 
 
 def create(
-    shape: tuple[int, ...],
-    frame_shape: tuple[int, ...],
-    frame_dtype: Any,
-    num_actions: int,
-    xp: Any = jnp,
+    shape: tuple[int, ...], frame_shape: tuple[int, ...], frame_dtype: Any, num_actions: int
 ) -> Memory:
-    """Returns an empty memory, arrays of `jax.numpy` or `numpy`.
+    """Returns an empty memory.
 
     `shape` is (num_slots,), or (num_runs, num_slots) for several runs.
     """
     return Memory(
-        frames=xp.zeros((*shape, *frame_shape), frame_dtype),
-        ages=xp.zeros(shape, xp.uint8),
-        actions=xp.zeros(shape, xp.int8 if num_actions <= 128 else xp.int16),
-        rewards=xp.zeros(shape, xp.float32),
-        terminals=xp.zeros(shape, xp.uint8),
+        frames=jnp.zeros((*shape, *frame_shape), frame_dtype),
+        ages=jnp.zeros(shape, jnp.uint8),
+        actions=jnp.zeros(shape, jnp.int8 if num_actions <= 128 else jnp.int16),
+        rewards=jnp.zeros(shape, jnp.float32),
+        terminals=jnp.zeros(shape, jnp.uint8),
     )
 
 

@@ -204,7 +204,8 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
     """Creates the trainers of a job, and writes the configurations of its runs.
 
     A CPU trains one run a core: several in one call would not be faster, and so a run's arithmetic
-    doesn't depend on the others. A GPU trains all runs in one call, or all of a game in JAX.
+    doesn't depend on the others. A GPU trains all runs in one call,
+    or as many as fit, of Atari or of one game in JAX.
 
     Args:
         workload: all runs.
@@ -265,9 +266,9 @@ def _plan_trainers(
         create_network(runner, game), game.frame_shape, game.frame_dtype, runner.stack_size,
         runner.batch_size, runner.replay_capacity, game.cuts, runner.clip_rewards,
     )  # fmt: skip
-    on_device = isinstance(game, JaxGame)
+    on_gpu = jax.default_backend() != "cpu"
     place = placement.place(
-        run.agent, problem, game.num_actions, at_a_time, placement.free(), in_turns=on_device
+        run.agent, problem, game.num_actions, at_a_time, placement.free(), in_turns=on_gpu
     )
 
     def create(indices: Sequence[int]) -> training.Trainer:
@@ -282,7 +283,7 @@ def _plan_trainers(
         else:
             names = [run.game for run in part.runs]
             played = environments.AtariGames(names, runner.max_steps_per_episode)
-        return training.HostTrainer(part, problem, played, shown, indices, place.on_host)
+        return training.HostTrainer(part, problem, played, shown, indices)
 
     return place, create
 
@@ -318,7 +319,7 @@ def _announce(
         if on_cpu
         else ""
     )
-    where = "the host's memory" if place.on_host or on_cpu else "its memory"
+    where = "the host's memory" if on_cpu else "its memory"
     of_environment, in_checkpoints = "", ""
     if workload.environment is not None:
         chosen = networks.by_shape(workload.runner.network, workload.environment.frame_shape)

@@ -2,15 +2,14 @@
 
 The order of things within a step is Dopamine's: the last step's result is stored, an update is run
 if one is due, the target network is synced, the next action is chosen. Arrays have the shape
-[num_runs], and dtypes of 32 bits.
+[num_runs], and dtypes of 32 bits. They are numpy's or, in a program of the device, JAX's; `xp` is
+`numpy` or `jax.numpy`.
 """
 
 import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.vectorized import agents, replay
@@ -96,20 +95,22 @@ class Episode(NamedTuple):
     length: Any
 
 
-class Draws(NamedTuple):
-    """What an update samples from.
+class Update(NamedTuple):
+    """An update, and what it samples from.
 
     Attributes:
         number: of the update, in training steps.
         oldest: slot at which the oldest transition begins.
         available: number of transitions.
-        learns: whether the run has an update now.
+        learns: whether the run has this update now.
+        syncs: whether the target network is synced after it.
     """
 
     number: Any
     oldest: Any
     available: Any
     learns: Any
+    syncs: Any
 
 
 class Choice(NamedTuple):
@@ -135,19 +136,11 @@ class Choice(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a step consists of.
-
-    Attributes:
-        episode: the episode that has ended with it, if one has.
-        draws: its update.
-        choice: its action.
-        syncs: whether the target network is synced after the update.
-    """
+    """What a step consists of: the episode that has ended with it, its update, its action."""
 
     episode: Episode
-    draws: Draws
+    update: Update
     choice: Choice
-    syncs: Any
 
 
 def create_rules(run_agents: Sequence[agents.Agent], runner: RunnerSettings) -> Rules:
@@ -169,53 +162,6 @@ def begin(num_runs: int) -> Position:
     return zeros._replace(episode_return=np.zeros(num_runs, np.float32))
 
 
-ADVANCE_INPUTS = (
-    begin(1), Outcome(None, np.zeros(1, np.float32), *np.zeros((2, 1), bool)), np.zeros(1, bool)
-)  # fmt: skip
-"""Arguments of `advance` after the rules, as the host sends them; a template for `unpack`."""
-
-
-def _available(rules: Rules, position: Position) -> Any:
-    """Returns how many transitions the next step's update can sample; all are stored already.
-
-    Transitions of an ended episode's last n steps can be drawn one step later than in Dopamine's
-    JAX agents, as in its TensorFlow agents.
-    """
-    training = position.phase == Phase.TRAINING
-    # Of the transitions that are stored by the next step if the episode goes on.
-    incomplete = (position.episode_steps + 1).clip(max=rules.update_horizon)
-    return position.stored + training * (1 - incomplete)
-
-
-def _draws(rules: Rules, position: Position, available: Any, ready: Any) -> Draws:
-    number = position.training_steps
-    oldest = (available - rules.replay_capacity).clip(min=0)
-    return Draws(
-        number=number,
-        oldest=oldest % rules.slots,
-        available=(available - oldest).clip(min=1),
-        learns=ready & (number % rules.update_period == 0) & (available > 0),
-    )
-
-
-def may_learn(rules: Rules, position: Position) -> Any:
-    """Returns which runs may update at the next step; the outcome of their actions decides."""
-    training = position.phase == Phase.TRAINING
-    ready = position.stored + training > rules.min_replay_history
-    due = position.training_steps % rules.update_period == 0
-    return ready & due & (training | (position.phase == Phase.WAITING))
-
-
-def expect(rules: Rules, position: Position) -> Draws:
-    """Returns the next step's updates of the runs that learn whatever the outcome is."""
-    available = _available(rules, position)
-    ready = position.phase == Phase.TRAINING
-    ready &= (available > rules.min_replay_history) & (
-        position.phase_steps + 1 < rules.training_steps
-    )
-    return _draws(rules, position, available, ready)
-
-
 def starts(rules: Rules, position: Position, step: Any) -> Any:
     """Returns which of the waiting runs start an iteration at a step, in new environments.
 
@@ -227,38 +173,59 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
     return (position.phase == Phase.WAITING) & aligned
 
 
+def update(rules: Rules, position: Position, ended: Any, starting: Any) -> Update:
+    """Returns the update of the next step, if episodes have `ended` with the last actions or not.
+
+    It samples only from what was stored before that step, so that it may run while the environment
+    steps where `ended` makes no difference. Transitions of an ended episode's last n steps can thus
+    be drawn one step later than in Dopamine's JAX agents, as in its TensorFlow agents. `starting`
+    is what `starts` returns.
+    """
+    training = position.phase == Phase.TRAINING
+    goes_on = training & ~(ended & (position.phase_steps + 1 >= rules.training_steps))
+    stored = position.stored + training
+    # Transitions of the last steps, whose end isn't known if the episode goes on.
+    incomplete = training * (position.episode_steps + 1).clip(max=rules.update_horizon)
+    ready = (goes_on | starting) & (stored - incomplete * ~ended > rules.min_replay_history)
+    available, number = stored - incomplete, position.training_steps
+    oldest = (available - rules.replay_capacity).clip(min=0)
+    return Update(
+        number=number,
+        oldest=oldest % rules.slots,
+        available=(available - oldest).clip(min=1),
+        learns=ready & (number % rules.update_period == 0) & (available > 0),
+        syncs=ready & (number % rules.target_update_period == 0),
+    )
+
+
 def advance(
-    rules: Rules, position: Position, outcome: Outcome, starting: Any
+    rules: Rules, position: Position, outcome: Outcome, starting: Any, xp: Any
 ) -> tuple[Position, Plan]:
     """Processes the outcome of the last actions; returns the new position and the next step's plan.
 
     A run that has completed its iteration waits for the next one. The outcome's frame isn't used.
     `starting` is what `starts` returns.
     """
-    result_slot = _slot(rules, position)
+    due = update(rules, position, outcome.ended, starting)
+    result_slot = _slot(rules, position, xp)
     terminal = outcome.ended & (position.phase == Phase.TRAINING)
     if outcome.cut is not None:
-        terminal = jnp.where(outcome.cut, replay.CUT, replay.ENDED) * terminal
-    old, available = position, _available(rules, position)
-    position, episode = _record(rules, position, outcome.reward, outcome.ended)
-    position = position._replace(phase=jnp.where(starting, Phase.TRAINING, position.phase))
-    training = position.phase == Phase.TRAINING
-    complete = position.stored - jnp.minimum(rules.update_horizon, position.episode_steps)
-    ready = training & (complete > rules.min_replay_history)
-    draws = _draws(rules, old, available, ready)
-    syncs = ready & (old.training_steps % rules.target_update_period == 0)
-    position = position._replace(training_steps=old.training_steps + training)
+        terminal = xp.where(outcome.cut, replay.CUT, replay.ENDED) * terminal
+    position, episode = _record(rules, position, outcome, starting, xp)
+    position = position._replace(
+        training_steps=position.training_steps + (position.phase == Phase.TRAINING)
+    )
     choice = Choice(
         number=position.chosen,
         begins=episode.ended | starting,
-        epsilon=_epsilon(rules, position),
-        slot=_slot(rules, position),
-        age=jnp.minimum(position.episode_steps, rules.stack_size - 1),
+        epsilon=_epsilon(rules, position, xp),
+        slot=_slot(rules, position, xp),
+        age=position.episode_steps.clip(max=rules.stack_size - 1),
         result_slot=result_slot,
         terminal=terminal,
     )
     position = position._replace(chosen=position.chosen + plays(position))
-    return position, Plan(episode, draws, choice, syncs)
+    return position, Plan(episode, due, choice)
 
 
 def plays(position: Position) -> Any:
@@ -275,58 +242,43 @@ def faults(position: Position, outcome: Outcome, starting: Any, xp: Any) -> Any:
     return (playing | starting) & ~finite
 
 
-def _slot(rules: Rules, position: Position) -> jax.Array:
+def _slot(rules: Rules, position: Position, xp: Any) -> Any:
     """Returns the slot of a run's next step, or one beyond the last if that isn't stored."""
     training = position.phase == Phase.TRAINING
-    return jnp.where(training, position.stored % rules.slots, rules.slots)
+    return xp.where(training, position.stored % rules.slots, rules.slots)
 
 
-def _record(rules: Rules, position: Position, reward: Any, ended: Any) -> tuple[Position, Episode]:
+def _record(
+    rules: Rules, position: Position, outcome: Outcome, starting: Any, xp: Any
+) -> tuple[Position, Episode]:
     """Counts a step whose result is known; returns the new position and the ended episode."""
     training, active = position.phase == Phase.TRAINING, plays(position)
-    ends = ended & active
+    ends = outcome.ended & active
     phase_steps = position.phase_steps + active
     episode_steps = position.episode_steps + active
-    episode_return = position.episode_return + jnp.where(active, reward, 0)
-    least = jnp.where(training, rules.training_steps, rules.evaluation_steps)
+    episode_return = position.episode_return + xp.where(active, outcome.reward, 0)
+    least = xp.where(training, rules.training_steps, rules.evaluation_steps)
     phase_over = ends & (phase_steps >= least)
     evaluates = phase_over & training & (rules.evaluation_steps > 0)
     over = phase_over & ~evaluates
-    phase = jnp.where(evaluates, Phase.EVALUATION, position.phase)
+    phase = xp.where(evaluates, Phase.EVALUATION, position.phase)
+    phase = xp.where(starting, Phase.TRAINING, xp.where(over, Phase.WAITING, phase))
     new = position._replace(
-        phase=jnp.where(over, Phase.WAITING, phase),
+        phase=phase.astype(np.int32),
         iteration=position.iteration + over,
         stored=position.stored + training,
-        phase_steps=jnp.where(phase_over, 0, phase_steps),
-        episode_steps=jnp.where(ends, 0, episode_steps),
-        episode_return=jnp.where(ends, 0, episode_return),
+        phase_steps=xp.where(phase_over, 0, phase_steps),
+        episode_steps=xp.where(ends, 0, episode_steps),
+        episode_return=xp.where(ends, 0, episode_return),
     )
     return new, Episode(ends, position.phase, episode_return, episode_steps)
 
 
-def _epsilon(rules: Rules, position: Position) -> jax.Array:
+def _epsilon(rules: Rules, position: Position, xp: Any) -> Any:
     """Returns the exploration rate; in training DQN's (Mnih et al., 2015), decaying linearly."""
     period, least = rules.epsilon_decay_period, rules.epsilon_train
-    left = (1 - least) * (period + rules.min_replay_history - position.training_steps) / period
-    in_training = least + jnp.clip(left, 0, 1 - least)
+    steps_left = period + rules.min_replay_history - position.training_steps
+    left = (1 - least) * steps_left.astype(np.float32) / period.astype(np.float32)
+    in_training = least + left.clip(0, 1 - least)
     training = position.phase == Phase.TRAINING
-    return jnp.where(training, in_training, rules.epsilon_eval)
-
-
-# The host and the device exchange the data of a step as one array.
-
-
-def pack(tree: Any, xp: Any = np) -> Any:
-    """Returns arrays of shape [num_runs] as one of int32, shape [num_arrays, num_runs]."""
-    leaves = jax.tree.leaves(tree)
-    return xp.stack([x.astype(np.int32) if x.dtype == bool else x.view(np.int32) for x in leaves])
-
-
-def unpack(packed: Any, like: Any) -> Any:
-    """Returns the tree that was packed, with the structure and dtypes of `like`."""
-    leaves, structure = jax.tree.flatten(like)
-    rows = (
-        row.astype(bool) if leaf.dtype == bool else row.view(leaf.dtype)
-        for row, leaf in zip(packed, leaves, strict=True)
-    )
-    return jax.tree.unflatten(structure, rows)
+    return xp.where(training, in_training, rules.epsilon_eval)

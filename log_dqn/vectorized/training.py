@@ -57,7 +57,6 @@ class Trainer:
         num_actions: Sequence[int],
         progress: Progress,
         shown_as: Sequence[int],
-        on_host: bool = False,
     ) -> None:
         """Creates networks and memories, and loads checkpoints.
 
@@ -67,14 +66,13 @@ class Trainer:
             num_actions: each run's number of actions.
             progress: progress of these runs and of others.
             shown_as: indices of the runs in `progress`.
-            on_host: whether the host's memory holds the replay memories.
         """
         self._runs, self._runner = workload.runs, workload.runner
         self._checkpoint_replay = workload.checkpoint_replay
         run_agents = [run.agent for run in workload.runs]
         seeds = [run.seed for run in workload.runs]
         self._progress, self._shown_as = progress, list(shown_as)
-        self.learner = Learner(run_agents, problem, workload.runner, num_actions, seeds, on_host)
+        self.learner = Learner(run_agents, problem, workload.runner, num_actions, seeds)
         self.position = timeline.begin(len(seeds))
         self._episodes: list[list[Ended]] = [[] for _ in workload.runs]
         self._logs: list[Log] = [{} for _ in workload.runs]
@@ -252,26 +250,26 @@ class HostTrainer(Trainer):
     def _play(self) -> tuple[Position, Episode]:
         """Runs a step of every run."""
         rules, learner, old = self.learner.rules, self.learner, self.position
-        may_learn = timeline.may_learn(rules, old)
-        expected = timeline.expect(rules, old) if may_learn.any() else None
-        if expected and not (expected.learns == may_learn).all():
-            expected = None  # One call updates all.
-        if expected:  # Updates run on the device while the environments step.
-            learner.learn(expected)
-        outcome = self._environments.receive() if self._step else self._nothing
         starting = timeline.starts(rules, old, self._step)
-        frames = outcome.frame
+        # Updates run on the device while the environments step, unless the step's end decides.
+        due, if_ended = (
+            timeline.update(rules, old, ended, starting) for ended in (np.False_, np.True_)
+        )
+        is_sure = (due.learns == if_ended.learns).all()
+        if is_sure and due.learns.any():
+            learner.learn(due)
+        outcome = self._environments.receive() if self._step else self._nothing
         if starting.any():
             first = self._environments.reset(starting, self._begin_iterations(starting))
-            frames = np.where(starting.reshape(-1, *[1] * (frames.ndim - 1)), first, frames)
-        wrong = timeline.faults(old, outcome._replace(frame=frames), starting, np)
-        self._faults = np.where(wrong, old.chosen, -1)
-        inputs = timeline.pack((old, outcome._replace(frame=None), starting))
-        if may_learn.any() and not expected:
-            draws = learner.draws(inputs)
-            if draws.learns.any():
-                learner.learn(draws)
-        position, plan, actions = learner.act(frames, inputs)
+            begins = starting.reshape(-1, *[1] * (first.ndim - 1))
+            outcome = outcome._replace(frame=np.where(begins, first, outcome.frame))
+        self._faults = np.where(timeline.faults(old, outcome, starting, np), old.chosen, -1)
+        position, plan = timeline.advance(rules, old, outcome, starting, np)
+        if not is_sure and plan.update.learns.any():
+            learner.learn(plan.update)  # One call updates all.
+        if plan.update.syncs.any():
+            learner.sync(plan.update.syncs)
+        actions = learner.act(outcome.frame, outcome.reward, plan.choice)
         left = (position.phase != Phase.FINISHED) & (
             position.iteration < self._runner.num_iterations
         )

@@ -237,9 +237,6 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
         "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
         **{f"{name} alone, agent steps/s": speed for name, speed in figures.alone.items()},
         "of the lower ceiling": figures.of_ceiling,
-        "memories on": "host"
-        if isinstance(trainer.learner.memory.frames, np.ndarray)
-        else "device",
         "memory planned, GB": planned / 1e9,
         **({"used, GB": used["peak_bytes_in_use"] / 1e9} if used else {}),
         **{f"Python calls of {name} a step": number for name, number in calls.items()},
@@ -251,10 +248,12 @@ def most(size: Size) -> dict[str, Any]:
     agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
     bound, reason = size.most_runs, "not tried"
     for _ in range(3):
-        room = placement.free()  # Less than before, where a failure has left something behind.
-        num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, room, bound)
+        free_bytes = (
+            placement.free()
+        )  # Less than before, where a failure has left something behind.
+        num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, free_bytes, bound)
         if not num_runs:
-            return {"failed": f"none fits in {room[0]} bytes; before: {reason}"}
+            return {"failed": f"none fits in {free_bytes} bytes; before: {reason}"}
         try:
             return atari(size, num_runs)
         except (jax.errors.JaxRuntimeError, ValueError) as error:  # Of memory, most likely.
@@ -282,7 +281,7 @@ def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, floa
             name: stack.enter_context(
                 mock.patch.object(programs, name, wraps=getattr(programs, name))
             )
-            for name in (f"compiled_{part}" for part in ("act", "learn", "sync", "draw", "plan"))
+            for name in (f"compiled_{part}" for part in ("act", "learn", "sync"))
         }
         for _ in range(num_steps):
             trainer.step()

@@ -28,7 +28,7 @@ STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
 _ROWS, _PRODUCTS = 1024, 32
 _ONE = np.ones(1, np.int32)
-_DRAWS = timeline.Draws(_ONE, 0 * _ONE, 5000 * _ONE, _ONE > 0)
+_UPDATE = timeline.Update(_ONE, 0 * _ONE, 5000 * _ONE, _ONE > 0, _ONE < 0)
 
 
 class Player:
@@ -83,7 +83,7 @@ class Player:
     def update(self) -> None:
         """Runs as many updates as `play` does."""
         for _ in range(STEPS // 4):
-            self.learner.learn(_DRAWS)
+            self.learner.learn(_UPDATE)
         jax.block_until_ready(self.learner.weights)
 
     def arithmetic(self) -> float:
@@ -92,7 +92,7 @@ class Player:
         From 0.7 on those by the zeros of the kernels of 3 x 4 are among them.
         """
         of_runs = self.learner
-        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.fixed, _DRAWS
+        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.fixed, _UPDATE
         update: Any = jax.jit(of_runs.step_functions.learn).lower(*inputs)
         return update.cost_analysis()["flops"]
 

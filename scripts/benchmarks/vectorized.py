@@ -34,7 +34,6 @@ from log_dqn.vectorized import (
     environments,
     learner,
     networks,
-    placement,
     runs,
     schedule,
     timeline,
@@ -59,7 +58,6 @@ def create_trainer(
     """Creates a trainer of some runs of one game and plays until they learn."""
     settings = agents.AGENTS[agent](min_replay_history=_WARM_UP - 20)  # type: ignore[call-arg]
     problem = create_problem(capacity, precision)
-    place = placement.place(settings, problem, 6, num_runs, placement.free())
     config = configuration.Configuration("", {})
     job_runs = [
         runs.Run(
@@ -80,7 +78,6 @@ def create_trainer(
         environments.AtariGames([measuring.GAME] * num_runs, 27000),
         progress.Progress([0] * num_runs, runner.num_iterations, runner.steps_per_iteration),
         range(num_runs),
-        place.on_host,
     )
     for _ in range(_WARM_UP + 12):
         trainer.step()
@@ -125,10 +122,10 @@ def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[s
     return passed / steps, {name: value / passed for name, value in spent.items()}
 
 
-def _draws(num_runs: int) -> timeline.Draws:
+def _update(num_runs: int) -> timeline.Update:
     """Returns an update of all runs, from what `create_trainer` has played."""
     ones = np.ones(num_runs, np.int32)
-    return timeline.Draws(4 * ones, 0 * ones, _WARM_UP * ones, ones > 0)
+    return timeline.Update(4 * ones, 0 * ones, _WARM_UP * ones, ones > 0, ones < 0)
 
 
 def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]:
@@ -137,18 +134,18 @@ def ceilings(trainer: training.HostTrainer, at_least: float) -> dict[str, float]
     rng = np.random.default_rng(0)
     # The trainer has sent actions already.
     outcome = trainer._environments.receive()
-    nothing = timeline.begin(num_runs), outcome._replace(frame=None), outcome.ended & False
-    answer = timeline.pack(nothing)
+    nothing = timeline.begin(num_runs), outcome, outcome.ended & False
+    _, plan = timeline.advance(trainer.learner.rules, *nothing, np)
 
     def step_environments() -> None:
         trainer._environments.send(rng.integers(0, 4, num_runs))
         trainer._environments.receive()
 
     def act() -> None:
-        trainer.learner.act(outcome.frame, answer)
+        trainer.learner.act(outcome.frame, outcome.reward, plan.choice)
 
     def learn() -> None:
-        trainer.learner.learn(_draws(num_runs))
+        trainer.learner.learn(_update(num_runs))
         jax.block_until_ready(trainer.learner.weights)
 
     period = trainer._runs[0].agent.update_period
@@ -182,7 +179,7 @@ def against_dopamine(agent: str, rounds: int, folder: str) -> None:
 
     def learn(trainer: training.HostTrainer) -> None:
         for _ in range(updates):
-            trainer.learner.learn(_draws(1))
+            trainer.learner.learn(_update(1))
         jax.block_until_ready(trainer.learner.weights)
 
     times = measuring.interleave(

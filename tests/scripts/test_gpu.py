@@ -202,7 +202,7 @@ LITTLE = "1000000000 bytes"
     [
         ([], [80], [92], {"runs": 92}),
         ([NO_MEMORY], [80, 80], [92, 80], {"runs": 80}),
-        # What the failure has left behind counts, lest the memories go to the host.
+        # What the failure has left behind counts.
         ([ValueError("no room")], [80, 40], [92, 45], {"runs": 45}),
         (3 * [NO_MEMORY], 3 * [80], [92, 80, 70],
          {"failed": "70 runs: RESOURCE_EXHAUSTED: 9 GB"}),
@@ -214,7 +214,7 @@ LITTLE = "1000000000 bytes"
 def test_as_many_runs_as_fit(load, monkeypatch, errors, free, tried, result):
     # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
     steps = load("benchmarks.gpu_steps")
-    rooms = [(gigabytes * GB, 500 * GB) for gigabytes in free]
+    rooms = [gigabytes * GB for gigabytes in free]
     monkeypatch.setattr(steps.placement, "free", lambda: rooms.pop(0))
     ran, left = [], list(errors)
 

@@ -43,16 +43,15 @@ def weights(results_dir, env, seed=1, iteration=1):
 # What is learned from.
 
 
-@pytest.mark.parametrize("on_host", [False, True])
 @pytest.mark.parametrize(
     ("n", "ends", "max_steps", "bootstraps"), [(1, 3, 99, True), (3, 2, 4, True), (2, 3, 99, False)]
 )
-def test_what_is_learned_from(tmp_path, n, ends, max_steps, bootstraps, on_host):
+def test_what_is_learned_from(tmp_path, n, ends, max_steps, bootstraps):
     made = create("Clock-v0", max_steps, bootstraps, ends=ends)
 
     def trainer_of(workload, problem, shown):
         games = gymnasium_environments.GymnasiumGames(made, 1)
-        return training.HostTrainer(workload, problem, games, shown, [0], on_host)
+        return training.HostTrainer(workload, problem, games, shown, [0])
 
     trainer = make_trainer(tmp_path, made, n, trainer_of)
     for _ in range(device_loop.CHUNK_STEPS):

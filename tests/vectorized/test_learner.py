@@ -24,12 +24,11 @@ RUNNER = schedule.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
 ONE = np.ones(1, np.int32)
 
 
-def filled(run_agents, problem=PROBLEM, **settings):
+def filled(run_agents, problem=PROBLEM):
     """A learner whose memory holds random steps."""
     rng = np.random.default_rng(0)
     of_runs = learner.Learner(
         run_agents, problem, RUNNER, [NUM_ACTIONS] * len(run_agents), range(1, 1 + len(run_agents)),
-        **settings,
     )  # fmt: skip
     for run in range(len(run_agents)):
         for name, values in (
@@ -51,22 +50,8 @@ def learn(of_runs, drawn):
     return of_runs.summary.statistics
 
 
-def sync_position(of_runs, syncs):
-    """Frames, and an answer with which some runs sync their target networks."""
-    num_runs = of_runs.num_runs
-    position = timeline.begin(num_runs)._replace(
-        phase=np.where(syncs, timeline.Phase.TRAINING, timeline.Phase.EVALUATION).astype(np.int32),
-        stored=np.full(num_runs, 10**6, np.int32),
-    )
-    none = np.zeros(num_runs, bool)
-    outcome = timeline.Outcome(None, np.zeros(num_runs, np.float32), none, none)
-    answer = timeline.pack((position, outcome, none))
-    return np.zeros((num_runs, *FRAME), np.uint8), answer
-
-
 def draws(num_runs=1, number=4):
-    ones = np.ones(num_runs, np.int32)
-    return timeline.Draws(number * ones, 3 * ones, 40 * ones, ones > 0)
+    return toys.due(num_runs, number, oldest=3)
 
 
 def in_flax(params):
@@ -163,37 +148,6 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
             )
 
 
-def test_a_memory_on_the_host_gives_the_same_updates_and_actions():
-    device, host = (
-        filled([AGENTS[0][0]()] * 2, SMALL, on_host=on_host) for on_host in (False, True)
-    )
-    rng = np.random.default_rng(1)
-    for number in range(3):
-        for of_runs in (device, host):
-            of_runs.learn(draws(2, number))
-        frames = rng.integers(0, 256, (2, *FRAME)).astype(np.uint8)
-        # The first run starts and stores its step; the second stores its training's last result.
-        position = timeline.begin(2)._replace(
-            phase=np.array([timeline.Phase.WAITING, timeline.Phase.TRAINING], np.int32),
-            stored=np.full(2, number, np.int32), chosen=np.full(2, number, np.int32),
-            phase_steps=np.array([0, 99], np.int32), episode_steps=np.array([number, 5], np.int32),
-        )  # fmt: skip
-        last = np.array([False, True])
-        outcome = timeline.Outcome(None, np.full(2, 3, np.float32), last, last & False)
-        answer = timeline.pack((position, outcome, ~last))
-        acted = [of_runs.act(frames, answer) for of_runs in (device, host)]
-        jax.tree.map(np.testing.assert_array_equal, *acted)
-        assert acted[0][0].phase.tolist() == [timeline.Phase.TRAINING, timeline.Phase.EVALUATION]
-        assert host.memory.terminals[1, number] and host.memory.rewards[1, number] == 1
-        np.testing.assert_array_equal(host.memory.frames[0, number], frames[0])
-    for ours, theirs in zip(
-        (*jax.tree.leaves(device.weights), *device.memory),
-        (*jax.tree.leaves(host.weights), *host.memory),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 @pytest.mark.parametrize(("create", "create_other"), AGENTS, ids=["LogDQN", "DQN"])
 def test_actions_are_the_agents(create, create_other):
     # Greedy for epsilon 0, in a stack that forgets at the beginning of an episode.
@@ -216,7 +170,7 @@ def test_actions_are_the_agents(create, create_other):
             slot=ONE * of_runs.slots, age=0 * ONE, result_slot=ONE * of_runs.slots,
             terminal=ONE < 0,
         )  # fmt: skip
-        (our,) = toys.act(of_runs, frame[None], np.zeros(1, np.float32), choice)
+        (our,) = of_runs.act(frame[None], np.zeros(1, np.float32), choice)
         their = other.begin_episode(frame) if begins else other.step(0.0, frame)
         assert int(our) == int(their)
         actions.append(int(our))
@@ -235,7 +189,7 @@ def test_exploration_has_the_rate_asked_for():
         choice = timeline.Choice(
             np.full(3, number), np.ones(3, bool), epsilons, out, 0 * out, out, np.zeros(3, bool)
         )
-        chosen.append(toys.act(of_runs, frames, np.zeros(3, np.float32), choice))
+        chosen.append(of_runs.act(frames, np.zeros(3, np.float32), choice))
     first, second, third = np.transpose(chosen)
     # A game's own actions alone, although the other games have more of them.
     np.testing.assert_allclose(np.bincount(first) / 3000, [0.5, 0.5], atol=0.04)
@@ -256,8 +210,7 @@ def test_syncs_only_the_target_networks_that_are_due():
     of_runs = filled([AGENTS[0][0]()] * 2, SMALL)
     of_runs.learn(draws(2))
     start = jax.tree.map(np.asarray, of_runs.weights)
-    frames, position = sync_position(of_runs, [False, True])
-    of_runs.act(frames, position)
+    of_runs.sync(np.array([False, True]))
     for old, new, online in zip(
         *map(jax.tree.leaves, (start.target_params, of_runs.weights.target_params, start.params)),
         strict=True,
@@ -270,7 +223,7 @@ def test_syncs_only_the_target_networks_that_are_due():
 def test_a_run_without_an_update_keeps_its_weights():
     of_runs = filled([AGENTS[0][0]()] * 2, SMALL)
     before = [of_runs.run_weights(run) for run in range(2)]
-    of_runs.learn(draws(2)._replace(learns=np.array([True, False])))
+    of_runs.learn(toys.due(2, learns=np.array([True, False])))
     changed = [
         any((old != new).any() for old, new in zip(leaves, of_runs.run_weights(run), strict=True))
         for run, leaves in enumerate(before)
@@ -362,7 +315,7 @@ def test_actions_that_a_game_lacks_are_never_greedy():
 @pytest.mark.slow
 def test_a_memory_of_a_million_frames():
     # 7.06 GB: beyond what 32 bits count.
-    if placement.free()[1] < 10 * 10**9:
+    if placement.free() < 10 * 10**9:
         pytest.skip("needs 10 GB of free memory")
     problem = SMALL._replace(frame_shape=(84, 84), capacity=10**6)
     of_runs = learner.Learner([toys.log_dqn()], problem, RUNNER, [NUM_ACTIONS], [1])
@@ -375,8 +328,8 @@ def test_a_memory_of_a_million_frames():
         start = int(slots[part][0])
         of_runs.write_memory(0, "frames", start, frames[part])
         of_runs.write_memory(0, "ages", start, np.full(600, 3, np.uint8))
-    drawn = timeline.Draws(ONE, np.int32(slots[10]) * ONE, 1000 * ONE, ONE > 0)
-    where = of_runs.step_functions.compiled_draw(of_runs.fixed, timeline.pack(drawn))[0]
+    oldest = int(slots[10])
+    where = replay.draw(jax.random.key(1), oldest, 1000, of_runs.slots, 8, 4, 1)
     steps = replay.read(of_runs.memory, (0, where))
     told = np.asarray(steps.frames)[:, :, 0, :3].astype(int) @ [1, 256, 65536]
     np.testing.assert_array_equal(told, where)
@@ -387,7 +340,7 @@ def test_a_memory_of_a_million_frames():
     zero = np.zeros(1, np.float32)
     choice = timeline.Choice(0 * last, last > 0, zero, last, 0 * last, last, last < 0)
     before = of_runs.memory.frames.unsafe_buffer_pointer()
-    toys.act(of_runs, frame, zero, choice)
+    of_runs.act(frame, zero, choice)
     assert of_runs.memory.frames.unsafe_buffer_pointer() == before  # It was not copied.
     np.testing.assert_array_equal(of_runs.read_memory(0, "frames", last[0], last[0] + 1), frame)
 

@@ -1,4 +1,4 @@
-"""Where replay memories are put."""
+"""How many runs fit."""
 
 from unittest import mock
 
@@ -17,52 +17,31 @@ def problem(capacity=10**6):
     )
 
 
-def place(num_runs, device, host, capacity=10**6):
-    return placement.place(AGENT, problem(capacity), 18, num_runs, (device, host))
+def place(num_runs, free, capacity=10**6, in_turns=False):
+    return placement.place(AGENT, problem(capacity), 18, num_runs, free, in_turns)
 
 
-def test_to_the_device_if_they_fit_and_else_to_the_host():
-    # A million frames of 84 x 84 bytes, and 7 bytes of age, action, reward and end.
-    on_device = place(16, 140 * GB, 500 * GB)
-    assert on_device.replay_bytes == 16 * (10**6 + 4) * (84 * 84 + 7)
-    assert not on_device.on_host
-    assert place(16, 80 * GB, 500 * GB).on_host
-    assert not place(2, None, 20 * GB).on_host
-
-
-@pytest.mark.parametrize(
-    ("device", "host", "free"),
-    [
-        (80 * GB, 100 * GB, r"80\.00 GB of the device and 100\.00 GB of the host"),
-        (None, 20 * GB, r"and 20\.00 GB of the host"),
-    ],
-)
-def test_what_is_needed_and_what_is_free_is_said(device, host, free):
+def test_what_is_needed_and_what_is_free_is_said():
     # 16 memories of 7.063 GB; 16 times 0.145 GB for weights and updates, and a reserve of 1 GB.
-    with pytest.raises(ValueError, match=rf"16 runs .* 113\.01 GB .* 3\.3\d GB .*{free} are free"):
-        place(16, device, host)
+    said = r"16 runs .* 113\.01 GB .* 3\.3\d GB .*and 20\.00 GB are free"
+    with pytest.raises(ValueError, match=said):
+        place(16, 20 * GB)
 
 
-def test_as_many_runs_as_fit_on_the_device():
-    room = (80 * GB, 500 * GB)
-    most = placement.most_runs(AGENT, problem(10**5), 18, room, 1000)
-    assert not place(most, 80 * GB, 500 * GB, 10**5).on_host
-    assert place(most + 1, 80 * GB, 500 * GB, 10**5).on_host
+def test_as_many_runs_as_fit():
+    most = placement.most_runs(AGENT, problem(10**5), 18, 80 * GB, 1000)
     # 0.706 GB of memory, 0.065 GB of weights and 0.08 GB for updates each.
     assert 90 < most < 100
-    assert placement.most_runs(AGENT, problem(10**5), 18, room, 64) == 64
+    assert place(1000, 80 * GB, 10**5, in_turns=True).num_runs == most
+    with pytest.raises(ValueError, match="the runs fewer"):
+        place(most + 1, 80 * GB, 10**5)
+    assert placement.most_runs(AGENT, problem(10**5), 18, 80 * GB, 64) == 64
 
 
 def test_the_scan_of_the_readme_fits_on_one_device():
-    # 150 runs of 100,007 slots of 7,063 bytes; 95% of a device of 139 GiB.
-    assert place(150, 0.95 * 139 * 2**30, 500 * GB, 10**5) == (False, 150, 150 * 100_004 * 7063)
-
-
-def test_what_a_run_takes_beside_its_memory():
-    # 16 runs of 1,000 steps: 0.11 GB of memories, 1.04 GB of weights, 1.28 GB for updates.
-    assert place(16, None, 3.5 * GB, 1000).replay_bytes == 16 * 1004 * 7063
-    with pytest.raises(ValueError, match=r"0\.11 GB .* 3\.3\d GB"):
-        place(16, None, 3.4 * GB, 1000)
+    # 150 runs of 100,004 slots of 7,063 bytes (84 x 84, and 7 of age, action, reward and end);
+    # 95% of a device of 139 GiB.
+    assert place(150, 0.95 * 139 * 2**30, 10**5) == (150, 150 * 100_004 * 7063)
 
 
 def test_to_the_byte():
@@ -73,10 +52,11 @@ def test_to_the_byte():
     ))  # fmt: skip
     others = GB + 4 * 4 * parameters + 80 * 10**6
     room = others + 1004 * 7063
-    assert place(1, room, 0, 1000) == (False, 1, 1004 * 7063)
-    with pytest.raises(ValueError, match="capacity is 1000; it must be smaller"):
-        place(1, room - 1, 0, 1000)
-    assert place(1, room - 1, 0, 999) == (False, 1, 1003 * 7063)
+    for in_turns in (False, True):
+        assert place(1, room, 1000, in_turns) == (1, 1004 * 7063)
+        with pytest.raises(ValueError, match="capacity is 1000; it must be smaller"):
+            place(1, room - 1, 1000, in_turns)
+    assert place(1, room - 1, 999) == (1, 1003 * 7063)
 
 
 @pytest.mark.parametrize(
@@ -99,28 +79,16 @@ def test_limits_of_control_groups(monkeypatch, groups, left):
         "/sys/fs/cgroup/slurm/job_7/memory.stat": f"anon {2 * GB}\ninactive_file {GB}\n",
     }
     monkeypatch.setattr(placement, "_read", lambda path: files.get(path, ""))
-    assert placement.free()[1] == pytest.approx(left, abs=1024)
+    assert placement.free() == pytest.approx(left, abs=1024)
 
 
-def on_gpu(monkeypatch, statistics):
+@pytest.mark.parametrize("statistics", [{"bytes_limit": 76, "bytes_in_use": 2}, {}, None])
+def test_free_memory_of_a_gpu(monkeypatch, statistics):
     device = mock.Mock(platform="gpu", device_kind="NVIDIA X")
     device.memory_stats.return_value = statistics
     monkeypatch.setattr(jax, "devices", lambda: [device])
-
-
-def test_free_memory_of_a_gpu(monkeypatch):
-    on_gpu(monkeypatch, {"bytes_limit": 76 * GB, "bytes_in_use": 2 * GB, "num_allocs": 3})
-    assert placement.free()[0] == 74 * GB
-
-
-@pytest.mark.parametrize("statistics", [None, {"num_allocs": 3}])
-def test_a_gpu_that_does_not_say_what_it_has_is_refused(monkeypatch, statistics):
-    on_gpu(monkeypatch, statistics)
+    if statistics:
+        assert placement.free() == 74
+        return
     with pytest.raises(ValueError, match="device is 'NVIDIA X'; it must be one that says how much"):
         placement.free()
-
-
-def test_free_memory_of_this_machine():
-    device, host = placement.free()
-    assert 0 < host < 2**50
-    assert (device is None) == (jax.default_backend() == "cpu")

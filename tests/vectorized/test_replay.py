@@ -50,11 +50,9 @@ class PlainMemory:
 
 
 @pytest.mark.parametrize(
-    ("n", "capacity", "on_host"),
-    [(1, 37, False), (3, 37, True), pytest.param(5, 500, False, marks=pytest.mark.slow)],
-    ids=["device", "host", "device, long"],
+    ("n", "capacity"), [(1, 37), (3, 37), pytest.param(5, 500, marks=pytest.mark.slow)]
 )
-def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
+def test_transitions_equal_those_of_whole_episodes(n, capacity):
     # Two runs with thousands of episodes of 1 to 8 steps, with times of evaluation between,
     # whose steps are not remembered; the ring wraps around many times.
     agent = toys.log_dqn(
@@ -64,15 +62,15 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
     runner = schedule.RunnerSettings(
         training_steps=900, evaluation_steps=100, replay_capacity=capacity, stack_size=STACK
     )
-    of_runs = learner.Learner([agent] * 2, problem, runner, [4, 4], [1, 2], on_host)
+    of_runs = learner.Learner([agent] * 2, problem, runner, [4, 4], [1, 2])
     position = timeline.begin(2)
     environments = toys.Toys(lambda seed: toys.Noise(seed, lengths=(1, 8)), 2)
     plain = [PlainMemory(n, 0.9, capacity) for _ in range(2)]
     before, compared, episodes = None, 0, 0
 
     for step in range(3750):
-        draws = timeline.expect(of_runs.rules, position)
-        available = draws.available
+        due = timeline.update(of_runs.rules, position, np.False_, np.zeros(2, bool))
+        available = due.available
         for memory in plain:
             memory.drawable = list(memory.transitions)
         outcome = environments.receive() if step else None
@@ -90,7 +88,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
         if step % 50 == 49:
             for run in np.flatnonzero([len(memory.drawable) > 0 for memory in plain]):
                 assert available[run] == len(plain[run].drawable)
-                slots = draws.oldest[run] + np.arange(available[run])[:, None]
+                slots = due.oldest[run] + np.arange(available[run])[:, None]
                 slots = (slots + np.arange(1 - STACK, n + 1)) % of_runs.slots
                 memory = replay.Memory(*(np.asarray(field)[run] for field in of_runs.memory))
                 batch = replay.transitions(replay.read(memory, slots), STACK, 0.9)
@@ -100,8 +98,8 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity, on_host):
         frames = np.where(
             starts[:, None], environments.reset(starts, np.array([step, step + 1])), outcome.frame
         )
-        answer = timeline.pack((position, outcome._replace(frame=None), starts))
-        position, _, actions = of_runs.act(frames, answer)
+        position, plan = timeline.advance(of_runs.rules, position, outcome, starts, np)
+        actions = of_runs.act(frames, outcome.reward, plan.choice)
         if (position.iteration == 2).all():
             break
         environments.send(actions)

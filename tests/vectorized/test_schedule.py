@@ -1,7 +1,10 @@
 """When a run acts, stores, learns and syncs: as Dopamine's agent does."""
 
+import functools
+
 import gin
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from dopamine.discrete_domains import iteration_statistics, run_experiment
@@ -18,7 +21,7 @@ PERIODS = {
 }  # fmt: skip
 TRAINING, EVALUATION = 4000, 1000
 CAPACITY = 2000
-ADVANCE = jax.jit(timeline.advance)
+ADVANCE = jax.jit(functools.partial(timeline.advance, xp=jnp))
 
 
 class Runs:
@@ -32,17 +35,23 @@ class Runs:
     def advance(self, rewards, ended):
         """Advances a step; returns the runs that were sure to learn, and the plan."""
         old = self.position
-        may_learn, expected = (f(self.rules, old) for f in (timeline.may_learn, timeline.expect))
         starting = timeline.starts(self.rules, old, self._step)
+        due, if_ended = (
+            timeline.update(self.rules, old, ended, starting) for ended in (np.False_, np.True_)
+        )
         outcome = timeline.Outcome(None, np.array(rewards, np.float32), np.array(ended))
-        found = ADVANCE(self.rules, old, outcome, starting)
-        self.position, plan = jax.device_get(found)
+        found = timeline.advance(self.rules, old, outcome, starting, np)
+        # The device's program does the same, bit for bit.
+        theirs = jax.device_get(ADVANCE(self.rules, old, outcome, starting))
+        jax.tree.map(np.testing.assert_array_equal, found, theirs)
+        jax.tree.map(lambda our, their: our.dtype == their.dtype, found[0], old)
+        self.position, plan = found
         self._step += 1
         # What is certain before the environment has answered comes true.
-        for ahead, then in zip(expected, plan.draws, strict=True):
-            np.testing.assert_array_equal(ahead[expected.learns], then[expected.learns])
-        assert not (plan.draws.learns & ~may_learn).any()
-        return expected.learns, plan
+        is_sure = due.learns == if_ended.learns
+        for ahead, then in zip(due[:4], plan.update[:4], strict=True):
+            np.testing.assert_array_equal(ahead[is_sure], then[is_sure])
+        return is_sure & due.learns, plan
 
 
 class Environment:
@@ -139,12 +148,12 @@ def our_steps(update_horizon, iterations, min_replay_history):
         if ours.position.iteration[0] > len(returns):
             returns.append(runs.statistics(episodes, 1.0))
             episodes = []
-        if plan.draws.learns[0]:
-            event["learns"] = (int(plan.draws.number[0]), int(plan.draws.available[0]))
+        if plan.update.learns[0]:
+            event["learns"] = (int(plan.update.number[0]), int(plan.update.available[0]))
             early += certain
             late += not certain
-        if plan.syncs[0]:
-            event["syncs"] = int(plan.draws.number[0])
+        if plan.update.syncs[0]:
+            event["syncs"] = int(plan.update.number[0])
         active = timeline.plays(ours.position)[0]
         event["epsilon"] = float(plan.choice.epsilon[0])
         if active:
@@ -193,7 +202,7 @@ def test_runs_learn_at_the_same_steps():
     alone = 0
     for step in range(1000):
         _, plan = three.advance(np.zeros(3), rng.random(3) < 0.2)
-        training, learns = three.position.phase == timeline.Phase.TRAINING, plan.draws.learns
+        training, learns = three.position.phase == timeline.Phase.TRAINING, plan.update.learns
         if step > 20 and learns.any():
             np.testing.assert_array_equal(learns, training)
             alone += training.sum() < 3
@@ -208,20 +217,9 @@ def test_nothing_is_learned_from_an_empty_memory():
     # The first episode is a single step; its transition can be drawn a step later.
     for ended in (False, True, False, False):
         (certain,), plan = one.advance([0.0], [ended])
-        (learns,), (available,) = plan.draws.learns, plan.draws.available
+        (learns,), (available,) = plan.update.learns, plan.update.available
         learned.append((bool(certain), bool(learns), int(available) if learns else None))
     assert learned == [(False, False, None), (False, False, None), (True, True, 1), (True, True, 2)]
-
-
-def test_what_is_unpacked_was_packed_bit_for_bit():
-    floats = np.array([np.nan, -0.0, 1e-45, -3e38], np.float32)
-    tree = (floats, np.array([-(2**31), 2**31 - 1, 0, 1], np.int32), floats > 0)
-    for packed in (timeline.pack(tree), jax.jit(lambda t: timeline.pack(t, jax.numpy))(tree)):
-        assert packed.shape == (3, 4) and packed.dtype == np.int32
-        for unpack in (timeline.unpack, jax.jit(lambda rows, like: timeline.unpack(rows, like))):
-            for ours, theirs in zip(unpack(np.asarray(packed), tree), tree, strict=True):
-                assert ours.dtype == theirs.dtype
-                assert np.asarray(ours).tobytes() == theirs.tobytes()
 
 
 def test_a_state_is_of_no_more_observations_than_a_byte_counts():

@@ -61,17 +61,25 @@ def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
 
 def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
     trainers = [toys.make_trainer(tmp_path / name, RUNS[:2]) for name in ("ahead", "after")]
-    with mock.patch.object(trainers[0].learner, "draws") as late:
-        steps_of(trainers[0], 250)
-    assert late.call_count == 0
-    expect = timeline.expect
+    orders, update = [], timeline.update
 
-    def none(rules, position):
-        draws = expect(rules, position)
-        return draws._replace(learns=draws.learns & False)
+    def never_sure(rules, position, ended, starting):
+        found = update(rules, position, ended, starting)
+        return found._replace(learns=found.learns & (ended is not np.False_))
 
-    monkeypatch.setattr(timeline, "expect", none)
-    steps_of(trainers[1], 250)
+    for trainer in trainers:
+        called = mock.Mock()
+        for owner, name in (
+            (trainer.learner, "learn"), (trainer._environments, "receive"), (trainer.learner, "act")
+        ):  # fmt: skip
+            getattr(called, name).side_effect = getattr(owner, name)
+            monkeypatch.setattr(owner, name, getattr(called, name))
+        steps_of(trainer, 250)
+        orders.append([name for name, *_ in called.mock_calls])
+        monkeypatch.setattr(timeline, "update", never_sure)
+    for order, late in zip(orders, ([], ["receive"]), strict=True):
+        before_updates = [order[i - 1] for i, name in enumerate(order) if name == "learn"]
+        assert before_updates == 50 * (late or ["act"])
     for ours, theirs in zip(*map(toys.weights, trainers), strict=True):
         assert equal(ours, theirs)
 
@@ -89,28 +97,21 @@ class Read:
         return np.array(self._array)
 
 
-@pytest.mark.parametrize("on_host", [False, True])
-def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
+def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path):
     # Iterations that end at other steps in each run, so that some wait while others learn.
-    trainer = toys.make_trainer(tmp_path, RUNS, toys.Noise, runner=NINE, on_host=on_host)
+    trainer = toys.make_trainer(tmp_path, RUNS, toys.Noise, runner=NINE)
     programs, calls, reads = trainer.learner.step_functions, [], []
 
     def called(name, program, *args):
         calls[-1].append(name)
-        # What comes from the host travels as one array, and the frames, and runs that sync.
-        from_host = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, np.ndarray)]
-        assert len(from_host) == 1 + (name == "act") + 5 * (name == "learn" and on_host)
-        args = jax.tree.map(lambda x: x._array if isinstance(x, Read) else x, args)
-        found = program(*args)
-        if name in ("draw", "plan"):
-            return Read(name, found, reads)
+        found = program(*jax.tree.map(lambda x: x._array if isinstance(x, Read) else x, args))
         if name == "sync":
             return found
         *kept, read = found
         return *kept, jax.tree.map(lambda array: Read(name, array, reads), read)
 
     with contextlib.ExitStack() as stack:
-        for name in ("act", "draw", "learn", "plan", "sync"):
+        for name in ("act", "learn", "sync"):
             wrapped = functools.partial(called, name, getattr(programs, f"compiled_{name}"))
             stack.enter_context(mock.patch.object(programs, f"compiled_{name}", wrapped))
         for _ in range(600):
@@ -120,14 +121,9 @@ def test_a_step_is_one_act_call_and_at_most_one_update_call(tmp_path, on_host):
     updates = [step.count("learn") for step in calls]
     assert all(step.count("act") == 1 for step in calls)
     assert max(updates) == 1 and sum(updates) > 100
-    # The host waits for actions, for what memories of its own are to give, and for statistics.
+    # The host waits for actions, and for statistics.
     assert all(step.count("act") == 1 for step in reads)
-    drawn = [step.count("draw") for step in reads]
-    assert drawn == (updates if on_host else [0] * 600)
-    assert drawn == [step.count("draw") for step in calls]
-    planned = [step.count("plan") for step in reads]
-    assert planned == [step.count("plan") for step in calls] and max(planned) == 1
-    assert sum(map(len, reads)) - 600 - sum(drawn) - sum(planned) <= len(RUNS) * 10 * 6
+    assert sum(map(len, reads)) - 600 <= len(RUNS) * 10 * 6
     assert sum(step.count("sync") for step in calls) > 5
 
 
@@ -156,16 +152,13 @@ def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
         assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize(
-    ("num_runs", "on_host", "evaluation_steps"),
-    [(1, False, 40), (2, True, 40), (2, False, 0), (1, True, 0)],
-)
-def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, monkeypatch):
+@pytest.mark.parametrize(("num_runs", "evaluation_steps"), [(1, 40), (2, 40), (2, 0)])
+def test_a_run_goes_on_exactly(tmp_path, num_runs, evaluation_steps, monkeypatch):
     monkeypatch.setattr(runs, "_CHUNK_STEPS", 151)  # The last of 152 steps are a part of their own.
     settings = {
         "runner": dataclasses.replace(RUNNER, evaluation_steps=evaluation_steps),
-        "checkpoint_replay": True, "on_host": on_host,
-    }  # fmt: skip
+        "checkpoint_replay": True,
+    }
     run_agents = [toys.log_dqn(), toys.log_dqn(gamma=0.9)][:num_runs]
     whole = toys.make_trainer(tmp_path / "whole", run_agents, **settings)
     whole.train()
@@ -195,12 +188,11 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, on_host, evaluation_steps, mo
         assert list(logs[0]) == ["iteration_0", "iteration_1", "iteration_2"]
 
 
-@pytest.mark.parametrize("on_host", [False, True])
-def test_a_finished_run_goes_on_with_more_iterations(tmp_path, on_host):
+def test_a_finished_run_goes_on_with_more_iterations(tmp_path):
     # Without evaluation the iteration's last result comes with its end.
     runner = dataclasses.replace(toys.RUNNER, num_iterations=2, training_steps=80)
     more = dataclasses.replace(runner, num_iterations=3)
-    settings = {"checkpoint_replay": True, "on_host": on_host}
+    settings = {"checkpoint_replay": True}
     trainers = []
     for folder, first in (("whole", more), ("stopped", runner)):
         trainer = toys.make_trainer(tmp_path / folder, runner=first, **settings)

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import pathlib
 
 import jax
@@ -102,7 +101,7 @@ def _init(key, state_shape):
     return {"Dense_0": networks.dense_params(key, int(np.prod(state_shape)), 64)}, 64
 
 
-def _apply(params, states, batched=False):
+def _apply(params, states):
     states = states.reshape(len(states), -1).astype(jnp.float32) / 255
     return jax.nn.relu(networks.dense(params["Dense_0"], states))
 
@@ -124,8 +123,8 @@ def problem(create, runner=RUNNER):
 
 
 def make_trainer(
-    folder, run_agents=None, game=Catch, seeds=None, runner=RUNNER, on_host=False,
-    checkpoint_replay=False, found=None,
+    folder, run_agents=None, game=Catch, seeds=None, runner=RUNNER, checkpoint_replay=False,
+    found=None,
 ):  # fmt: skip
     """Makes a trainer of toys; if `found`, of unfinished ones, from their checkpoints on."""
     run_agents = run_agents or [log_dqn()]
@@ -140,9 +139,7 @@ def make_trainer(
     shown = progress.Progress(
         [0] * len(job_runs), runner.num_iterations, runner.steps_per_iteration
     )
-    return training.HostTrainer(
-        workload, problem(game, runner), environments, shown, indices, on_host
-    )
+    return training.HostTrainer(workload, problem(game, runner), environments, shown, indices)
 
 
 def unfinished(job_runs, runner):
@@ -173,16 +170,9 @@ def weights(trainer):
     return [trainer.learner.run_weights(index) for index in range(len(trainer._runs))]
 
 
-def act(of_runs, frames, rewards, choice):
-    """Has a learner's programs choose and store, as `Learner.act` does from a position."""
-    outcome = Outcome(frames, rewards, None)
-    plan = timeline.Plan(None, None, choice, None)
-    of_runs.stacks, of_runs.memory, actions = _compiled(of_runs.step_functions)(
-        of_runs.stacks, of_runs.memory, of_runs.weights, outcome, of_runs.fixed, plan
+def due(num_runs=1, number=4, oldest=0, available=40, learns=True):
+    """An update of some runs."""
+    ones = np.ones(num_runs, np.int32)
+    return timeline.Update(
+        number * ones, oldest * ones, available * ones, ones & learns > 0, ones < 0
     )
-    return np.asarray(actions)
-
-
-@functools.lru_cache
-def _compiled(programs):
-    return jax.jit(programs.act, donate_argnums=(0, 1))
