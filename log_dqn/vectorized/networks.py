@@ -32,12 +32,11 @@ class Network(NamedTuple):
         init: takes a random key and the shape of a state, and returns the parameters of all
             layers but the last, and the number of the last layer's inputs.
         apply: takes these parameters and states, shape [batch_size, ...], and returns the last
-            layer's inputs, shape [batch_size, num_features]. With `batched=True` it does so in
-            the form that is fast under `vmap` over parameters too.
+            layer's inputs, shape [batch_size, num_features].
     """
 
     init: Callable[[jax.Array, tuple[int, ...]], tuple[dict[str, Any], int]]
-    apply: Callable[..., jax.Array]
+    apply: Callable[[dict[str, Any], jax.Array], jax.Array]
 
 
 def dense(params: dict[str, jax.Array], x: jax.Array) -> jax.Array:
@@ -50,54 +49,17 @@ def dense_params(key: jax.Array, inputs: int, outputs: int) -> dict[str, jax.Arr
     return {"kernel": glorot_uniform(key, (inputs, outputs)), "bias": jnp.zeros(outputs)}
 
 
-def _blocks(x: jax.Array, size: int) -> jax.Array:
-    """Makes the pixels of each block of size x size the channels of one pixel."""
-    *batch, height, width, channels = x.shape
-    x = x.reshape(*batch, height // size, size, width // size, size, channels)
-    x = jnp.moveaxis(x, -4, -3)
-    return x.reshape(*batch, height // size, width // size, size * size * channels)
-
-
-def convolution(
-    params: dict[str, jax.Array], x: jax.Array, stride: int, in_blocks: bool = False
+def _convolution(
+    params: dict[str, jax.Array],
+    x: jax.Array,
+    stride: int,
+    padding: str | list[tuple[int, int]] = "SAME",
 ) -> jax.Array:
-    """Applies a convolution with 'SAME' padding.
-
-    Args:
-        params: `kernel`, shape [size, size, channels, features], and `bias`.
-        x: shape [batch_size, height, width, channels].
-        stride: stride.
-        in_blocks: whether a kernel whose size is a multiple of its stride is applied as one of
-            stride 1 to blocks of pixels: the same products. Under `vmap` over kernels XLA's CPU
-            compiler takes two thirds of the time for them, but a little longer for a single one.
-
-    Returns:
-        Shape [batch_size, ceil(height / stride), ceil(width / stride), features].
-    """
-    kernel = params["kernel"]
-    size = kernel.shape[0]
-    outputs = [math.ceil(length / stride) for length in x.shape[1:3]]
-    padding = []
-    for length, output in zip(x.shape[1:3], outputs, strict=True):
-        total = max((output - 1) * stride + size - length, 0)
-        padding.append((total // 2, total - total // 2))
-    if in_blocks and stride > 1 and size % stride == 0:
-        x = jnp.pad(x, [(0, 0), *padding, (0, 0)])
-        # Without the pixels that no kernel covers.
-        height, width = ((output - 1) * stride + size for output in outputs)
-        x = _blocks(x[:, :height, :width], stride)
-        kernel = _blocks(jnp.moveaxis(kernel, -1, 0), stride)
-        kernel = jnp.moveaxis(kernel, 0, -1)
-        stride, padding = 1, [(0, 0), (0, 0)]
-    return _convolve(x, kernel, stride, padding) + params["bias"]
-
-
-def _convolve(
-    x: jax.Array, kernel: jax.Array, stride: int, padding: list[tuple[int, int]]
-) -> jax.Array:
-    return jax.lax.conv_general_dilated(
-        x, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
+    """Applies a convolution to shape [batch_size, height, width, channels]."""
+    products = jax.lax.conv_general_dilated(
+        x, params["kernel"], (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
+    return products + params["bias"]
 
 
 def _with_channels(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -120,11 +82,11 @@ def _nature_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str
     return params, _HIDDEN_UNITS
 
 
-def _nature_apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+def _nature_apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
     x = states.reshape(len(states), *_with_channels(states.shape[1:]))
     x = x.astype(params["Conv_0"]["kernel"].dtype) / (255 if states.dtype == jnp.uint8 else 1)
     for i, (_, _, stride) in enumerate(_CONVOLUTIONS):
-        x = jax.nn.relu(convolution(params[f"Conv_{i}"], x, stride, in_blocks=batched))
+        x = jax.nn.relu(_convolution(params[f"Conv_{i}"], x, stride))
     x, kernel = x.reshape(len(x), -1), params["Dense_0"]["kernel"]
     # A single state as a vector: as a matrix it would have the kernel transposed after all.
     hidden = (kernel @ x[0])[None] if len(x) == 1 else x @ kernel.T
@@ -150,7 +112,7 @@ def _small_convolution(params: dict[str, jax.Array], x: jax.Array, padding: int)
     """
     kernel = params["kernel"]
     if len(x) > 1 and not _AS_PRODUCT:
-        return _convolve(x, kernel, 1, [(padding, padding)] * 2) + params["bias"]
+        return _convolution(params, x, 1, [(padding, padding)] * 2)
     # Two neighbours in a row at a time, by a kernel of 3 x 4 that has both outputs.
     height, width = (length + 2 * padding - 2 for length in x.shape[1:3])
     x = jnp.pad(x, [(0, 0), (padding, padding), (padding, padding + width % 2), (0, 0)])
@@ -174,8 +136,7 @@ def _minatar_network(padding: int, hidden_units: int) -> Network:
             return params, features
         return {**params, "Dense_0": dense_params(dense_key, features, hidden_units)}, hidden_units
 
-    def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
-        del batched
+    def apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
         x = states.reshape(len(states), *_with_channels(states.shape[1:]))
         x = x.astype(params["Conv_0"]["kernel"].dtype)
         x = jax.nn.relu(_small_convolution(params["Conv_0"], x, padding)).reshape(len(x), -1)
@@ -197,8 +158,7 @@ def _dense_init(key: jax.Array, state_shape: tuple[int, ...]) -> tuple[dict[str,
     return {f"Dense_{i}": dense_params(keys[i], *units[i : i + 2]) for i in range(2)}, units[-1]
 
 
-def _dense_apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
-    del batched
+def _dense_apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
     x = states.reshape(len(states), -1).astype(params["Dense_0"]["kernel"].dtype)
     return jax.nn.relu(dense(params["Dense_1"], jax.nn.relu(dense(params["Dense_0"], x))))
 
@@ -263,8 +223,7 @@ def _in_flax(module: Any) -> Network:
         features, variables = module.init_with_output(key, states)
         return dict(variables.get("params", {})), features.shape[-1]
 
-    def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
-        del batched
+    def apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
         states = states.astype(jax.tree.leaves(params)[0].dtype)
         return module.apply({"params": params}, states)
 
@@ -287,12 +246,12 @@ def create(
             state_shape = jax.eval_shape(prepare, states).shape[1:]
         return network.init(key, state_shape)
 
-    def apply(params: dict[str, Any], states: jax.Array, batched: bool = False) -> jax.Array:
+    def apply(params: dict[str, Any], states: jax.Array) -> jax.Array:
         if prepare is not None:
             states = prepare(states)
         if precision == "bfloat16":
             params = jax.tree.map(lambda x: x.astype(jnp.bfloat16), params)
         with devices.in_precision(precision):
-            return network.apply(params, states, batched).astype(jnp.float32)
+            return network.apply(params, states).astype(jnp.float32)
 
     return Network(init, apply)

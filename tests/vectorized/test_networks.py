@@ -10,24 +10,6 @@ from log_dqn import log_space
 from log_dqn.vectorized import networks
 
 
-@pytest.mark.parametrize(("size", "stride"), [(8, 4), (4, 2), (3, 1), (3, 2), (6, 3), (2, 2)])
-@pytest.mark.parametrize("shape", [(84, 84), (21, 21), (11, 13), (7, 5)])
-def test_convolution_equals_jaxs(size, stride, shape):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(2, *shape, 3)).astype(np.float32)
-    params = {
-        "kernel": rng.normal(size=(size, size, 3, 5)).astype(np.float32),
-        "bias": rng.normal(size=5).astype(np.float32),
-    }
-    expected = params["bias"] + jax.lax.conv_general_dilated(
-        x, params["kernel"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    for in_blocks in (False, True):
-        ours = networks.convolution(params, jnp.asarray(x), stride, in_blocks)
-        assert ours.shape == expected.shape
-        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4)
-
-
 def test_nature_equals_dopamines():
     key = jax.random.key(0)
     params, features = networks.nature.init(key, (84, 84, 4))
@@ -44,10 +26,8 @@ def test_nature_equals_dopamines():
             )
             assert ours == pytest.approx(expected, rel=0.03), name
     expected = theirs.apply({"params": in_flax}, state).q_values
-    for batched in (False, True):
-        hidden = networks.nature.apply(params, state[None], batched=batched)
-        ours = networks.dense(params["Dense_1"], hidden)[0]
-        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
+    ours = networks.dense(params["Dense_1"], networks.nature.apply(params, state[None]))[0]
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(
