@@ -26,7 +26,7 @@ from log_dqn.vectorized.learner import (
     compiler_options,
     select,
 )
-from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
+from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position, Rules
 from log_dqn.vectorized.training import Trainer, Workload
 
 CHUNK_STEPS = SUMMARY_PERIOD
@@ -62,14 +62,14 @@ class _Loop(NamedTuple):
 
 
 def _advance(
-    functions: StepFunctions, game: JaxGame, fixed: Fixed, first: Any, ready: Any,
+    functions: StepFunctions, game: JaxGame, rules: Rules, fixed: Fixed, first: Any, ready: Any,
     loop: _Loop,
 ) -> _Loop:  # fmt: skip
     """Runs a step of every run that is not waiting; see `DeviceLoop.advance`."""
     outcome = loop.outcome
-    starting = timeline.starts(fixed.rules, loop.position, first + loop.step)
+    starting = timeline.starts(rules, loop.position, first + loop.step)
     starting &= loop.position.iteration == ready
-    position, plan = timeline.advance(fixed.rules, loop.position, outcome, starting, jnp)
+    position, plan = timeline.advance(rules, loop.position, outcome, starting, jnp)
     # Reduced over runs, so that `cond` skips the branch if no run needs it.
     weights, summary = jax.lax.cond(
         plan.update.learns.any(),
@@ -106,14 +106,14 @@ def _goes_on(ready: Any, loop: _Loop) -> jax.Array:
 def _compiled(functions: StepFunctions, game: JaxGame) -> Any:
     """Returns the compiled loop, the same for all trainers of such runs."""
 
-    def run(fixed: Fixed, first: Any, ready: Any, loop: _Loop) -> _Loop:
-        advance = functools.partial(_advance, functions, game, fixed, first, ready)
+    def run(rules: Rules, fixed: Fixed, first: Any, ready: Any, loop: _Loop) -> _Loop:
+        advance = functools.partial(_advance, functions, game, rules, fixed, first, ready)
         return jax.lax.while_loop(functools.partial(_goes_on, ready), advance, loop)
 
     options = compiler_options()
     if jax.default_backend() == "cpu":
         options["xla_cpu_multi_thread_eigen"] = False  # A run keeps to one core.
-    return jax.jit(run, donate_argnums=3, compiler_options=options)
+    return jax.jit(run, donate_argnums=4, compiler_options=options)
 
 
 def give_back_memory() -> None:
@@ -178,7 +178,7 @@ class DeviceLoop:
             self._state, self._outcome, episodes, np.int32(0),
             np.full(learner.num_runs, -1, np.int32),
         )  # fmt: skip
-        loop = self._run(learner.fixed, np.int32(self._step), ready, loop)
+        loop = self._run(learner.rules, learner.fixed, np.int32(self._step), ready, loop)
         if not self._step:  # It may have compiled, which leaves 0.4 GB in JAX 0.10.
             give_back_memory()
         learner.weights, learner.summary = loop.weights, loop.summary

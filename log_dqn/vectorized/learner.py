@@ -67,9 +67,8 @@ class Summary(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """What stays the same throughout a run: its schedule, constants, actions and random keys."""
+    """What stays the same throughout a run: its constants, actions and random keys."""
 
-    rules: timeline.Rules
     constants: Any
     num_actions: Any
     act_key: Any
@@ -216,7 +215,7 @@ class StepFunctions:
         self, stack: Any, weights: Weights, constants: Any, num_actions: Any, key: Any,
         frame: Any, choice: Choice,
     ) -> tuple[jax.Array, jax.Array]:  # fmt: skip
-        stack = jnp.where(choice.begins, jnp.zeros_like(stack), stack)
+        stack = jnp.where(choice.age == 0, jnp.zeros_like(stack), stack)
         stack = jnp.concatenate([stack[..., 1:], frame[..., None]], axis=-1)
         outputs = self._agent.outputs(
             self._problem.network, weights.params, stack[None], num_actions
@@ -287,7 +286,6 @@ class Learner:
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)
         self.fixed = Fixed(
-            rules=jax.tree.map(jnp.asarray, self.rules),
             constants=_stack([jax.tree.map(jnp.float32, a.constants) for a in run_agents]),
             num_actions=jnp.asarray(num_actions, jnp.int32),
             act_key=_stack([act_key for _, act_key, _ in keys]),

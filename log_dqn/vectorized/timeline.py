@@ -6,7 +6,6 @@ if one is due, the target network is synced, the next action is chosen. Arrays h
 `numpy` or `jax.numpy`.
 """
 
-import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,13 +15,10 @@ from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.schedule import RunnerSettings
 
 
-class Phase(enum.IntEnum):
-    """What a run is doing."""
+class Phase:
+    """What a run is doing; plain numbers, which NumPy compares in a quarter of an enum's time."""
 
-    WAITING = 0
-    TRAINING = 1
-    EVALUATION = 2
-    FINISHED = 3
+    WAITING, TRAINING, EVALUATION, FINISHED = range(4)
 
 
 class Rules(NamedTuple):
@@ -118,16 +114,14 @@ class Choice(NamedTuple):
 
     Attributes:
         number: of this choice among the run's, training and evaluation together.
-        begins: whether the observation is the first of its episode.
         epsilon: exploration rate.
         slot: slot in which the step is stored, or one beyond the last.
-        age: steps of this episode before it, at most stack_size - 1.
+        age: steps of this episode before it, at most stack_size - 1; 0 for the first.
         result_slot: slot of the step that led here, or one beyond the last.
         terminal: whether that ended its episode, and how; see `replay.Memory`.
     """
 
     number: Any
-    begins: Any
     epsilon: Any
     slot: Any
     age: Any
@@ -173,7 +167,7 @@ def starts(rules: Rules, position: Position, step: Any) -> Any:
     return (position.phase == Phase.WAITING) & aligned
 
 
-def update(rules: Rules, position: Position, ended: Any, starting: Any) -> Update:
+def update(rules: Rules, position: Position, ended: Any, starting: Any, xp: Any) -> Update:
     """Returns the update of the next step, if episodes have `ended` with the last actions or not.
 
     It samples only from what was stored before that step, so that it may run while the environment
@@ -185,14 +179,14 @@ def update(rules: Rules, position: Position, ended: Any, starting: Any) -> Updat
     goes_on = training & ~(ended & (position.phase_steps + 1 >= rules.training_steps))
     stored = position.stored + training
     # Transitions of the last steps, whose end isn't known if the episode goes on.
-    incomplete = training * (position.episode_steps + 1).clip(max=rules.update_horizon)
+    incomplete = training * xp.minimum(position.episode_steps + 1, rules.update_horizon)
     ready = (goes_on | starting) & (stored - incomplete * ~ended > rules.min_replay_history)
     available, number = stored - incomplete, position.training_steps
-    oldest = (available - rules.replay_capacity).clip(min=0)
+    oldest = xp.maximum(available - rules.replay_capacity, 0)
     return Update(
         number=number,
         oldest=oldest % rules.slots,
-        available=(available - oldest).clip(min=1),
+        available=xp.maximum(available - oldest, 1),
         learns=ready & (number % rules.update_period == 0) & (available > 0),
         syncs=ready & (number % rules.target_update_period == 0),
     )
@@ -206,7 +200,7 @@ def advance(
     A run that has completed its iteration waits for the next one. The outcome's frame isn't used.
     `starting` is what `starts` returns.
     """
-    due = update(rules, position, outcome.ended, starting)
+    due = update(rules, position, outcome.ended, starting, xp)
     result_slot = _slot(rules, position, xp)
     terminal = outcome.ended & (position.phase == Phase.TRAINING)
     if outcome.cut is not None:
@@ -217,10 +211,9 @@ def advance(
     )
     choice = Choice(
         number=position.chosen,
-        begins=episode.ended | starting,
         epsilon=_epsilon(rules, position, xp),
         slot=_slot(rules, position, xp),
-        age=position.episode_steps.clip(max=rules.stack_size - 1),
+        age=xp.minimum(position.episode_steps, rules.stack_size - 1),
         result_slot=result_slot,
         terminal=terminal,
     )
@@ -279,6 +272,6 @@ def _epsilon(rules: Rules, position: Position, xp: Any) -> Any:
     period, least = rules.epsilon_decay_period, rules.epsilon_train
     steps_left = period + rules.min_replay_history - position.training_steps
     left = (1 - least) * steps_left.astype(np.float32) / period.astype(np.float32)
-    in_training = least + left.clip(0, 1 - least)
+    in_training = least + xp.minimum(xp.maximum(left, 0), 1 - least)
     training = position.phase == Phase.TRAINING
     return xp.where(training, in_training, rules.epsilon_eval)

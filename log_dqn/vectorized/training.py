@@ -253,7 +253,7 @@ class HostTrainer(Trainer):
         starting = timeline.starts(rules, old, self._step)
         # Updates run on the device while the environments step, unless the step's end decides.
         due, if_ended = (
-            timeline.update(rules, old, ended, starting) for ended in (np.False_, np.True_)
+            timeline.update(rules, old, ended, starting, np) for ended in (np.False_, np.True_)
         )
         is_sure = (due.learns == if_ended.learns).all()
         if is_sure and due.learns.any():

@@ -28,7 +28,6 @@ from log_dqn.single import request, runner, start
 from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
 from tests.programs import NEEDS_MINATAR, forget, python, tiny
 from tests.single.own_environment import TIME_LIMIT, Own
-from tests.vectorized import toys
 
 SIZE = painter.WIDE.width, painter.WIDE.height
 
@@ -329,10 +328,10 @@ def test_a_vectorized_agent_values_and_acts_as_in_training(a_run, kind):
     nothing = training.slots
     own = []
     for number, observation in enumerate(observations):
-        numbers = (number, number == 0, -1.0, nothing, 0, nothing, False)
+        numbers = (number, -1.0, nothing, number, nothing, False)
         choice = timeline.Choice(*(np.array([value]) for value in numbers))
         frames = np.reshape(observation, (1, *shape[:-1]))
-        own += toys.act(training, frames, np.zeros(1, np.float32), choice).tolist()
+        own += training.act(frames, np.zeros(1, np.float32), choice).tolist()
     assert own == [value.keys.argmax() for value in values]
     frames = [np.reshape(observation, shape[:-1]) for observation in observations[-shape[-1] :]]
     (params, *_), _ = training.weights, None

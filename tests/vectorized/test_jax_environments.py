@@ -133,7 +133,7 @@ def assert_learned_from(trainer, cuts, expected, *clock):
     position, of_runs, n = trainer.position, trainer.learner, expected[0]
     steps = int(position.stored[0])
     assert steps == device_loop.CHUNK_STEPS - 1
-    due = timeline.update(of_runs.rules, position, np.False_, np.zeros(1, bool))
+    due = timeline.update(of_runs.rules, position, np.False_, np.zeros(1, bool), np)
     # All of the memory's, which has wrapped around twice.
     slots = int(due.oldest[0]) + np.arange(int(due.available[0]))[:, None]
     slots = (slots + np.arange(n + 1)) % of_runs.slots

@@ -166,8 +166,8 @@ def test_actions_are_the_agents(create, create_other):
         frame = np.kron(rng.random((6, 6)) < 0.5, np.full((6, 6), 255)).astype(np.uint8)
         begins = number in (0, 25)
         choice = timeline.Choice(
-            number=number * ONE, begins=ONE * begins > 0, epsilon=np.zeros(1, np.float32),
-            slot=ONE * of_runs.slots, age=0 * ONE, result_slot=ONE * of_runs.slots,
+            number=number * ONE, epsilon=np.zeros(1, np.float32), slot=ONE * of_runs.slots,
+            age=3 * ONE * (not begins), result_slot=ONE * of_runs.slots,
             terminal=ONE < 0,
         )  # fmt: skip
         (our,) = of_runs.act(frame[None], np.zeros(1, np.float32), choice)
@@ -186,9 +186,7 @@ def test_exploration_has_the_rate_asked_for():
     chosen = []
     for number in range(3000):
         epsilons = np.array([1.0, 0.4, 0.4], np.float32)
-        choice = timeline.Choice(
-            np.full(3, number), np.ones(3, bool), epsilons, out, 0 * out, out, np.zeros(3, bool)
-        )
+        choice = timeline.Choice(np.full(3, number), epsilons, out, 0 * out, out, np.zeros(3, bool))
         chosen.append(of_runs.act(frames, np.zeros(3, np.float32), choice))
     first, second, third = np.transpose(chosen)
     # A game's own actions alone, although the other games have more of them.
@@ -338,7 +336,7 @@ def test_a_memory_of_a_million_frames():
     last = np.full(1, of_runs.slots - 1)
     frame = np.full((1, 84, 84), 77, np.uint8)
     zero = np.zeros(1, np.float32)
-    choice = timeline.Choice(0 * last, last > 0, zero, last, 0 * last, last, last < 0)
+    choice = timeline.Choice(0 * last, zero, last, 0 * last, last, last < 0)
     before = of_runs.memory.frames.unsafe_buffer_pointer()
     of_runs.act(frame, zero, choice)
     assert of_runs.memory.frames.unsafe_buffer_pointer() == before  # It was not copied.

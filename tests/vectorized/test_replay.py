@@ -69,7 +69,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity):
     before, compared, episodes = None, 0, 0
 
     for step in range(3750):
-        due = timeline.update(of_runs.rules, position, np.False_, np.zeros(2, bool))
+        due = timeline.update(of_runs.rules, position, np.False_, np.zeros(2, bool), np)
         available = due.available
         for memory in plain:
             memory.drawable = list(memory.transitions)

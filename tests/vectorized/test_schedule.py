@@ -37,7 +37,7 @@ class Runs:
         old = self.position
         starting = timeline.starts(self.rules, old, self._step)
         due, if_ended = (
-            timeline.update(self.rules, old, ended, starting) for ended in (np.False_, np.True_)
+            timeline.update(self.rules, old, ended, starting, np) for ended in (np.False_, np.True_)
         )
         outcome = timeline.Outcome(None, np.array(rewards, np.float32), np.array(ended))
         found = timeline.advance(self.rules, old, outcome, starting, np)

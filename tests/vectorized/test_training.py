@@ -63,8 +63,8 @@ def test_updates_ahead_of_the_environment_change_nothing(tmp_path, monkeypatch):
     trainers = [toys.make_trainer(tmp_path / name, RUNS[:2]) for name in ("ahead", "after")]
     orders, update = [], timeline.update
 
-    def never_sure(rules, position, ended, starting):
-        found = update(rules, position, ended, starting)
+    def never_sure(rules, position, ended, starting, xp):
+        found = update(rules, position, ended, starting, xp)
         return found._replace(learns=found.learns & (ended is not np.False_))
 
     for trainer in trainers:
