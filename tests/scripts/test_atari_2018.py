@@ -36,11 +36,9 @@ def atari_2018(load):
 def install(tmp_path, monkeypatch):
     """Installs a stand-in for atari-py."""
 
-    def write(version, module=_STAND_IN):
+    def write(module):
         (tmp_path / "atari_py.py").write_text(module)
-        metadata = tmp_path / f"atari_py-{version}.dist-info" / "METADATA"
-        metadata.parent.mkdir()
-        metadata.write_text(f"Metadata-Version: 2.1\nName: atari-py\nVersion: {version}\n")
+        monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.1.7")
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "atari_py", raising=False)
 
@@ -86,10 +84,6 @@ class Countdown:
 
     def getScreenGrayscale(self):
         return self.screen[:, :, None]
-
-
-def test_an_episode_is_played_to_its_end_by_four_frames(atari_2018):
-    assert list(atari_2018.play(Countdown(), np.random.default_rng(0))) == [4, 2]
 
 
 def test_whole_episodes_make_the_returns(atari_2018):
@@ -147,7 +141,7 @@ def test_an_episode_has_its_seed_s_actions_for_each_emulator(atari_2018):
 
 
 def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
-    install("0.1.7")
+    install(_STAND_IN)
     assert atari_2018.main(["compare", "--games=Breakout", "--steps=600"]) == 0
     row = capsys.readouterr().out.splitlines()[2].strip("| ").split(" | ")
     assert row[:4] == ["Breakout", "0", "210", "210"]
@@ -157,7 +151,7 @@ def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
 
 
 def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_path, capsys):
-    install("0.1.7", _WITH_ROMS)
+    install(_WITH_ROMS)
     # Another game's, so that it can be told which is played.
     shutil.copy(ale_py.roms.get_rom_path("breakout"), tmp_path / "pong.bin")
     out = tmp_path / "new" / "roms"
@@ -183,7 +177,7 @@ def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_pa
 def test_a_copy_that_fails_is_one_line_and_leaves_nothing(
     atari_2018, install, tmp_path, monkeypatch, capsys, out
 ):
-    install("0.1.7", _WITH_ROMS)
+    install(_WITH_ROMS)
     (tmp_path / "pong.bin").mkdir()
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -195,14 +189,9 @@ def test_a_copy_that_fails_is_one_line_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("version", [None, "0.2.9"])
-def test_without_the_emulator_of_2018_it_is_one_line(
-    atari_2018, install, monkeypatch, capsys, version
-):
-    if version:
-        install(version)
-    else:
-        absent = Mock(side_effect=importlib.metadata.PackageNotFoundError)
-        monkeypatch.setattr(importlib.metadata, "version", absent)
+def test_without_the_emulator_of_2018_it_is_one_line(atari_2018, monkeypatch, capsys, version):
+    found = [version or importlib.metadata.PackageNotFoundError]
+    monkeypatch.setattr(importlib.metadata, "version", Mock(side_effect=found))
     assert atari_2018.main(["compare"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     said = f"the version of atari-py is {version!r}; it must be 0.1.7: pip install atari-py==0.1.7"
@@ -210,11 +199,6 @@ def test_without_the_emulator_of_2018_it_is_one_line(
 
 
 def test_another_kind_of_game_is_one_line(atari_2018, capsys):
-    for name in ("MinAtar/Breakout", "Breakuot", ""):
-        assert atari_2018.main(["compare", f"--games={name}"]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert (
-            f"error: games is {name!r}; it must be one of Dopamine's 60 Atari games, spelt" in line
-        )
-        assert "or of the sets paper55, paper6, all60, atari5" in line
-        assert "bsuite" not in line and "minatar5" not in line
+    assert atari_2018.main(["compare", "--games=MinAtar/Breakout"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "error: games is 'MinAtar/Breakout'; it must be one of Dopamine's 60 Atari" in line
