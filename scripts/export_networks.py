@@ -8,7 +8,6 @@ import argparse
 import pathlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,11 +24,9 @@ def export(run: pathlib.Path) -> pathlib.Path:
         ValueError: if it isn't a finished run of `{stage}/{agent}/gamma={gamma}/{game}/{seed}`.
     """
     stage, *parts = run.resolve().parts[-5:]
-    config = configuration.read(run)
+    num_iterations = configuration.read(run).get("VectorizedRunner.num_iterations")
     newest = layout.newest_checkpoint(run, print, "train it again")
-    is_whole = newest is not None and newest[1]["iteration"] + 1 == config.get(
-        "VectorizedRunner.num_iterations"
-    )
+    is_whole = newest is not None and newest[1]["iteration"] + 1 == num_iterations
     if newest is None or not is_whole or not parts[1].startswith("gamma="):
         raise ValueError(
             f"run is {str(run)!r}; it must be a finished one of STAGE/AGENT/gamma=G/GAME/N"
@@ -48,17 +45,14 @@ def export(run: pathlib.Path) -> pathlib.Path:
         "version": __version__,
     }
     out = trained.ROOT.joinpath(*parts)
-    with tempfile.TemporaryDirectory(dir=trained.ROOT) as aside:
-        new = pathlib.Path(aside) / "new"
-        checkpoints.write(
-            layout.checkpoints_dir(new),
-            manifest["iteration"],
-            lambda folder: data.save(folder / checkpoints.WEIGHTS, leaves[:count]),
-            description,
-        )
-        shutil.copy(run / layout.CONFIG, new)
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.move(new, out)
+    shutil.rmtree(out, ignore_errors=True)
+    checkpoints.write(
+        layout.checkpoints_dir(out),
+        manifest["iteration"],
+        lambda folder: data.save(folder / checkpoints.WEIGHTS, leaves[:count]),
+        description,
+    )
+    shutil.copy(run / layout.CONFIG, out)
     return out
 
 
