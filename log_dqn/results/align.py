@@ -57,7 +57,7 @@ def compare_protocols(table: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 def strictly(table: pd.DataFrame, note: Notify) -> pd.DataFrame:
     """Leaves out the runs whose protocol differs from the standard."""
-    differs = table["differs"].map(bool).astype(bool)
+    differs = table["differs"].str.len() > 0
     for agent, rows in labels.by_agent(table[differs]).items():
         count = counted(len(rows), "run")
         note(f"{agent}: {count} left out by --strict: {labels.marked_for(rows)}")

@@ -113,7 +113,7 @@ def is_unrecorded(rows: pd.DataFrame) -> bool:
 
 def standard(rows: pd.DataFrame) -> str:
     """Returns, in words, whose protocol is the standard where something differs, or anywhere."""
-    differing = rows[rows["differs"].map(bool).astype(bool)]
+    differing = rows[rows["differs"].str.len() > 0]
     shown = (differing if len(differing) else rows).sort_values("game", kind="stable")
     one = shown["agent"].unique()
     whose = ("its first run" if [name] == [*one] else name for name in shown["standard"].unique())
@@ -129,7 +129,7 @@ def protocol_of(rows: pd.DataFrame) -> str:
 
 def mark(rows: pd.DataFrame) -> str:
     """Returns the mark appended to agents whose protocol differs, or an empty string."""
-    if not rows["differs"].map(bool).any():
+    if not rows["differs"].str.len().any():
         return ""
     return f" {protocol.UNRECORDED_MARK if is_unrecorded(rows) else protocol.MARK}"
 

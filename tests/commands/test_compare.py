@@ -278,7 +278,7 @@ def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
     (out / "notes.png").write_bytes(b"the user's own")
     assert "relative.png" in before and "improvement.pdf" in before
     assert run("--games=Pong", "--agents=DQN")[0] == 0
-    names = ("mean_median", "iqm", "aggregates", "profile", "learning_curves")
+    names = {p.name for p in pictures.PICTURES} - {"relative", "improvement", "gamma"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")} | {"notes.png"}
     assert {path.name for path in out.glob("*.p*")} == expected
 

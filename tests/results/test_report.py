@@ -290,7 +290,7 @@ def test_the_learning_curves_are_always_the_last_figure():
     """The page shows them apart from the others."""
     assert [*DRAW][-1] == "learning_curves" and len(DRAW) == len(pictures.PICTURES)
     drawn = {name: draw(made([run("a")]), NOTHING) for name, draw in DRAW.items()}
-    assert [name for name, one in drawn.items() if isinstance(one, tuple)] == ["learning_curves"]
+    assert isinstance(drawn["learning_curves"], pictures.Shown) and drawn["aggregates"] is None
     assert drawn["relative"] == (
         "relative performance: needs a game with human scores that the reference DQN (TensorFlow: "
         "RMSProp, Huber) and another agent have"
