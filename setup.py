@@ -77,7 +77,7 @@ setuptools.setup(
         "log_dqn.film",
         "log_dqn.jax",
         "log_dqn.linear",
-        "log_dqn.program",
+        "log_dqn.cli",
         "log_dqn.results",
         "log_dqn.run_folder",
         "log_dqn.single",

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 from log_dqn import checks, games, scan
-from log_dqn.program import next_steps, shell
+from log_dqn.cli import next_steps, shell
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import check, plan
 

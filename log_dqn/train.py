@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from log_dqn import checks, compat
-from log_dqn.program import gin_files, next_steps, shell, threads, words
+from log_dqn.cli import gin_files, next_steps, shell, threads, words
 from log_dqn.single import request
 
 

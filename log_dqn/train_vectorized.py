@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
 from log_dqn.checks import check
-from log_dqn.program import device_memory, gin_files, next_steps, shell, threads, words
+from log_dqn.cli import device_memory, gin_files, next_steps, shell, threads, words
 from log_dqn.vectorized import request
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from log_dqn import games
 from log_dqn.checks import check
-from log_dqn.program import progress, shell, words
+from log_dqn.cli import progress, shell, words
 
 VERSION = "0.1.7"
 """Version of atari-py; it is of November 2018."""

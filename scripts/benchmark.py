@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from benchmarks import measuring
 
 from log_dqn import games
-from log_dqn.program import shell
+from log_dqn.cli import shell
 
 # A part is imported where it runs: TensorFlow's agents and JAX's want a process of their own, and
 # the vectorized part runs where neither TensorFlow nor Dopamine is installed.

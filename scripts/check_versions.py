@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from log_dqn.program import shell
+from log_dqn.cli import shell
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 GPU_PYTHONS = ("3.11", "3.12")

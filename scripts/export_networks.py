@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from log_dqn import __version__, trained
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 

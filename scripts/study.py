@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from studies.stages import STAGES, is_atari
 
 from log_dqn.checks import check
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.results.request import BASELINES_HELP, DOPAMINE
 
 FIGURES = pathlib.Path(__file__).resolve().parents[1] / "docs" / "figures"

@@ -86,7 +86,7 @@ def same_process():
 @pytest.fixture
 def numbers(monkeypatch):
     """A file in which training leaves the numbers of its progress, by its number."""
-    from log_dqn.program import progress
+    from log_dqn.cli import progress
 
     with tempfile.TemporaryFile() as file:
         monkeypatch.setenv(progress.FILE_VARIABLE, str(file.fileno()))

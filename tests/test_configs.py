@@ -13,7 +13,7 @@ import gin
 import pytest
 
 from log_dqn import log_space
-from log_dqn.program import gin_files
+from log_dqn.cli import gin_files
 from log_dqn.run_folder import configuration
 
 SAVED = pathlib.Path(__file__).with_name("configs.json")

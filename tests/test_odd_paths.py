@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from log_dqn import train, train_vectorized
+from log_dqn.cli import next_steps, shell
 from log_dqn.commands import compare, play
-from log_dqn.program import next_steps, shell
 from log_dqn.run_folder import checkpoints, layout, lock
 from log_dqn.tf import agent_checkpoint
 from tests.programs import forget, run

@@ -7,7 +7,7 @@ import gin
 import pytest
 
 from log_dqn import compat, sweep, train, train_vectorized
-from log_dqn.program import gin_files, shell
+from log_dqn.cli import gin_files, shell
 
 with compat.quiet():
     from log_dqn.single import request, start

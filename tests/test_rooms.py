@@ -22,28 +22,28 @@ ROOMS = {
     "atari": {"games"},
     "minatar": {"games"},
     "run_folder": BOTTOM,
-    "program": BOTTOM | {"log_space", "run_folder"},
+    "cli": BOTTOM | {"log_space", "run_folder"},
     "linear": {"checks"},
     "tf": BOTTOM | {"log_space", "run_folder"},
     "jax": BOTTOM | {"log_space", "run_folder"},
-    "single": BOTTOM | {"log_space", "minatar", "run_folder", "program", "tf", "jax"},
-    "vectorized": BOTTOM | {"log_space", "run_folder", "program", "jax"},
+    "single": BOTTOM | {"log_space", "minatar", "run_folder", "cli", "tf", "jax"},
+    "vectorized": BOTTOM | {"log_space", "run_folder", "cli", "jax"},
     "film": BOTTOM
     | {
-        "log_space", "atari", "minatar", "run_folder", "program", "tf", "jax", "single",
+        "log_space", "atari", "minatar", "run_folder", "cli", "tf", "jax", "single",
         "vectorized",
     },
-    "results": BOTTOM | {"run_folder", "program"},
-    "sweeps": BOTTOM | {"log_space", "run_folder", "program", "single", "vectorized"},
+    "results": BOTTOM | {"run_folder", "cli"},
+    "sweeps": BOTTOM | {"log_space", "run_folder", "cli", "single", "vectorized"},
     "commands": BOTTOM
-    | {"trained", "run_folder", "program", "single", "vectorized", "film", "linear", "results"},
-    "train": BOTTOM | {"program", "single"},
-    "train_vectorized": BOTTOM | {"program", "jax", "vectorized"},
-    "sweep": BOTTOM | {"program", "run_folder", "sweeps"},
+    | {"trained", "run_folder", "cli", "single", "vectorized", "film", "linear", "results"},
+    "train": BOTTOM | {"cli", "single"},
+    "train_vectorized": BOTTOM | {"cli", "jax", "vectorized"},
+    "sweep": BOTTOM | {"cli", "run_folder", "sweeps"},
 }  # fmt: skip
 # Programs that a room starts, by their names.
 STARTED = {
-    "program": {"commands"},
+    "cli": {"commands"},
     "sweeps": {"train", "train_vectorized"},
     "commands": {"train", "train_vectorized", "sweep"},
 }

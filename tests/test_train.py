@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import games, train
-from log_dqn.program import progress, threads, words
+from log_dqn.cli import progress, threads, words
 from log_dqn.single import request, start
 from tests.programs import (
     CARTPOLE,

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from log_dqn import train_vectorized
+from log_dqn.cli import progress, shell, threads
 from log_dqn.jax import devices
-from log_dqn.program import progress, shell, threads
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints, lock
 from log_dqn.vectorized import placement, pool, training

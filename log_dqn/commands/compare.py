@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tqdm import tqdm
 
 from log_dqn import games
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.results import request as asked
 from log_dqn.run_folder import lock
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple, NoReturn
 
 from log_dqn import checks, games
-from log_dqn.program import progress, shell, threads
+from log_dqn.cli import progress, shell, threads
 from log_dqn.run_folder import layout
 
 # DQN's step-size is the one that docs/reports/minatar_appendix.md found best for it.

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from log_dqn.checks import as_number, check, check_seed
+from log_dqn.cli import shell, words
 from log_dqn.commands import which_run
-from log_dqn.program import shell, words
 
 
 def create_parser() -> shell.Parser:

@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Sequence
 
 from log_dqn import checks, games
-from log_dqn.program import shell, threads
+from log_dqn.cli import shell, threads
 from log_dqn.run_folder import lock
 
 NAMES = (

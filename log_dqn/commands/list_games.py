@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from log_dqn import checks, games
-from log_dqn.program import shell
+from log_dqn.cli import shell
 
 
 def create_parser() -> shell.Parser:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from log_dqn import games
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.single import request
 from log_dqn.vectorized import request as vectorized_request
 

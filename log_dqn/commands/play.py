@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from log_dqn.checks import check, check_extra, check_seed
+from log_dqn.cli import shell
 from log_dqn.commands import which_run
-from log_dqn.program import shell
 from log_dqn.run_folder import configuration, layout, lock
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import platform
 from collections.abc import Sequence
 
 from log_dqn import __version__
-from log_dqn.program import shell
+from log_dqn.cli import shell
 
 _SHOWN = ("dopamine-rl", "tensorflow", "jax", "flax", "numpy", "gymnasium", "ale-py", "ray")
 

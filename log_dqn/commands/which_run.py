@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import log_dqn
 from log_dqn import compat, trained
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.run_folder import configuration
 
 if TYPE_CHECKING:

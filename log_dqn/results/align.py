@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from log_dqn.program import words
-from log_dqn.program.words import counted
+from log_dqn.cli import words
+from log_dqn.cli.words import counted
 from log_dqn.results import labels, protocol
 from log_dqn.results.protocol import PUBLISHED
 from log_dqn.results.runs import LearningCurve, Notify

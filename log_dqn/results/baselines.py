@@ -19,8 +19,8 @@ import pandas as pd
 import platformdirs
 import requests
 
+from log_dqn.cli import progress
 from log_dqn.games import GAMES, listing
-from log_dqn.program import progress
 from log_dqn.results.request import DOPAMINE, is_address
 from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 from log_dqn.run_folder import checkpoints

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from log_dqn import games
-from log_dqn.program import words
-from log_dqn.program.words import counted
+from log_dqn.cli import words
+from log_dqn.cli.words import counted
 from log_dqn.results import align, baselines, remarks, runs, scores
 from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, OWN, Request, own_name
 from log_dqn.results.runs import LearningCurve, Notify

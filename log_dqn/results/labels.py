@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from log_dqn.cli import words
 from log_dqn.games import listing
-from log_dqn.program import words
 from log_dqn.results import protocol
 from log_dqn.results.protocol import Difference
 from log_dqn.results.request import OWN, named

@@ -8,8 +8,8 @@ import jinja2
 import numpy as np
 import pandas as pd
 
+from log_dqn.cli import words
 from log_dqn.games import listing
-from log_dqn.program import words
 from log_dqn.results import align, baselines, labels, protocol, statistics, tables
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results, Shown

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from log_dqn.program import words
-from log_dqn.program.words import counted
+from log_dqn.cli import words
+from log_dqn.cli.words import counted
 from log_dqn.results import align, discount, figures, labels, statistics
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.figures import WIDE, Series

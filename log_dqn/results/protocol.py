@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from log_dqn import games
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.results.request import METRICS
 from log_dqn.run_folder import configuration
 

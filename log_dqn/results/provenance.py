@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from log_dqn import __version__, games
-from log_dqn.program import gin_files
-from log_dqn.program.words import counted, printable
+from log_dqn.cli import gin_files
+from log_dqn.cli.words import counted, printable
 from log_dqn.results import labels
 from log_dqn.run_folder import configuration
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from log_dqn.cli import words
+from log_dqn.cli.words import counted
 from log_dqn.games import listing
-from log_dqn.program import words
-from log_dqn.program.words import counted
 from log_dqn.results import labels
 from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from log_dqn.program import progress
+from log_dqn.cli import progress
 from log_dqn.results import (
     export,
     figures,

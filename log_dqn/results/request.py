@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from log_dqn import games
 from log_dqn.checks import check
-from log_dqn.program.words import printable
+from log_dqn.cli.words import printable
 from log_dqn.run_folder import layout
 
 METRICS = {"train": "training", "eval": "evaluation"}

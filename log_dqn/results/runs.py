@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn import games
-from log_dqn.program import progress, shell
-from log_dqn.program.words import counted, printable
+from log_dqn.cli import progress, shell
+from log_dqn.cli.words import counted, printable
 from log_dqn.results import protocol
 from log_dqn.results.protocol import PUBLISHED, Protocol
 from log_dqn.results.request import find_runs

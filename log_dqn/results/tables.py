@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from log_dqn.cli import words
 from log_dqn.games import listing
-from log_dqn.program import words
 from log_dqn.results import align, labels, protocol, scores
 from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results

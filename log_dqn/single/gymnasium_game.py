@@ -9,7 +9,7 @@ import numpy as np
 from dopamine.discrete_domains import gym_lib
 from gymnasium import spaces, wrappers
 
-from log_dqn.program import environments
+from log_dqn.cli import environments
 
 # Side of a picture that DQN's network is made for.
 _SIDE = 84

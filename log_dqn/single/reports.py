@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.run_folder import checkpoints, layout
 
 Record = dict[str, float]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from log_dqn import checks, games
-from log_dqn.program import gin_files as files
-from log_dqn.program import shell
+from log_dqn.cli import gin_files as files
+from log_dqn.cli import shell
 from log_dqn.run_folder import layout, lock
 
 AGENTS = {
@@ -86,7 +86,7 @@ def parse(
             games.check_installed(game)
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
-        from log_dqn.program import environments
+        from log_dqn.cli import environments
 
         environments.check_id(env)
     written = files.parse_for(

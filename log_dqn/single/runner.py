@@ -19,9 +19,9 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn import compat
-from log_dqn.program import divergence, environments, progress, settings, words
-from log_dqn.program.gin_files import bound
-from log_dqn.program.shell import RunStopped, say
+from log_dqn.cli import divergence, environments, progress, settings, words
+from log_dqn.cli.gin_files import bound
+from log_dqn.cli.shell import RunStopped, say
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.single import agents, gymnasium_game, reports, request, saved_run, seeding
 from log_dqn.tf import graph_hooks, time_limit

@@ -14,8 +14,8 @@ import gin
 import tensorflow as tf
 
 from log_dqn import compat
-from log_dqn.program import environments, settings, shell
-from log_dqn.program import gin_files as files
+from log_dqn.cli import environments, settings, shell
+from log_dqn.cli import gin_files as files
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.single import agents, request, runner
 

@@ -12,8 +12,8 @@ import rich.live
 import rich.table
 import rich.text
 
-from log_dqn.program.progress import duration
-from log_dqn.program.words import counted
+from log_dqn.cli.progress import duration
+from log_dqn.cli.words import counted
 from log_dqn.sweeps import plan
 
 WAITING, RUNNING, COMPLETE, FAILED = "waiting", "running", "complete", "failed"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import gin
 
 from log_dqn import checks, compat, scan
-from log_dqn.program import gin_files, threads
-from log_dqn.program.shell import explain
+from log_dqn.cli import gin_files, threads
+from log_dqn.cli.shell import explain
 from log_dqn.single import request as single_request
 from log_dqn.sweeps import plan
 from log_dqn.vectorized import request as vectorized_request
@@ -128,7 +128,7 @@ def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collectio
 
 def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent."""
-    from log_dqn.program import settings  # It imports NumPy.
+    from log_dqn.cli import settings  # It imports NumPy.
 
     texts = [*options.gin_bindings, *options.scans]
     found, unused, all_read = [], dict[str, gin_files.Line](), dict[str, None]()

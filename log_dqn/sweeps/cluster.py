@@ -7,7 +7,7 @@ import sys
 import threading
 
 from log_dqn import compat
-from log_dqn.program.shell import explain, started_as
+from log_dqn.cli.shell import explain, started_as
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
 # tables of its own, no paragraph on each worker that died, and runs as urgent as by hand.

@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray import tune
 
-from log_dqn.program import device_memory, progress, threads
+from log_dqn.cli import device_memory, progress, threads
 from log_dqn.run_folder import layout, lock
 from log_dqn.sweeps import plan, tethered
 
@@ -36,7 +36,7 @@ class Worker(tune.Trainable):
     """Runs one job; Tune starts it again, here or on another node, when it dies.
 
     Its results have `progress`, a `plan.RunProgress` for each run of the job, `fraction` and
-    `steps_per_second`, the process's own `program.progress.Status`, `failure`: None, or why the
+    `steps_per_second`, the process's own `cli.progress.Status`, `failure`: None, or why the
     job can't be done and should not be tried again, and `death`: None, or how the process died.
     After a death the next step raises a RuntimeError with it.
     """

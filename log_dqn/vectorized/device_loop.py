@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from log_dqn.program.progress import Progress
+from log_dqn.cli.progress import Progress
 from log_dqn.vectorized import timeline
 from log_dqn.vectorized.jax_environments import JaxGame, State
 from log_dqn.vectorized.learner import (

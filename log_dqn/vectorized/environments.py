@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 
+from log_dqn.cli import words
 from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
-from log_dqn.program import words
 from log_dqn.vectorized.timeline import Outcome
 
 

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces, wrappers
 
-from log_dqn.program import environments
+from log_dqn.cli import environments
 from log_dqn.vectorized import jax_environments, networks, request
 from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.timeline import Outcome

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.checks import check, check_extra, nearest
-from log_dqn.program import environments, words
-from log_dqn.program.shell import explain
+from log_dqn.cli import environments, words
+from log_dqn.cli.shell import explain
 from log_dqn.vectorized import networks, request
 from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.timeline import Outcome

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from log_dqn.cli import words
 from log_dqn.jax import trees, update
-from log_dqn.program import words
 from log_dqn.vectorized import agents, networks, replay, timeline
 from log_dqn.vectorized.schedule import RunnerSettings
 from log_dqn.vectorized.timeline import Choice, Update

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.checks import check
+from log_dqn.cli import environments
 from log_dqn.jax import devices
-from log_dqn.program import environments
 
 # Features, size and stride of the convolutions, and units of the hidden layer.
 _CONVOLUTIONS = ((32, 8, 4), (64, 4, 2), (64, 3, 1))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 
 from log_dqn.checks import check
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 

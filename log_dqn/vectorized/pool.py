@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import jax
 
-from log_dqn.program.progress import Progress
-from log_dqn.program.shell import RunStopped, explain
+from log_dqn.cli.progress import Progress
+from log_dqn.cli.shell import RunStopped, explain
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.vectorized.training import Trainer, stopped_by
 

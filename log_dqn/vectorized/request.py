@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from log_dqn import checks, games
-from log_dqn.program import gin_files as files
+from log_dqn.cli import gin_files as files
 
 AGENTS = ("log_dqn", "loglin_dqn", "dqn")
 """Names of the agents."""
@@ -79,7 +79,7 @@ def check_environment(environment_id: str | None) -> None:
     checks.check("env", environment_id, game is None, allowed)
     if ":" in str(environment_id):  # Another is gymnax's.
         # It imports gymnasium.
-        from log_dqn.program import environments
+        from log_dqn.cli import environments
 
         environments.check_id(own_id(environment_id))
 

@@ -14,13 +14,13 @@ import jax
 
 from log_dqn import games, scan
 from log_dqn.checks import check, of
+from log_dqn.cli import environments as cli_environments
+from log_dqn.cli import gin_files as files
+from log_dqn.cli import progress, shell, words
+from log_dqn.cli import settings as gin_settings
 from log_dqn.games import JAX_GAMES
 from log_dqn.jax import devices
 from log_dqn.jax.optimizers import OPTIMIZERS
-from log_dqn.program import environments as program_environments
-from log_dqn.program import gin_files as files
-from log_dqn.program import progress, shell, words
-from log_dqn.program import settings as gin_settings
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -194,7 +194,7 @@ def _check_module(runner: RunnerSettings, game: Game) -> None:
         else:
             why = "it has no parameters"
     except (Exception, SystemExit) as error:  # Whatever a user's module raises.
-        why = program_environments.explain(error)
+        why = cli_environments.explain(error)
     allowed = "a flax module with parameters that maps states to an output [batch, features]"
     named = getattr(runner.network, "__name__", type(runner.network).__name__)
     check("network", f"@{named}", not why, f"{allowed}: {why}")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from log_dqn.program import divergence, shell
-from log_dqn.program.progress import Progress
+from log_dqn.cli import divergence, shell
+from log_dqn.cli.progress import Progress
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized import timeline

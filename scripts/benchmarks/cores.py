@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks import measuring
-from log_dqn.program import progress, threads
+from log_dqn.cli import progress, threads
 from log_dqn.single import request
 
 # Agent steps of a run, more than anybody waits for, and those before it learns.

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from benchmarks import gpu_steps
 from log_dqn.checks import check
-from log_dqn.program import device_memory, shell
+from log_dqn.cli import device_memory, shell
 from log_dqn.run_folder import checkpoints
 
 Result = dict[str, Any]

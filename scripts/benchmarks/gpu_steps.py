@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks import minatar, vectorized
 from log_dqn import log_space
+from log_dqn.cli import threads, words
 from log_dqn.jax import devices
-from log_dqn.program import threads, words
 from log_dqn.vectorized import agents, networks, placement, replay, training
 
 _NUM_ACTIONS = 6

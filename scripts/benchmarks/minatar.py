@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 from benchmarks import measuring
+from log_dqn.cli import gin_files, threads
 from log_dqn.jax import devices
-from log_dqn.program import gin_files, threads
 from log_dqn.vectorized import (
     agents,
     device_loop,

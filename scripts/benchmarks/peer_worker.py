@@ -20,7 +20,7 @@ STEPS = 2000
 
 def _here(agent: str, seeds: int, capacity: int) -> Callable[[], object]:
     """Returns what trains runs of this package one after the other, as on a CPU's core."""
-    from log_dqn.program import threads
+    from log_dqn.cli import threads
 
     threads.limit(1)  # As train_vectorized does.
     import jax

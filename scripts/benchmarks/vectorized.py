@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks import measuring
 from log_dqn import scan
-from log_dqn.program import progress
+from log_dqn.cli import progress
 from log_dqn.run_folder import configuration
 from log_dqn.vectorized import (
     agents,

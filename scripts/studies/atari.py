@@ -16,7 +16,7 @@ import png_file
 from matplotlib.figure import Figure
 from scipy import stats
 
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.results import baselines
 from log_dqn.results.labels import Look, looks
 from log_dqn.results.request import AGENTS, DQN, JAX_DQN, check_source

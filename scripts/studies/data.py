@@ -12,7 +12,7 @@ import tensorboard_events
 
 from log_dqn import games, log_space
 from log_dqn.checks import check
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints
 from studies.stages import STAGES, Job, folder_of, is_atari, is_beyond, planned

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.results.statistics import t_interval
 from studies import data
 from studies.minatar import (

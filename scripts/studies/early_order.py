@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from log_dqn import games
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.results import scores
 from log_dqn.results.runs import LearningCurve
 from log_dqn.results.statistics import t_interval

@@ -13,7 +13,7 @@ import pandas as pd
 import png_file
 from matplotlib.figure import Figure
 
-from log_dqn.program import words
+from log_dqn.cli import words
 from log_dqn.results import figures
 from log_dqn.results.discount import OVER_GAMES, without_gamma
 from log_dqn.results.labels import looks

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
+from log_dqn.cli import shell
 from log_dqn.commands import demo, main
-from log_dqn.program import shell
 from log_dqn.run_folder import layout, safe_pickle
 from tests.results import synthetic
 

@@ -72,7 +72,7 @@ _MEETING = """
 import concurrent.futures
 import threading
 
-from log_dqn.program import threads
+from log_dqn.cli import threads
 
 threads.limit(1)
 

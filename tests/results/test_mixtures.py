@@ -13,8 +13,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import log_dqn
+from log_dqn.cli import shell
 from log_dqn.commands import compare
-from log_dqn.program import shell
 from log_dqn.results import report
 from tests.results import synthetic
 

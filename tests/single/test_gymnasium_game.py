@@ -12,8 +12,8 @@ from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.single import gymnasium_game, runner, start
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
-from tests.program import faulty_environment
-from tests.program.faulty_environment import register
+from tests.cli import faulty_environment
+from tests.cli.faulty_environment import register
 from tests.programs import assert_refused, read_log, run
 from tests.single.own_environment import TIME_LIMIT
 

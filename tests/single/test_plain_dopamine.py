@@ -10,7 +10,7 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn import compat
-from log_dqn.program import gin_files
+from log_dqn.cli import gin_files
 from log_dqn.single import agents, request
 from tests import programs
 

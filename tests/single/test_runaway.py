@@ -1,7 +1,7 @@
 import pytest
 
 from log_dqn import train
-from log_dqn.program import divergence
+from log_dqn.cli import divergence
 from tests.programs import NEEDS_MINATAR, tiny_minatar
 
 

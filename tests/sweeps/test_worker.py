@@ -6,14 +6,14 @@ from unittest import mock
 
 import pytest
 
-from log_dqn.program import threads
+from log_dqn.cli import threads
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import plan, worker
 
 # What a training process does with two runs, of which one is resumed.
 TRAIN = """
 import time
-from log_dqn.program import progress
+from log_dqn.cli import progress
 progress._COMPILING = 0
 with progress.Progress([1, 0], 2, 100) as shown:
     time.sleep(0.1)

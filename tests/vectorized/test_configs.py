@@ -2,7 +2,7 @@
 
 import pytest
 
-from log_dqn.program import gin_files
+from log_dqn.cli import gin_files
 from log_dqn.vectorized import request, start
 
 

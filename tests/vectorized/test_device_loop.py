@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from log_dqn.cli import progress
+from log_dqn.cli.shell import RunStopped
 from log_dqn.jax import devices
-from log_dqn.program import progress
-from log_dqn.program.shell import RunStopped
 from log_dqn.vectorized import (
     device_loop,
     jax_games,

@@ -11,12 +11,12 @@ import pytest
 from gymnasium import spaces
 
 from log_dqn import train_vectorized
+from log_dqn.cli import progress
 from log_dqn.film import evaluation
-from log_dqn.program import progress
 from log_dqn.vectorized import device_loop, gymnasium_environments, learner, training
 from tests import programs
-from tests.program.faulty_environment import OBSERVATION, register
-from tests.program.faulty_environment import __file__ as FILE
+from tests.cli.faulty_environment import OBSERVATION, register
+from tests.cli.faulty_environment import __file__ as FILE
 from tests.test_docs import TEXTS
 
 from . import (

@@ -13,8 +13,8 @@ import pytest
 from gymnax.environments import spaces
 
 from log_dqn import games, train_vectorized
+from log_dqn.cli import progress
 from log_dqn.film import episode, game, loading
-from log_dqn.program import progress
 from log_dqn.vectorized import (
     device_loop,
     jax_environments,

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.run_folder import checkpoints, configuration
 from log_dqn.vectorized import learner, runs, timeline, training
 from log_dqn.vectorized.timeline import Phase

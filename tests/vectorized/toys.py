@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn import scan
-from log_dqn.program import progress
+from log_dqn.cli import progress
 from log_dqn.run_folder import configuration
 from log_dqn.vectorized import agents, learner, networks, runs, schedule, start, timeline, training
 from log_dqn.vectorized.timeline import Outcome

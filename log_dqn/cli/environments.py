@@ -15,7 +15,7 @@ from gymnasium import spaces
 from gymnasium.utils import passive_env_checker
 
 from log_dqn import checks, games
-from log_dqn.program import shell
+from log_dqn.cli import shell
 
 LEAST_SIDE = 36
 """The smallest side of a picture that DQN's network accepts."""

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from log_dqn.program import environments
-from tests.program import faulty_environment
-from tests.program.faulty_environment import OBSERVATION, VECTOR, register
+from log_dqn.cli import environments
+from tests.cli import faulty_environment
+from tests.cli.faulty_environment import OBSERVATION, VECTOR, register
 
 PARTS = spaces.Dict(a=VECTOR, b=spaces.Discrete(3))
 BYTES = (0, 255)

@@ -1,7 +1,7 @@
 import pytest
 
+from log_dqn.cli import divergence
 from log_dqn.log_space import CLIPPED
-from log_dqn.program import divergence
 
 
 def test_runaway_values_are_told_once():

@@ -1,4 +1,4 @@
-from log_dqn.program import words
+from log_dqn.cli import words
 
 
 def test_a_table_in_markdown():

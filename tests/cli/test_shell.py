@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from log_dqn.program import shell
+from log_dqn.cli import shell
 from log_dqn.run_folder.checkpoints import CheckpointError
 
 _ROOT = pathlib.Path(shell.__file__).absolute().parents[2]
@@ -117,7 +117,7 @@ def test_a_fault_of_the_program_is_not_the_users():
 # It writes to one stream, and stops of itself otherwise.
 _WRITER = """
 import sys
-from log_dqn.program import shell
+from log_dqn.cli import shell
 def train():
     shell.say("a line", file=sys.{})
     raise shell.RunStopped("stopped of itself", 143)
@@ -159,7 +159,7 @@ def test_output_that_cannot_be_written_stops_training_in_one_line(lost, why):
 def test_a_small_programs_output_that_is_lost_is_an_error():
     code = """
 import sys
-from log_dqn.program import shell
+from log_dqn.cli import shell
 sys.exit(shell.run_once("log-dqn compare", lambda: print("a table")))
 """
     buffered = {**os.environ, "PYTHONUNBUFFERED": ""}

@@ -13,8 +13,8 @@ import gin
 from gin import config_parser
 
 from log_dqn import checks, compat, scan
+from log_dqn.cli.shell import explain
 from log_dqn.compat import config_dir
-from log_dqn.program.shell import explain
 from log_dqn.run_folder import configuration
 
 DEFAULT_AGENT = "log_dqn"
@@ -252,7 +252,7 @@ def parse_for(
 
 def _check(written: Written) -> None:
     if not all(line.is_shipped for line in written.lines):
-        from log_dqn.program import settings  # It imports NumPy.
+        from log_dqn.cli import settings  # It imports NumPy.
 
         settings.check_written(written)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from log_dqn.program import device_memory
+from log_dqn.cli import device_memory
 
 OURS, NEW = "XLA_PYTHON_CLIENT_MEM_FRACTION", "XLA_CLIENT_MEM_FRACTION"
 

@@ -5,8 +5,8 @@ import shlex
 import pytest
 
 from log_dqn import sweep, train, train_vectorized
+from log_dqn.cli import next_steps
 from log_dqn.commands import main
-from log_dqn.program import next_steps
 from log_dqn.sweeps import plan
 
 

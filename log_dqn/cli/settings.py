@@ -25,7 +25,7 @@ from log_dqn.checks import (
     nearest,
     of,
 )
-from log_dqn.program.gin_files import Line, Written, bound, short_name
+from log_dqn.cli.gin_files import Line, Written, bound, short_name
 from log_dqn.run_folder import configuration
 
 SCHEDULES = ("continuous_train_and_eval", "continuous_train")

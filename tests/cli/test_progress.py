@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from log_dqn.program import progress, shell
+from log_dqn.cli import progress, shell
 
 
 class Terminal(io.StringIO):

@@ -2,7 +2,7 @@
 
 import os
 
-from log_dqn.program import threads
+from log_dqn.cli import threads
 
 
 def test_what_is_compiled_for_another_number_of_threads_is_kept_apart(monkeypatch):

@@ -8,7 +8,7 @@ import sys
 from typing import NamedTuple
 
 from log_dqn import games
-from log_dqn.program.shell import Parser
+from log_dqn.cli.shell import Parser
 from log_dqn.run_folder import layout
 
 _FILM_STEPS = 300  # Agent steps: 20 seconds.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 from tqdm import tqdm
 
-from log_dqn.program import shell, words
+from log_dqn.cli import shell, words
 
 # Seconds between two looks at the numbers, and between two lines in a log file.
 _PERIOD, _LOG_FILE_PERIOD = 0.5, 60.0
