@@ -14,6 +14,6 @@ def write(figure: Any, path: pathlib.Path) -> None:
         OSError: it can't be written; what was there before is as it was.
     """
     png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=110)
+    figure.savefig(png, format="png", dpi=150)
     path.parent.mkdir(parents=True, exist_ok=True)
     checkpoints.replace_file(path, png.getvalue())

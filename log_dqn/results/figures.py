@@ -101,7 +101,7 @@ def legend(figure: Figure, axes: Axes, above: bool = False) -> None:
     """Draws a legend of some axes below the figure, or above it."""
     handles, labels = axes.get_legend_handles_labels()
     columns = 2
-    if figure.get_figwidth() > 9:
+    if figure.get_figwidth() > 7:
         columns = len(labels) if len(labels) <= 4 else 3
     place: Any = f"outside {'upper' if above else 'lower'} center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
@@ -152,7 +152,7 @@ def gamma_panels(
     gammas = sorted(rows["gamma"].unique())
     lines = math.ceil(len(panels) / 3)
     columns = math.ceil(len(panels) / lines)
-    figure = figure_of(9.6, 4.0 if lines == 1 else 3.0 * lines)
+    figure = figure_of(7.2, 3.2 if lines == 1 else 2.4 * lines)
     axes = figure.subplots(lines, columns, squeeze=False).ravel()
     for panel, game in zip(axes, panels, strict=False):
         of_game = rows[rows["game"] == game].sort_values("gamma")
