@@ -1,4 +1,4 @@
-"""Trains LogDQN and DQN at a low discount factor, and shows both on a page: `log-dqn demo`."""
+"""Trains LogLinDQN and DQN at a low discount factor, and shows both on a page: `log-dqn demo`."""
 
 import argparse
 import contextlib
@@ -17,9 +17,10 @@ from log_dqn import checks, games
 from log_dqn.cli import progress, shell, threads
 from log_dqn.run_folder import layout
 
+_SHOWN = {"loglin_dqn": "LogLinDQN", "log_dqn": "LogDQN"}
 # DQN's step-size is the one that docs/reports/minatar_appendix.md found best for it.
-_AGENTS = {
-    "log_dqn": ["VectorizedLogDQNAgent.gamma={gamma}"],
+_SETTINGS = {
+    **{agent: ["VectorizedLogDQNAgent.gamma={gamma}"] for agent in _SHOWN},
     "dqn": ["VectorizedDQNAgent.gamma={gamma}", "VectorizedDQNAgent.learning_rate=0.0005"],
 }
 
@@ -43,10 +44,11 @@ def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
     parser = shell.Parser(
         prog=shell.started_as("demo"),
-        description="Trains LogDQN and DQN at a low discount factor, and writes a page with the "
+        description="Trains LogLinDQN and DQN at a low discount factor, and writes a page with the "
         "results, in about two minutes on two cores. The same command resumes it.",
     )
     add = parser.add_argument
+    add("--agent", default="loglin_dqn", help="agent beside DQN: loglin_dqn or log_dqn")
     add("--game", default="MinAtar/Freeway", help="a game of MinAtar (default: %(default)s)")
     add("--gamma", type=shell.real, default=0.5, help="discount factor (default: %(default)s)")
     add("--seed", type=shell.whole, default=1, help="seed of both agents (default: %(default)s)")
@@ -62,22 +64,24 @@ def _run(flags: argparse.Namespace, agent: str) -> pathlib.Path:
     return layout.run_dir(_results(flags), agent, "", flags.game, flags.seed)
 
 
+def _agents(flags: argparse.Namespace) -> tuple[str, str]:
+    return flags.agent, "dqn"
+
+
 def plan(flags: argparse.Namespace) -> Commands:
     """Returns what a user would type to do the same."""
     out, results = pathlib.Path(flags.out), f"--results_dir={_results(flags)}"
     train = {}
-    for agent, settings in _AGENTS.items():
+    for agent in _agents(flags):
         bindings = [f"VectorizedRunner.num_iterations={_ITERATIONS}"]
-        bindings += [line.format(gamma=flags.gamma) for line in settings]
+        bindings += [line.format(gamma=flags.gamma) for line in _SETTINGS[agent]]
         train[agent] = [
             *("train-vectorized", f"--agent={agent}", f"--games={flags.game}"),
             *(f"--seeds={flags.seed}-{flags.seed}", results, "--threads=1"),
             *(f"--gin_bindings={line}" for line in bindings),
         ]
-    shown = f"--agents={','.join(_AGENTS)}", f"--games={flags.game}"
-    runs = [
-        f"{option}={_run(flags, agent)}" for option, agent in zip(_FILMED, _AGENTS, strict=True)
-    ]
+    shown = f"--agents={','.join(train)}", f"--games={flags.game}"
+    runs = [f"{option}={_run(flags, agent)}" for option, agent in zip(_FILMED, train, strict=True)]
     film = (
         f"--out={out / 'film.gif'}",
         "--narrow",
@@ -157,23 +161,25 @@ def _returns(folder: pathlib.Path) -> list[float]:
 
 def _prepare(flags: argparse.Namespace, _: contextlib.ExitStack) -> shell.Training:
     flags.game = games.canonical(flags.game) or flags.game
+    checks.check_one_of("agent", flags.agent, _SHOWN)
     checks.check_one_of("game", flags.game, games.MINATAR5)
     checks.check_gamma(flags.gamma)
     checks.check_count("seed", flags.seed, 1, checks.LAST_SEED)
     shell.check_writable("out", flags.out)
     each = f"{_ITERATIONS * _STEPS:,} agent steps each"
-    shell.print_start(f"LogDQN and DQN on {flags.game}, gamma {flags.gamma}, {each}")
+    name = _SHOWN[flags.agent]
+    shell.print_start(f"{name} and DQN on {flags.game}, gamma {flags.gamma}, {each}")
 
     def show() -> int:
         from log_dqn.run_folder import checkpoints
 
         commands, page = plan(flags), pathlib.Path(flags.out) / _PAGE
-        finished = [len(_returns(_run(flags, agent))) for agent in _AGENTS]
-        _train(commands.train, min(threads.cores(), len(_AGENTS)), finished)
+        finished = [len(_returns(_run(flags, agent))) for agent in commands.train]
+        _train(commands.train, min(threads.cores(), len(commands.train)), finished)
         _do("Drawing the learning curves", commands.compare)
         _do("Filming both", commands.play)
         returns = {}
-        for agent in _AGENTS:
+        for agent in commands.train:
             curve = _returns(_run(flags, agent))
             if len(curve) < _ITERATIONS:
                 raise shell.RunStopped(f"{_run(flags, agent)} is damaged; remove it to train again")
@@ -182,8 +188,8 @@ def _prepare(flags: argparse.Namespace, _: contextlib.ExitStack) -> shell.Traini
             checkpoints.replace_file(page, _render(flags, returns, commands).encode())
         except OSError as error:
             raise shell.RunStopped(f"{page} can't be written: {error}") from error
-        means = f"LogDQN's mean return is {returns['log_dqn']:.1f}, DQN's {returns['dqn']:.1f}"
-        shell.say(means, page)
+        own, dqn = returns.values()
+        shell.say(f"{name}'s mean return is {own:.1f}, DQN's {dqn:.1f}", page)
         return 0
 
     def stop(number: int) -> NoReturn:
@@ -204,7 +210,8 @@ def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Comm
     return environment.get_template(_PAGE).render(
         game=flags.game,
         gamma=flags.gamma,
-        returns=returns,
+        name=_SHOWN[flags.agent],
+        returns=list(returns.values()),
         commands=[shlex.join(["log-dqn", *arguments]) for arguments in typed],
         steps=_ITERATIONS * _STEPS,
         last=_STEPS,

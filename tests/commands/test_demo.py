@@ -20,10 +20,10 @@ def test_its_commands_are_those_of_log_dqn():
     for name, *arguments in typed:
         program = importlib.import_module(main.COMMANDS[name].module)
         program.create_parser().parse_args(arguments)
-    assert "--gin_bindings=VectorizedLogDQNAgent.gamma=0.8" in commands.train["log_dqn"]
+    assert "--gin_bindings=VectorizedLogDQNAgent.gamma=0.8" in commands.train["loglin_dqn"]
     assert "--gin_bindings=VectorizedDQNAgent.gamma=0.8" in commands.train["dqn"]
     assert commands.play[1:3] == [
-        "--run=here/gamma=0.8/log_dqn/MinAtar-Freeway/3",
+        "--run=here/gamma=0.8/loglin_dqn/MinAtar-Freeway/3",
         "--compare=here/gamma=0.8/dqn/MinAtar-Freeway/3",
     ]
 
@@ -31,6 +31,7 @@ def test_its_commands_are_those_of_log_dqn():
 @pytest.mark.parametrize(
     ("argument", "named"),
     [
+        ("--agent=dqn", "agent is 'dqn'; it must be one of loglin_dqn, log_dqn"),
         ("--game=Freeway", "game is 'Freeway'; it must be one of MinAtar/Asterix"),
         ("--gamma=1", "gamma is 1.0; it must be a number between 0 and 1"),
         ("--gamma=0,5", "gamma is '0,5'; it must be a number between 0 and 1"),
@@ -75,8 +76,16 @@ def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys)
     done = []
     monkeypatch.setattr(demo, "_train", lambda commands, at_once, finished: done.extend(finished))
     monkeypatch.setattr(demo, "_do", lambda title, arguments: done.append(arguments[0]))
-    flags = ["--game=minatar/asterix", "--gamma=0.8", "--seed=3", f"--out={tmp_path}"]
-    runs = [tmp_path / "gamma=0.8" / agent / "MinAtar-Asterix" / "3" for agent in demo._AGENTS]
+    flags = [
+        "--agent=log_dqn",
+        "--game=minatar/asterix",
+        "--gamma=0.8",
+        "--seed=3",
+        f"--out={tmp_path}",
+    ]
+    runs = [
+        tmp_path / "gamma=0.8" / agent / "MinAtar-Asterix" / "3" for agent in ("log_dqn", "dqn")
+    ]
     for run, last in zip(runs, (46.54, 9.24), strict=True):
         synthetic.write_log(run, [1.0, 2.0, 3.0, 4.0, 5.0, last])
     assert demo.main(flags) == 0
@@ -104,15 +113,15 @@ def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys)
 @pytest.mark.slow
 def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
     """Three short runs: stopped by a command that fails, resumed, and looked at again."""
-    agents = {agent: [*lines, *SMALL] for agent, lines in demo._AGENTS.items()}
-    monkeypatch.setattr(demo, "_AGENTS", agents)
+    settings = {agent: [*lines, *SMALL] for agent, lines in demo._SETTINGS.items()}
+    monkeypatch.setattr(demo, "_SETTINGS", settings)
     monkeypatch.setattr(demo, "_ITERATIONS", 2)
     monkeypatch.setattr(demo, "_STEPS", 400)
     monkeypatch.setattr(demo, "_FILM_STEPS", 3)
-    wrong = {**agents, "dqn": ["VectorizedDQNAgent.gamma=2"]}
+    wrong = {**settings, "dqn": ["VectorizedDQNAgent.gamma=2"]}
     out = tmp_path / "new"
     with monkeypatch.context() as patch:
-        patch.setattr(demo, "_AGENTS", wrong)
+        patch.setattr(demo, "_SETTINGS", wrong)
         assert demo.main([f"--out={out}"]) == 1
     assert (
         "the training of dqn ended: log-dqn train-vectorized: error: VectorizedDQNAgent.gamma is 2"
@@ -121,7 +130,7 @@ def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
     assert demo.main([f"--out={out}"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out / "demo.html")
     page = (out / "demo.html").read_text(encoding="utf-8")
-    for agent, name in (("log_dqn", "LogDQN"), ("dqn", "DQN")):
+    for agent, name in (("loglin_dqn", "LogLinDQN"), ("dqn", "DQN")):
         folder = out / "gamma=0.5" / agent / "MinAtar-Freeway" / "1"
         with layout.log_path(folder, 1).open("rb") as file:
             log = safe_pickle.load(file)
