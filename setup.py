@@ -80,7 +80,7 @@ setuptools.setup(
         "log_dqn.cli",
         "log_dqn.results",
         "log_dqn.run_folder",
-        "log_dqn.single",
+        "log_dqn.dopamine_run",
         "log_dqn.sweeps",
         "log_dqn.tf",
         "log_dqn.trained",

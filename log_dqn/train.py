@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from log_dqn import checks, compat
 from log_dqn.cli import gin_files, next_steps, shell, threads, words
-from log_dqn.single import request
+from log_dqn.dopamine_run import request
 
 
 def create_parser() -> shell.Parser:
@@ -84,7 +84,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         import absl.logging
         import tensorflow as tf
 
-        from log_dqn.single import agents, start
+        from log_dqn.dopamine_run import agents, start
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)

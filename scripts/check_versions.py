@@ -110,7 +110,9 @@ def check(python: str, age: str, tests: Sequence[str], folder: pathlib.Path) -> 
             (*install, "-r", requirements),
             (*install, "--no-deps", ROOT),
         ],
-        "import": [(interpreter, "-c", "import log_dqn.single.runner, log_dqn.vectorized.start")],
+        "import": [
+            (interpreter, "-c", "import log_dqn.dopamine_run.runner, log_dqn.vectorized.start")
+        ],
     }
     for agent in ("log_dqn", "jax_log_dqn"):
         base_dir = f"--base_dir={folder / agent}"

@@ -27,7 +27,7 @@ from log_dqn.run_folder import checkpoints
 
 with compat.quiet():
     # Imported before the runs are forked, which saves each the seconds that it takes.
-    from log_dqn.single import runner  # noqa: F401
+    from log_dqn.dopamine_run import runner  # noqa: F401
 
 ITERATIONS = 3
 BINDINGS = (

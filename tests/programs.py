@@ -16,7 +16,7 @@ from log_dqn import compat, train
 
 # Imported before the first run, whose record would else have the optimizer that it creates then.
 with compat.quiet():
-    from log_dqn.single import agents  # noqa: F401
+    from log_dqn.dopamine_run import agents  # noqa: F401
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 

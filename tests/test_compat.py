@@ -14,8 +14,8 @@ import jax
 import pytest
 
 from log_dqn import compat
+from log_dqn.dopamine_run import runner as single_runner
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
-from log_dqn.single import runner as single_runner
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.programs import python
 

@@ -40,7 +40,7 @@ def test_no_file_changes_unnoticed():
 
 
 def defaults(configurable):
-    from log_dqn.single import agents  # noqa: F401  They register the agents.
+    from log_dqn.dopamine_run import agents  # noqa: F401  They register the agents.
     from log_dqn.vectorized import schedule  # noqa: F401
 
     parameters = inspect.signature(gin.get_configurable(configurable)).parameters

@@ -11,7 +11,7 @@ import pytest
 import log_dqn
 from log_dqn import games, sweep, train, train_vectorized
 from log_dqn.commands import compare, evaluate, linear_figures, play
-from log_dqn.single import request as single_request
+from log_dqn.dopamine_run import request as dopamine_request
 from log_dqn.vectorized import request as vectorized_request
 from tests.programs import CARTPOLE, iterations, python
 
@@ -179,7 +179,7 @@ def test_settings_in_commands_can_be_read(command, tmp_path, monkeypatch):
     args = parser.parse_args(flags)
     settings = args.gin_files, args.gin_bindings
     if program == "train":
-        single_request.parse(*settings, args.game, args.agent, args.seed, args.env)
+        dopamine_request.parse(*settings, args.game, args.agent, args.seed, args.env)
     else:
         game = args.env or games.select_to_train(args.games.split(","))[0]
         vectorized_request.parse(*settings, args.agent, game, args.scan)

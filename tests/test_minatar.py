@@ -7,7 +7,7 @@ import pytest
 from gymnasium.utils import seeding as gymnasium_seeding
 
 from log_dqn import games, minatar
-from log_dqn.single import seeding
+from log_dqn.dopamine_run import seeding
 
 original = pytest.importorskip("minatar", reason="the extra minatar is not installed")
 

@@ -15,9 +15,9 @@ from log_dqn.cli import next_steps, shell
 from log_dqn.commands import compare, play
 from log_dqn.run_folder import checkpoints, layout, lock
 from log_dqn.tf import agent_checkpoint
+from tests.dopamine_run.test_gymnasium_game import tiny
 from tests.programs import forget, run
 from tests.results import synthetic
-from tests.single.test_gymnasium_game import tiny
 
 ODD = r"a[1] *?[!x]\{0}{b}%s$HOME'" + '"`;&|#~<>^é\n=.-'
 names = st.text(alphabet=sorted(set(ODD)), min_size=1, max_size=12).filter(

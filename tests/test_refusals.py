@@ -10,7 +10,7 @@ from log_dqn import compat, sweep, train, train_vectorized
 from log_dqn.cli import gin_files, shell
 
 with compat.quiet():
-    from log_dqn.single import request, start
+    from log_dqn.dopamine_run import request, start
     from log_dqn.vectorized import request as vectorized_request
     from log_dqn.vectorized import start as vectorized_start
 

@@ -26,18 +26,18 @@ ROOMS = {
     "linear": {"checks"},
     "tf": BOTTOM | {"log_space", "run_folder"},
     "jax": BOTTOM | {"log_space", "run_folder"},
-    "single": BOTTOM | {"log_space", "minatar", "run_folder", "cli", "tf", "jax"},
+    "dopamine_run": BOTTOM | {"log_space", "minatar", "run_folder", "cli", "tf", "jax"},
     "vectorized": BOTTOM | {"log_space", "run_folder", "cli", "jax"},
     "film": BOTTOM
     | {
-        "log_space", "atari", "minatar", "run_folder", "cli", "tf", "jax", "single",
+        "log_space", "atari", "minatar", "run_folder", "cli", "tf", "jax", "dopamine_run",
         "vectorized",
     },
     "results": BOTTOM | {"run_folder", "cli"},
-    "sweeps": BOTTOM | {"log_space", "run_folder", "cli", "single", "vectorized"},
+    "sweeps": BOTTOM | {"log_space", "run_folder", "cli", "dopamine_run", "vectorized"},
     "commands": BOTTOM
-    | {"trained", "run_folder", "cli", "single", "vectorized", "film", "linear", "results"},
-    "train": BOTTOM | {"cli", "single"},
+    | {"trained", "run_folder", "cli", "dopamine_run", "vectorized", "film", "linear", "results"},
+    "train": BOTTOM | {"cli", "dopamine_run"},
     "train_vectorized": BOTTOM | {"cli", "jax", "vectorized"},
     "sweep": BOTTOM | {"cli", "run_folder", "sweeps"},
 }  # fmt: skip

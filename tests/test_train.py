@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from log_dqn import games, train
 from log_dqn.cli import progress, threads, words
-from log_dqn.single import request, start
+from log_dqn.dopamine_run import request, start
 from tests.programs import (
     CARTPOLE,
     NEEDS_MINATAR,

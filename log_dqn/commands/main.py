@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from log_dqn import games
 from log_dqn.cli import shell
-from log_dqn.single import request
+from log_dqn.dopamine_run import request
 from log_dqn.vectorized import request as vectorized_request
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from log_dqn import minatar
 from log_dqn.checks import check, check_extra
-from log_dqn.single import seeding
+from log_dqn.dopamine_run import seeding
 from log_dqn.vectorized.jax_environments import JaxGame
 
 _MINATAR_ACTIONS = ("no-op", "left", "up", "right", "down", "fire")

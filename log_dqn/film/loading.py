@@ -28,12 +28,12 @@ from log_dqn import atari, compat, games, minatar
 from log_dqn.checks import check
 from log_dqn.cli.gin_files import bound, explained
 from log_dqn.cli.shell import explain
+from log_dqn.dopamine_run import agents, gymnasium_game, request, saved_run, seeding
 from log_dqn.film import players
 from log_dqn.film.game import BoardGame, DopamineGame
 from log_dqn.jax import networks as _our_jax_networks  # noqa: F401
 from log_dqn.run_folder import configuration, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
-from log_dqn.single import agents, gymnasium_game, request, saved_run, seeding
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
 from log_dqn.vectorized import environments, jax_games, runs, start

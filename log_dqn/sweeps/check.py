@@ -15,7 +15,7 @@ import gin
 from log_dqn import checks, compat, scan
 from log_dqn.cli import gin_files, threads
 from log_dqn.cli.shell import explain
-from log_dqn.single import request as single_request
+from log_dqn.dopamine_run import request as dopamine_request
 from log_dqn.sweeps import plan
 from log_dqn.vectorized import request as vectorized_request
 
@@ -75,7 +75,7 @@ def _written(
     if options.vectorized:
         return vectorized_request.parse(*given, agent, options.game, scans)
     where = plan.game_or_env(options.game)
-    return single_request.parse(*given, agent=agent, scans=scans, **where).written
+    return dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
 
 
 def _settings(written: gin_files.Written, scans: Sequence[str], to_read: Collection[str]) -> list:
@@ -98,7 +98,7 @@ def _lengths(
         found = _settings(written, scans, ["gin_files", "gin_bindings", "scan"])
         check_fits(found[0].runner, options.game, found[0].environment)  # They are alike.
         return [(one.runner.num_iterations, one.runner.steps_per_iteration) for one in found]
-    from log_dqn.single import runner, start
+    from log_dqn.dopamine_run import runner, start
 
     lengths = []
     for setting in scan.parse(scans):
@@ -141,7 +141,7 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
                 config = _settings(written, [], ["gin_files"])[0].config
             else:
                 with compat.quiet():
-                    from log_dqn.single import start
+                    from log_dqn.dopamine_run import start
                 config = start.try_out(written)
             read = dict.fromkeys(map(gin_files.short_name, config.parameters))
             used = _used(written.lines, texts, read)

@@ -10,7 +10,7 @@ with compat.quiet():
     import tensorflow as tf
     from dopamine.tf.agents.dqn import dqn_agent
 
-    from log_dqn.single import seeding
+    from log_dqn.dopamine_run import seeding
     from log_dqn.tf import log_dqn_agent
 
 AGENTS = {

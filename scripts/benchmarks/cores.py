@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from benchmarks import measuring
 from log_dqn.cli import progress, threads
-from log_dqn.single import request
+from log_dqn.dopamine_run import request
 
 # Agent steps of a run, more than anybody waits for, and those before it learns.
 _STEPS, _START = 10**8, 1000

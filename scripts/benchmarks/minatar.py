@@ -144,8 +144,8 @@ def dopamine(game: str, steps: int, capacity: int = 100_000, seed: int = 1) -> C
     from log_dqn import compat
 
     with compat.quiet():
-        from log_dqn.single import agents as dopamine_agents
-        from log_dqn.single import runner  # noqa: F401  It registers what gin files name.
+        from log_dqn.dopamine_run import agents as dopamine_agents
+        from log_dqn.dopamine_run import runner  # noqa: F401  It registers what gin files name.
 
     from log_dqn import minatar
 

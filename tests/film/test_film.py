@@ -19,15 +19,15 @@ from PIL import Image, ImageSequence
 
 from log_dqn import games, load, train_vectorized
 from log_dqn.commands import play as commands_play
+from log_dqn.dopamine_run import request, runner, start
 from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, play
 from log_dqn.film.players import Values, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
-from log_dqn.single import request, runner, start
 from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
+from tests.dopamine_run.own_environment import TIME_LIMIT, Own
 from tests.programs import NEEDS_MINATAR, forget, python, tiny
-from tests.single.own_environment import TIME_LIMIT, Own
 
 SIZE = painter.WIDE.width, painter.WIDE.height
 

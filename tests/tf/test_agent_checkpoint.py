@@ -1,4 +1,4 @@
-"""Saving and loading of agents without a whole run; `tests/single/test_resume.py` has those."""
+"""Saving and loading of agents without whole runs, which `tests/dopamine_run` has."""
 
 import gin
 import numpy as np

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from log_dqn.cli import environments, shell
+from log_dqn.dopamine_run import agents, seeding
 from log_dqn.jax import agent_checkpoint as jax_agent_checkpoint
 from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
-from log_dqn.single import agents, seeding
 from log_dqn.tf import agent_checkpoint
 
 # What can be done where a run can't resume.

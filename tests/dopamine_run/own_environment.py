@@ -1,4 +1,4 @@
-"""Environments that a user might register: `--env=tests.single.own_environment:Own/Vector-v0`."""
+"""What a user might register: `--env=tests.dopamine_run.own_environment:Own/Vector-v0`."""
 
 import gymnasium
 import numpy as np

@@ -22,8 +22,8 @@ from log_dqn import compat
 from log_dqn.cli import divergence, environments, progress, settings, words
 from log_dqn.cli.gin_files import bound
 from log_dqn.cli.shell import RunStopped, say
+from log_dqn.dopamine_run import agents, gymnasium_game, reports, request, saved_run, seeding
 from log_dqn.run_folder import checkpoints, configuration, layout
-from log_dqn.single import agents, gymnasium_game, reports, request, saved_run, seeding
 from log_dqn.tf import graph_hooks, time_limit
 
 # The disk is full, a quota is used up, or a file has grown too large.

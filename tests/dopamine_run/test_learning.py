@@ -8,7 +8,7 @@ import pytest
 from dopamine.discrete_domains import gym_lib
 
 from log_dqn import train
-from log_dqn.single import seeding
+from log_dqn.dopamine_run import seeding
 
 
 def random_policy_returns(episodes):

@@ -16,8 +16,8 @@ import tensorflow as tf
 from log_dqn import compat
 from log_dqn.cli import environments, settings, shell
 from log_dqn.cli import gin_files as files
+from log_dqn.dopamine_run import agents, request, runner
 from log_dqn.run_folder import configuration, layout, lock
-from log_dqn.single import agents, request, runner
 
 
 def can_be_filmed() -> bool:

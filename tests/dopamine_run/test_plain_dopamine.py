@@ -11,7 +11,7 @@ from dopamine.discrete_domains import run_experiment
 
 from log_dqn import compat
 from log_dqn.cli import gin_files
-from log_dqn.single import agents, request
+from log_dqn.dopamine_run import agents, request
 from tests import programs
 
 FILES = sorted(

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from log_dqn.single import reports
+from log_dqn.dopamine_run import reports
 from tests.programs import assert_refused, python, run, tiny
 
 NEEDS_WANDB = pytest.mark.skipif(

@@ -14,8 +14,8 @@ from dopamine.tf.agents.rainbow.rainbow_agent import RainbowAgent
 from log_dqn import compat, minatar
 from log_dqn.checks import check, check_one_of
 from log_dqn.cli.gin_files import bound
+from log_dqn.dopamine_run import gymnasium_game, request
 from log_dqn.jax import devices
-from log_dqn.single import gymnasium_game, request
 from log_dqn.tf import graph_hooks
 
 AGENTS: dict[str, Any] = {

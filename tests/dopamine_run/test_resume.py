@@ -16,8 +16,8 @@ import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
 
 from log_dqn import train
+from log_dqn.dopamine_run import agents, request, runner, saved_run, start
 from log_dqn.run_folder import data, lock
-from log_dqn.single import agents, request, runner, saved_run, start
 from tests.programs import (
     CARTPOLE,
     NEEDS_MINATAR,

@@ -1,13 +1,13 @@
 """Our gin files in Dopamine's own runner; each of them imports this module.
 
-Dopamine's runner has neither the seeds nor the exact checkpoints of `log_dqn.single.runner`.
+Dopamine's runner has neither the seeds nor the exact checkpoints of `log_dqn.dopamine_run.runner`.
 """
 
 from typing import Any
 
 from log_dqn import compat
 from log_dqn.checks import check
-from log_dqn.single import agents, gymnasium_game, request
+from log_dqn.dopamine_run import agents, gymnasium_game, request
 
 
 def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:

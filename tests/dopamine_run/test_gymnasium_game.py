@@ -8,17 +8,17 @@ import jax
 import numpy as np
 import pytest
 
+from log_dqn.dopamine_run import gymnasium_game, runner, start
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
-from log_dqn.single import gymnasium_game, runner, start
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.cli import faulty_environment
 from tests.cli.faulty_environment import register
+from tests.dopamine_run.own_environment import TIME_LIMIT
 from tests.programs import assert_refused, read_log, run
-from tests.single.own_environment import TIME_LIMIT
 
 BINDING = "--gin_bindings=create_gymnasium_environment."
-OWN = "tests.single.own_environment:Own/"
+OWN = "tests.dopamine_run.own_environment:Own/"
 
 
 def create(environment_id, **settings):
