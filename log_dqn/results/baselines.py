@@ -9,6 +9,7 @@ that travel with the package stand in.
 import contextlib
 import hashlib
 import importlib.resources
+import itertools
 import json
 import pathlib
 from collections.abc import Collection, Sequence
@@ -58,13 +59,18 @@ def parse(text: str | bytes, game: str) -> list[LearningCurve]:
         raise ValueError("is not JSON") from None
     if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
         raise ValueError("is not a list of rows {Iteration, Value, Agent}")
-    table = pd.DataFrame(rows)
-    table["seed"] = (table["Iteration"] == 0).groupby(table["Agent"]).cumsum() - 1
     runs = []
-    for (agent, seed), curve in table.groupby(["Agent", "seed"], sort=False):
-        if curve["Iteration"].tolist() != [*range(len(curve))]:
-            raise ValueError(f"lacks iterations of {agent}")
-        runs.append(LearningCurve(agent, game, str(seed), curve["Value"].to_numpy(float)))
+    for agent, agent_rows in itertools.groupby(rows, lambda row: row["Agent"]):
+        curves: list[list[float]] = []
+        for row in agent_rows:
+            if row["Iteration"] == 0:
+                curves.append([])
+            if not curves or row["Iteration"] != len(curves[-1]):
+                raise ValueError(f"lacks iterations of {agent}")
+            curves[-1].append(row["Value"])
+        runs += [
+            LearningCurve(agent, game, str(seed), np.array(c)) for seed, c in enumerate(curves)
+        ]
     return runs
 
 

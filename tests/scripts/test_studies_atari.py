@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import study
 import tensorflow as tf
-from studies import atari, data, early_order, inspection
+from studies import atari, data, early_order
 
 from log_dqn.results.runs import LearningCurve
 from log_dqn.run_folder import checkpoints
@@ -187,11 +187,11 @@ def test_what_an_early_lead_says_of_the_end():
     assert other_games == "| who ends ahead on most other games | 0% (0% to 0%) |"
 
 
-def test_gradients_of_a_tensorflow_agent(tmp_path):
-    folder = tmp_path / "dqn/Pong/1"
+def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path, capsys):
+    folder = tmp_path / "dqn/c=1/Pong/1"
     (folder / "logs").mkdir(parents=True)
-    with pytest.raises(ValueError, match="no runs with RMSProp"):
-        inspection.gradients(tmp_path, print)
+    command = ["gradients", f"--results_dir={tmp_path}"]
+    assert study.main(command) == 2 and "no runs with RMSProp" in capsys.readouterr().err
     (folder / "config.json").write_text('{"RMSPropOptimizer.epsilon": 0.5}')
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         weights = tf.compat.v1.get_variable("Online/weights", initializer=[0.0, 0.0])
@@ -205,6 +205,7 @@ def test_gradients_of_a_tensorflow_agent(tmp_path):
             folder / "checkpoints", 0,
             lambda place: saver.save(session, str(place / "weights"), write_meta_graph=False), {},
         )  # fmt: skip
-    (row,) = inspection.gradients(tmp_path, print).itertuples(index=False)
+    assert study.main(command) == 0
     # Squares start at 1, gradients at 0: variances 1 - (3/4)^2 and 1/4 + 27/4 - (9/4)^2.
-    assert tuple(row) == ("Pong", "dqn", "", 0.5, pytest.approx(2), 0.5)
+    row = capsys.readouterr().out.splitlines()[1].split()
+    assert row == ["Pong", "dqn", "c=1", "0.5", "2", "0.5"]
