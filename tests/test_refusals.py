@@ -73,15 +73,19 @@ def accepted(configure, names):
     return found, wrong
 
 
-SHIPPED = sorted(
-    path.name
-    for path in gin_files.config_dir().glob("*.gin")
-    # short.gin and the protocols are of no agent.
-    if path.name != "short.gin"
-    and not path.name.endswith(("_quick.gin", "scan.gin", "_protocol.gin"))
-)
+def shipped():
+    """One gin file of an agent for each set of classes and functions that are bound."""
+    found = {}
+    for path in sorted(gin_files.config_dir().glob("*.gin")):
+        lines = gin_files.parse([path.name], []).lines
+        names = {line.name for line in lines}
+        if {"create_agent.agent_name", "VectorizedRunner.agent"} & names:
+            bound_to = frozenset(name.rpartition(".")[0] for name in names)
+            found.setdefault(bound_to, path.name)
+    return list(found.values())
 
 
+SHIPPED = shipped()
 # LogDQN's own; the others take two seconds each.
 QUICK = ("log_dqn.gin", "jax_log_dqn.gin")
 
