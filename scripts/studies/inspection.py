@@ -1,15 +1,18 @@
-"""The gradients that runs with RMSProp end with."""
+"""What runs end with: the gradients of RMSProp, and the plus head's values."""
 
 import pathlib
 
 import numpy as np
 import pandas as pd
+import tensorboard_events
 
-from log_dqn import compat
-from log_dqn.games import canonical
-from log_dqn.results import runs
+from log_dqn import compat, log_space
+from log_dqn.games import canonical, folder_name
+from log_dqn.results import runs, scores
 from log_dqn.results.request import find_runs
 from log_dqn.run_folder import checkpoints, layout
+
+_RUN = ["game", "agent", "setting"]
 
 
 def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
@@ -47,5 +50,29 @@ def gradients(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
         rows.append((canonical(game), agent, setting, epsilon, rms, above))
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no runs with RMSProp")
-    columns = ["game", "agent", "setting", "epsilon", "rms", "above"]
-    return pd.DataFrame(rows, columns=columns).sort_values(columns[:3])
+    return pd.DataFrame(rows, columns=[*_RUN, "epsilon", "rms", "above"]).sort_values(_RUN)
+
+
+def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
+    """Sets what the plus head says at the end of runs beside what they return.
+
+    Runs without TensorBoard's events of a plus head, such as DQN's, are left out.
+
+    Returns:
+        Columns `game,agent,setting,score,q_plus,bound`: the mean training return of the last tenth
+        of the iterations, the median of the last tenth of `Values/QPlus`, and 1 / (1 - gamma),
+        which no value exceeds in truth, since rewards are clipped to 1.
+    """
+    rows = []
+    for run in runs.read_runs(results_dir, "train", notify):
+        events = tensorboard_events.read(results_dir / run.agent / folder_name(run.game) / run.seed)
+        if log_space.Q_PLUS not in events.Tags()["scalars"] or run.gamma is None:
+            continue
+        q_plus = [point.value for point in events.Scalars(log_space.Q_PLUS)]
+        median = np.median(q_plus[-max(1, len(q_plus) // 10) :])
+        agent, _, setting = run.agent.partition("/")
+        score = scores.final_score(run.returns)
+        rows.append((run.game, agent, setting, score, median, 1 / (1 - run.gamma)))
+    if not rows:
+        raise ValueError(f"--results_dir={results_dir}: no runs with {log_space.Q_PLUS}")
+    return pd.DataFrame(rows, columns=[*_RUN, "score", "q_plus", "bound"]).sort_values(_RUN)

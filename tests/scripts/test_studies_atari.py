@@ -209,3 +209,18 @@ def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path, capsys):
     # Squares start at 1, gradients at 0: variances 1 - (3/4)^2 and 1/4 + 27/4 - (9/4)^2.
     row = capsys.readouterr().out.splitlines()[1].split()
     assert row == ["Pong", "dqn", "c=1", "0.5", "2", "0.5"]
+
+
+def test_values_beside_their_bound(tmp_path, capsys):
+    for agent in ("log_dqn/gamma=0.9", "dqn"):
+        config = {"VectorizedLogDQNAgent.gamma": 0.9}
+        folder = tmp_path / agent / "MinAtar-Freeway" / "1"
+        synthetic.write_log(folder, [1.0] * 18 + [2.0, 4.0], config=config)
+    # The last tenth are two: the median is 13.5.
+    events = Events(tmp_path / "log_dqn/gamma=0.9/MinAtar-Freeway/1")
+    for step in range(20):
+        events.write({"Values/QPlus": step - 5.0}, step)
+    events.close()
+    assert study.main(["values", f"--results_dir={tmp_path}"]) == 0
+    (row,) = capsys.readouterr().out.splitlines()[1:]
+    assert row.split() == ["MinAtar/Freeway", "log_dqn", "gamma=0.9", "3", "13.5", "10"]
