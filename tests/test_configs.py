@@ -40,8 +40,8 @@ def test_no_file_changes_unnoticed():
 
 
 def defaults(configurable):
-    from log_dqn.dopamine_run import agents  # noqa: F401  They register the agents.
-    from log_dqn.vectorized import schedule  # noqa: F401
+    import log_dqn.dopamine_run.agents
+    import log_dqn.vectorized.agents  # noqa: F401  They register the agents.
 
     parameters = inspect.signature(gin.get_configurable(configurable)).parameters
     return {name: parameter.default for name, parameter in parameters.items()}

@@ -21,7 +21,7 @@ from log_dqn.cli import progress, shell, threads
 from log_dqn.jax import devices
 from log_dqn.results import runs
 from log_dqn.run_folder import checkpoints, lock
-from log_dqn.vectorized import placement, pool, training
+from log_dqn.vectorized import pool, training
 from log_dqn.vectorized import runs as vectorized_runs
 from tests import programs
 
@@ -227,10 +227,7 @@ def trainers(monkeypatch):
         def __init__(self, *args):
             made.append(args)
 
-        def train(self):
-            pass
-
-        def stop(self, number):
+        def train(self, stop_signal):
             pass
 
     monkeypatch.setattr(training, "HostTrainer", Trainer)
@@ -239,8 +236,8 @@ def trainers(monkeypatch):
 
 def test_a_gpu_computes_all_runs_in_one_call(tmp_path, monkeypatch, capsys, trainers):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    place = mock.Mock(wraps=placement.place)
-    monkeypatch.setattr(placement, "place", place)
+    place = mock.Mock(wraps=pool.place)
+    monkeypatch.setattr(pool, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", games="Centipede,Pong")) == 0
     ((workload, *_, indices),) = trainers
     assert indices == [0, 1, 2, 3] and len(workload.runs) == 4
@@ -262,8 +259,8 @@ def test_a_job_may_have_more_runs_than_a_process_opens_files_at_first(tmp_path, 
 
 
 def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
-    place = mock.Mock(wraps=placement.place)
-    monkeypatch.setattr(placement, "place", place)
+    place = mock.Mock(wraps=pool.place)
+    monkeypatch.setattr(pool, "place", place)
     assert run(*arguments(tmp_path, "--seeds=2", "--capacity=300", "--checkpoint_replay")) == 0
     assert os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     assert place.call_count == 1  # Of all, since they compute the same.

@@ -36,12 +36,11 @@ from log_dqn.run_folder import configuration, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
-from log_dqn.vectorized import environments, jax_games, runs, start
-from log_dqn.vectorized.environments import Game
-from log_dqn.vectorized.gymnasium_environments import GymnasiumGame
+from log_dqn.vectorized import environments, jax_environments, runs, start
+from log_dqn.vectorized.agents import RunnerSettings
+from log_dqn.vectorized.environments import Game, GymnasiumGame
 from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.request import own_id
-from log_dqn.vectorized.schedule import RunnerSettings
 
 _REMEDY = "there is nothing to play"
 
@@ -207,7 +206,7 @@ def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Ga
     """Returns what a run was trained on: a game, or an environment."""
     most = parameters["VectorizedRunner.max_steps_per_episode"]
     if game in games.JAX_GAMES:
-        return jax_games.create(game, most)
+        return jax_environments.create_game(game, most)
     for factory, create in start.CREATORS.items():
         settings = _of(factory, parameters)
         name = settings.get("environment_id")

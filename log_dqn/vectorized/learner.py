@@ -11,7 +11,7 @@ import numpy as np
 from log_dqn.cli import words
 from log_dqn.jax import trees, update
 from log_dqn.vectorized import agents, networks, replay, timeline
-from log_dqn.vectorized.schedule import RunnerSettings
+from log_dqn.vectorized.agents import RunnerSettings
 from log_dqn.vectorized.timeline import Choice, Update
 
 SUMMARY_PERIOD = 500

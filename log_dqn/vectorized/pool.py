@@ -1,17 +1,152 @@
-"""Trainers side by side, one a core of a CPU."""
+"""Trains a job's runs side by side: one a core of a CPU, or as many as fit into a GPU's memory."""
 
+import bisect
 import concurrent.futures
+import math
+import pathlib
 import queue
 import signal
-import threading
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 
+from log_dqn.checks import check
+from log_dqn.cli import words
 from log_dqn.cli.progress import Progress
 from log_dqn.cli.shell import RunStopped, explain
 from log_dqn.run_folder.checkpoints import CheckpointError
+from log_dqn.vectorized import agents, replay
+from log_dqn.vectorized.learner import Problem
 from log_dqn.vectorized.training import Trainer, stopped_by
+
+# What a run takes beside its replay memory and its weights while it learns: a batch, activations,
+# gradients. The compiler's account says 61 MB for the network of Mnih et al. and a batch of 32 on a
+# CPU; convolutions on a GPU may need more.
+_WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
+# What the compiler, its libraries and this program take.
+_RESERVE = 1_000_000_000
+
+
+def free_memory() -> int:
+    """Returns the free bytes of the device, or of the host for a CPU.
+
+    Raises:
+        ValueError: if the device doesn't say.
+    """
+    device = jax.devices()[0]
+    if device.platform == "cpu":
+        return _host_memory()
+    statistics = device.memory_stats() or {}
+    allowed = "one that says how much memory it has, without an XLA_PYTHON_CLIENT_ALLOCATOR"
+    check("device", device.device_kind, "bytes_limit" in statistics, allowed)
+    return int(statistics["bytes_limit"] - statistics["bytes_in_use"])
+
+
+def _host_memory() -> int:
+    """Returns the host's free memory, within the limits of control groups (version 2)."""
+    meminfo = dict(line.split(":") for line in _read("/proc/meminfo").splitlines())
+    left = [1024 * int(meminfo["MemAvailable"].split()[0])]
+    own = pathlib.PurePosixPath(_read("/proc/self/cgroup").strip().rpartition("::")[2])
+    for group in (own, *own.parents):
+        limit, used, statistics = (
+            _read(f"/sys/fs/cgroup{group}/memory.{name}") for name in ("max", "current", "stat")
+        )
+        if limit.strip().isdecimal():
+            cache = dict(map(str.split, statistics.splitlines())).get("inactive_file", 0)
+            left.append(int(limit) - int(used) + int(cache))
+    return min(left)
+
+
+def _read(path: str) -> str:
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+class Placement(NamedTuple):
+    """How many runs are trained at a time, and the bytes of their replay memories together."""
+
+    num_runs: int
+    replay_bytes: int
+
+
+def _replay_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
+    """Returns the size of the replay memories of some runs."""
+    slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
+    shapes = (num_runs, slots), problem.frame_shape, problem.frame_dtype, num_actions
+    return _bytes(jax.eval_shape(lambda: replay.create(*shapes)))
+
+
+def _other_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
+    """Returns the bytes that some runs need beside their replay memories."""
+    params = jax.eval_shape(
+        lambda: agent.init(
+            problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
+        )
+    )
+    # The network, its target network, and the optimizer's two means.
+    weights = 4 * _bytes(params)
+    workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
+    return _RESERVE + num_runs * (weights + workspace)
+
+
+def place(
+    agent: agents.Agent,
+    problem: Problem,
+    num_actions: int,
+    num_runs: int,
+    free_bytes: int,
+    in_turns: bool,
+) -> Placement:
+    """Returns how many runs are trained at a time, and what their replay memories take.
+
+    Args:
+        agent: any of the job's.
+        problem: what its runs share.
+        num_actions: the largest number of actions of its games.
+        num_runs: how many runs are to be trained at a time.
+        free_bytes: free memory.
+        in_turns: whether fewer can be trained at a time, as many as fit.
+
+    Raises:
+        ValueError: if they don't fit.
+    """
+    if in_turns:
+        num_runs = most_runs(agent, problem, num_actions, free_bytes, num_runs) or 1
+    needed = _replay_bytes(agent, problem, num_actions, num_runs)
+    others = _other_bytes(agent, problem, num_actions, num_runs)
+    if needed + others > free_bytes:
+        raise ValueError(
+            f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
+            f"with {words.counted(num_runs, 'run')} at a time they take {needed / 1e9:.2f} GB "
+            f"for replay memories and {others / 1e9:.2f} GB beside them, and "
+            f"{free_bytes / 1e9:.2f} GB are free"
+        )
+    return Placement(num_runs, needed)
+
+
+def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
+    """Returns the bytes that some runs need on a device, their replay memories included."""
+    others = _other_bytes(agent, problem, num_actions, num_runs)
+    return _replay_bytes(agent, problem, num_actions, num_runs) + others
+
+
+def most_runs(
+    agent: agents.Agent, problem: Problem, num_actions: int, free_bytes: int, bound: int
+) -> int:
+    """Returns how many runs, up to a bound, fit with their replay memories."""
+
+    def is_full(num_runs: int) -> bool:
+        return planned_bytes(agent, problem, num_actions, num_runs) > free_bytes
+
+    # If some number fits, smaller numbers do.
+    return bisect.bisect_left(range(1, bound + 1), True, key=is_full)
+
+
+def _bytes(tree: object) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 class Pool:
@@ -40,8 +175,6 @@ class Pool:
         self._idle: queue.SimpleQueue[jax.Device | None] = queue.SimpleQueue()
         for device in devices:
             self._idle.put(device)
-        self._trainers: set[Trainer] = set()
-        self._lock = threading.Lock()
         self._stop_signal: int | None = None
         self.failures: list[str] = []
 
@@ -59,55 +192,29 @@ class Pool:
         """
         self._progress.show()
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
-        futures = [executor.submit(self._train_on_idle, create) for create in self._create_trainers]
+        futures = [executor.submit(self._train, create) for create in self._create_trainers]
         try:
-            left = set(futures)
-            while left:
-                done, left = concurrent.futures.wait(
-                    left, timeout=0.2, return_when=concurrent.futures.FIRST_EXCEPTION
-                )
-                self._stop_trainers()
-                for future in done:
-                    try:
-                        future.result()
-                    except jax.errors.JaxRuntimeError as error:
-                        # Neither 1 nor 2: it may pass, and a sweep tries again.
-                        reason = f"stopped by the device: {explain(error)}"
-                        raise RunStopped(reason, status=3) from error
+            for future in concurrent.futures.as_completed(futures):
+                self.failures += future.result()
+        except jax.errors.JaxRuntimeError as error:
+            # Neither 1 nor 2: it may pass, and a sweep tries again.
+            raise RunStopped(f"stopped by the device: {explain(error)}", status=3) from error
         finally:
-            # One that is just being created sees it when it is there.
             self._stop_signal = self._stop_signal or signal.SIGTERM
-            self._stop_trainers()
             executor.shutdown()
             self._progress.close()
 
-    def _stop_trainers(self) -> None:
+    def _train(self, create: Callable[[], Trainer]) -> list[str]:
+        """Creates and runs a trainer on an idle device; returns why runs were left out."""
         if self._stop_signal is not None:
-            with self._lock:
-                for trainer in self._trainers:
-                    trainer.stop(self._stop_signal)
-
-    def _train_on_idle(self, create: Callable[[], Trainer]) -> None:
+            raise stopped_by(self._stop_signal)
         device = self._idle.get()
         try:
             with jax.default_device(device):
-                self._train(create)
-        finally:
-            self._idle.put(device)
-
-    def _train(self, create: Callable[[], Trainer]) -> None:
-        if self._stop_signal is not None:
-            raise stopped_by(self._stop_signal)
-        try:
-            trainer = create()
+                trainer = create()
+                trainer.train(lambda: self._stop_signal)
         except (CheckpointError, OSError) as error:
             raise RunStopped(f"error: {error}", status=2) from error
-        with self._lock:
-            self._trainers.add(trainer)
-        self._stop_trainers()
-        try:
-            trainer.train()
         finally:
-            with self._lock:
-                self._trainers.remove(trainer)
-                self.failures += trainer.failures.values()
+            self._idle.put(device)
+        return list(trainer.failures.values())

@@ -26,23 +26,19 @@ from log_dqn.vectorized import (
     agents,
     device_loop,
     environments,
-    gymnasium_environments,
     jax_environments,
-    jax_games,
     learner,
     networks,
-    placement,
     pool,
     runs,
     training,
 )
-from log_dqn.vectorized.environments import Game
-from log_dqn.vectorized.gymnasium_environments import GymnasiumGame
+from log_dqn.vectorized.agents import RunnerSettings
+from log_dqn.vectorized.environments import Game, GymnasiumGame
 from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.request import FACTORIES
-from log_dqn.vectorized.schedule import RunnerSettings
 
-_creators = jax_environments.create_environment, gymnasium_environments.create_environment
+_creators = jax_environments.create_environment, environments.create_gymnasium
 
 CREATORS = dict(zip(FACTORIES, _creators, strict=True))
 """The functions that create environments, by their names in gin."""
@@ -246,7 +242,7 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
 
 def _plan_trainers(
     workload: training.Workload, run: runs.Run, at_a_time: int, shown: progress.Progress
-) -> tuple[placement.Placement, Callable[[Sequence[int]], training.Trainer]]:
+) -> tuple[pool.Placement, Callable[[Sequence[int]], training.Trainer]]:
     """Plans the trainers of runs that are compiled together.
 
     Args:
@@ -261,14 +257,14 @@ def _plan_trainers(
     """
     runner, game = workload.runner, workload.environment or environments.ATARI
     if run.game in JAX_GAMES:
-        game = jax_games.create(run.game, runner.max_steps_per_episode)
+        game = jax_environments.create_game(run.game, runner.max_steps_per_episode)
     problem = learner.Problem(
         create_network(runner, game), game.frame_shape, game.frame_dtype, runner.stack_size,
         runner.batch_size, runner.replay_capacity, game.cuts, runner.clip_rewards,
     )  # fmt: skip
     on_gpu = jax.default_backend() != "cpu"
-    place = placement.place(
-        run.agent, problem, game.num_actions, at_a_time, placement.free(), in_turns=on_gpu
+    place = pool.place(
+        run.agent, problem, game.num_actions, at_a_time, pool.free_memory(), in_turns=on_gpu
     )
 
     def create(indices: Sequence[int]) -> training.Trainer:
@@ -277,9 +273,9 @@ def _plan_trainers(
         )
         if isinstance(game, JaxGame):
             return device_loop.DeviceTrainer(part, problem, game, shown, indices)
-        played: environments.AtariGames | gymnasium_environments.GymnasiumGames
+        played: environments.AtariGames | environments.GymnasiumGames
         if isinstance(game, GymnasiumGame):
-            played = gymnasium_environments.GymnasiumGames(game, len(indices))
+            played = environments.GymnasiumGames(game, len(indices))
         else:
             names = [run.game for run in part.runs]
             played = environments.AtariGames(names, runner.max_steps_per_episode)
@@ -305,7 +301,7 @@ def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
 
 
 def _announce(
-    workload: training.Workload, workers: int, threads_of_run: int, place: placement.Placement
+    workload: training.Workload, workers: int, threads_of_run: int, place: pool.Placement
 ) -> None:
     per_game = collections.Counter(run.game for run in workload.runs)
     listed = games.listing([f"{game} ({count})" for game, count in per_game.items()])

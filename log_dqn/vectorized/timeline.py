@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from log_dqn.vectorized import agents, replay
-from log_dqn.vectorized.schedule import RunnerSettings
+from log_dqn.vectorized.agents import RunnerSettings
 
 
 class Phase:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,11 +13,10 @@ from log_dqn.cli.progress import Progress
 from log_dqn.run_folder import layout
 from log_dqn.vectorized import runs as run_files
 from log_dqn.vectorized import timeline
-from log_dqn.vectorized.environments import AtariGames, Game
-from log_dqn.vectorized.gymnasium_environments import GymnasiumGames
+from log_dqn.vectorized.agents import RunnerSettings
+from log_dqn.vectorized.environments import AtariGames, Game, GymnasiumGames
 from log_dqn.vectorized.learner import SUMMARY_PERIOD, Learner, Problem
 from log_dqn.vectorized.runs import COUNTERS, Ended, Events, LatestCheckpoint, Log, Run
-from log_dqn.vectorized.schedule import RunnerSettings
 from log_dqn.vectorized.timeline import Episode, Outcome, Phase, Position
 
 
@@ -79,7 +78,6 @@ class Trainer:
         self._events = [Events(run.folder) for run in workload.runs]
         self._training_began, self._training_seconds = np.zeros((2, len(workload.runs)))
         self._watches = [divergence.Watch() for _ in workload.runs]
-        self._stop_signal: int | None = None
         self._faults = np.full(len(seeds), -1)
         self._reasons: Mapping[int, str] = {}
         self.failures: dict[int, str] = {}
@@ -101,23 +99,22 @@ class Trainer:
         """Whether all runs are."""
         return bool((self.position.phase == Phase.FINISHED).all())
 
-    def stop(self, signal_number: int) -> None:
-        """Makes `train` raise RunStopped before its next step, for a signal handler."""
-        self._stop_signal = signal_number
-
-    def train(self) -> None:
+    def train(self, stop_signal: Callable[[], int | None] = lambda: None) -> None:
         """Runs what is left of the runs.
 
         A run whose loss or weights are no longer finite is left out from there on; see `failures`.
 
+        Args:
+            stop_signal: returns the number of a signal to stop before the next step, or None.
+
         Raises:
-            RunStopped: if a file can't be written, or `stop` was called. The checkpoints of
+            RunStopped: if a file can't be written, or a signal is to stop it. The checkpoints of
                 finished iterations are intact.
         """
         try:
             while not self.finished:
-                if self._stop_signal is not None:
-                    raise stopped_by(self._stop_signal)
+                if (number := stop_signal()) is not None:
+                    raise stopped_by(number)
                 self.step()
         except OSError as error:
             raise shell.RunStopped(

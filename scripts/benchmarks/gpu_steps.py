@@ -21,7 +21,7 @@ from benchmarks import minatar, vectorized
 from log_dqn import log_space
 from log_dqn.cli import threads, words
 from log_dqn.jax import devices
-from log_dqn.vectorized import agents, networks, placement, replay, training
+from log_dqn.vectorized import agents, networks, pool, replay, training
 
 _NUM_ACTIONS = 6
 SMALL_GAME = "MinAtar/Breakout"
@@ -223,7 +223,7 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
     """Measures some Atari runs at once; returns the figures by their name."""
     gin.clear_config()
     agent = agents.VectorizedLogDQNAgent()
-    planned = placement.planned_bytes(
+    planned = pool.planned_bytes(
         agent, vectorized.create_problem(size.capacity), _NUM_ACTIONS, num_runs
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -249,9 +249,9 @@ def most(size: Size) -> dict[str, Any]:
     bound, reason = size.most_runs, "not tried"
     for _ in range(3):
         free_bytes = (
-            placement.free()
+            pool.free_memory()
         )  # Less than before, where a failure has left something behind.
-        num_runs = placement.most_runs(agent, problem, _NUM_ACTIONS, free_bytes, bound)
+        num_runs = pool.most_runs(agent, problem, _NUM_ACTIONS, free_bytes, bound)
         if not num_runs:
             return {"failed": f"none fits in {free_bytes} bytes; before: {reason}"}
         try:

@@ -13,16 +13,7 @@ import numpy as np
 from benchmarks import measuring
 from log_dqn.cli import gin_files, threads
 from log_dqn.jax import devices
-from log_dqn.vectorized import (
-    agents,
-    device_loop,
-    jax_environments,
-    jax_games,
-    learner,
-    networks,
-    schedule,
-    timeline,
-)
+from log_dqn.vectorized import agents, device_loop, jax_environments, learner, networks, timeline
 
 STEPS = 10 * device_loop.CHUNK_STEPS
 _DOPAMINE_STEPS = 200
@@ -58,9 +49,9 @@ class Player:
         gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], [capacity_line]))
         for name, value in settings.items():
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
-        runner = schedule.RunnerSettings(training_steps=10**9)
+        runner = agents.RunnerSettings(training_steps=10**9)
         run_agents = [agents.AGENTS[agent]()] * len(seeds)
-        jax_game = jax_games.create(game)
+        jax_game = jax_environments.create_game(game)
         problem = learner.Problem(
             networks.create(runner.network, runner.precision), jax_game.frame_shape, "bool",
             runner.stack_size, runner.batch_size, runner.replay_capacity,
@@ -99,7 +90,7 @@ class Player:
 
 def _environment(game: str) -> Callable[[], None]:
     """Returns what plays a game at random for `STEPS` steps."""
-    jax_game = jax_games.create(game)
+    jax_game = jax_environments.create_game(game)
 
     def step(
         state: jax_environments.State, key: jax.Array

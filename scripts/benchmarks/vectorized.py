@@ -29,16 +29,7 @@ from benchmarks import measuring
 from log_dqn import scan
 from log_dqn.cli import progress
 from log_dqn.run_folder import configuration
-from log_dqn.vectorized import (
-    agents,
-    environments,
-    learner,
-    networks,
-    runs,
-    schedule,
-    timeline,
-    training,
-)
+from log_dqn.vectorized import agents, environments, learner, networks, runs, timeline, training
 
 # Random play before anything is measured, in agent steps.
 _WARM_UP = 220
@@ -71,7 +62,7 @@ def create_trainer(
         )
         for seed in range(1, num_runs + 1)
     ]
-    runner = schedule.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
+    runner = agents.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
     trainer = training.HostTrainer(
         training.Workload(job_runs, runner, [None] * num_runs),
         problem,

@@ -25,7 +25,7 @@ from log_dqn.film.episode import Step, play
 from log_dqn.film.players import Values, values_of, values_of_heads
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
-from log_dqn.vectorized import jax_games, learner, networks, schedule, timeline
+from log_dqn.vectorized import agents, jax_environments, learner, networks, timeline
 from tests.dopamine_run.own_environment import TIME_LIMIT, Own
 from tests.programs import NEEDS_MINATAR, forget, python, tiny
 
@@ -321,7 +321,7 @@ def test_a_vectorized_agent_values_and_acts_as_in_training(a_run, kind):
     observations, values = wander(player, 6)
     num_actions = len(values[0].q)
     problem = learner.Problem(network, shape[:-1], player.dtype, shape[-1], 8, 50)
-    settings = schedule.RunnerSettings()
+    settings = agents.RunnerSettings()
     training = learner.Learner([agent], problem, settings, [num_actions], [1])
     folder, _ = layout.newest_checkpoint(a_run(kind), print, "")
     training.set_run_weights(0, data.load(folder / "weights"))
@@ -591,7 +591,7 @@ def test_a_board_shows_its_last_channel():
 
 @pytest.mark.parametrize("name", games.MINATAR5)
 def test_a_legend_below_the_board_names_its_colours(name):
-    channels = jax_games.create(name, 10).frame_shape[-1]
+    channels = jax_environments.create_game(name, 10).frame_shape[-1]
     frames = np.eye(channels, dtype=bool)[:, None, None]
     colours = [tuple(game.board(frame)[0, 0].tolist()) for frame in frames]
     assert list(game.legend(name).values()) == colours and len(set(colours)) == channels

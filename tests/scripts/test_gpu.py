@@ -215,7 +215,7 @@ def test_as_many_runs_as_fit(load, monkeypatch, errors, free, tried, result):
     # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
     steps = load("benchmarks.gpu_steps")
     rooms = [gigabytes * GB for gigabytes in free]
-    monkeypatch.setattr(steps.placement, "free", lambda: rooms.pop(0))
+    monkeypatch.setattr(steps.pool, "free_memory", lambda: rooms.pop(0))
     ran, left = [], list(errors)
 
     def atari(_, num_runs):

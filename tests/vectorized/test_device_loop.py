@@ -1,10 +1,8 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
-import ctypes
 import dataclasses
 import functools
 import queue
-import re
 import threading
 from unittest import mock
 
@@ -17,20 +15,20 @@ from log_dqn.cli import progress
 from log_dqn.cli.shell import RunStopped
 from log_dqn.jax import devices
 from log_dqn.vectorized import (
+    agents,
     device_loop,
-    jax_games,
+    jax_environments,
     learner,
     networks,
     pool,
     runs,
-    schedule,
     training,
 )
 from log_dqn.vectorized.timeline import Outcome
 
 from . import toys
 
-RUNNER = schedule.RunnerSettings(
+RUNNER = agents.RunnerSettings(
     num_iterations=2, training_steps=900, evaluation_steps=200, replay_capacity=400, stack_size=1,
     network="revisiting_rainbow",
 )  # fmt: skip
@@ -80,7 +78,7 @@ def shown(num_runs):
 def device_trainer_of(
     folder, run_agents=None, seeds=(1,), game=None, resume=False, shared=None, shown_as=None
 ):
-    run_agents, game = run_agents or [agent()], game or jax_games.create("bsuite/Catch")
+    run_agents, game = run_agents or [agent()], game or jax_environments.create_game("bsuite/Catch")
     job_runs = toys.make_runs(folder, run_agents, seeds)
     found = [runs.find(run, print) if resume else None for run in job_runs]
     workload = training.Workload(job_runs, RUNNER, found)
@@ -120,7 +118,7 @@ def agent(**settings):
     ],
 )
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
-    game = jax_games.create(name)
+    game = jax_environments.create_game(name)
     on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])
     for trainer in (on_device, on_host):
         trainer.train()
@@ -179,34 +177,6 @@ def test_memory_is_given_back_once_the_loop_is_compiled(tmp_path, monkeypatch):
     assert [name for name, *_ in calls.mock_calls] == ["run", "give_back", "run", "run"]
 
 
-_BLOCK, _BLOCKS = 4096, 20_000
-
-
-def _resident():
-    """Returns the process's memory in bytes."""
-    with open("/proc/self/status") as status:
-        return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1])
-
-
-def test_what_was_freed_is_given_back():
-    libc = ctypes.CDLL(None)
-    if not hasattr(libc, "malloc_trim"):
-        pytest.skip("the C library is not glibc")
-    libc.malloc.argtypes, libc.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
-    libc.free.argtypes = [ctypes.c_void_p]
-    blocks = [libc.malloc(_BLOCK) for _ in range(_BLOCKS)]
-    for block in blocks:
-        ctypes.memset(block, 1, _BLOCK)
-    last = blocks.pop()  # Above the others: without it they would go by themselves.
-    for block in blocks:
-        libc.free(block)
-    before = _resident()
-    device_loop.give_back_memory()
-    after = _resident()
-    libc.free(last)
-    assert before - after > 0.8 * _BLOCK * _BLOCKS
-
-
 def test_a_stopped_run_resumes_exactly(tmp_path):
     whole = device_trainer_of(tmp_path / "whole")
     whole.train()
@@ -214,9 +184,8 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
     while stopped.position.iteration[0] < 1:
         stopped.step()
     stopped.step()  # Into the second iteration, which is lost.
-    stopped.stop(15)
     with pytest.raises(RunStopped) as stop:
-        stopped.train()
+        stopped.train(lambda: 15)
     assert stop.value.status == 143
     rest = device_trainer_of(tmp_path / "stopped", resume=True)
     rest.train()
@@ -282,7 +251,7 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
 
 @pytest.mark.parametrize("where", ["create", "train"])
 def test_a_device_without_memory_is_said_in_one_line(where):
-    def fail():
+    def fail(*_):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 9 GB")
 
     trainer = mock.Mock(failures={}, train=fail)
@@ -313,7 +282,7 @@ def test_an_iterations_last_summary_counts_in_it(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("num_runs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_reward_that_is_no_number_stops_a_run(tmp_path, num_runs):
-    game = jax_games.create("bsuite/Catch")
+    game = jax_environments.create_game("bsuite/Catch")
 
     def step(state, action):
         new, outcome = game.step(state, action)

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from log_dqn import train_vectorized
 from log_dqn.cli import progress
 from log_dqn.film import evaluation
-from log_dqn.vectorized import device_loop, gymnasium_environments, learner, training
+from log_dqn.vectorized import device_loop, environments, learner, training
 from tests import programs
 from tests.cli.faulty_environment import OBSERVATION, register
 from tests.cli.faulty_environment import __file__ as FILE
@@ -30,7 +30,7 @@ CARTPOLE = "gymnasium:CartPole-v1"
 
 
 def create(name, max_steps=10**9, bootstraps=True, **settings):
-    create_environment = gymnasium_environments.create_environment
+    create_environment = environments.create_gymnasium
     return create_environment(max_steps, f"gymnasium:{name}", bootstraps, settings)
 
 
@@ -50,7 +50,7 @@ def test_what_is_learned_from(tmp_path, n, ends, max_steps, bootstraps):
     made = create("Clock-v0", max_steps, bootstraps, ends=ends)
 
     def trainer_of(workload, problem, shown):
-        games = gymnasium_environments.GymnasiumGames(made, 1)
+        games = environments.GymnasiumGames(made, 1)
         return training.HostTrainer(workload, problem, games, shown, [0])
 
     trainer = make_trainer(tmp_path, made, n, trainer_of)
@@ -78,7 +78,7 @@ def test_what_is_learned_from(tmp_path, n, ends, max_steps, bootstraps):
 )  # fmt: skip
 def test_observations(space, observation, shape, dtype, seen):
     made = create(register("Seen", space=space, good=observation))
-    games = gymnasium_environments.GymnasiumGames(made, 1)
+    games = environments.GymnasiumGames(made, 1)
     (frame,) = games.reset(np.ones(1, bool), np.ones(1, int))
     assert (made.frame_shape, made.frame_dtype, frame.dtype) == (shape, dtype, dtype)
     np.testing.assert_allclose(np.ravel(made.prepare(frame[None, ..., None])), seen, rtol=1e-6)
@@ -86,7 +86,7 @@ def test_observations(space, observation, shape, dtype, seen):
 
 def test_an_environment_that_fails_stands_still_until_its_reset():
     failing = create(register("Failing", bad=RuntimeError("boom"), after=7))
-    games = gymnasium_environments.GymnasiumGames(failing, 2)
+    games = environments.GymnasiumGames(failing, 2)
     games.reset(np.array([True, False]), np.array([3, 4]))
     games.send(np.zeros(2, int))
     outcomes = [games.receive() for _ in range(9)]
@@ -106,7 +106,7 @@ def train_together(folder, made, seeds, replace=None):
     problem = learner.Problem(
         toys.small_network, made.frame_shape, made.frame_dtype, 2, 8, 150, made.cuts
     )
-    games = gymnasium_environments.GymnasiumGames(made, len(seeds))
+    games = environments.GymnasiumGames(made, len(seeds))
     for index, other in (replace or {}).items():
         games._environments[index] = other.make()
     job_runs = toys.make_runs(folder, [toys.log_dqn()] * len(seeds), seeds)

@@ -16,13 +16,13 @@ from log_dqn import games, train_vectorized
 from log_dqn.cli import progress
 from log_dqn.film import episode, game, loading
 from log_dqn.vectorized import (
+    agents,
     device_loop,
     jax_environments,
     learner,
     networks,
     replay,
     request,
-    schedule,
     start,
     timeline,
     training,
@@ -112,7 +112,7 @@ def test_what_is_learned_from(tmp_path, n, ends, values, max_steps, bootstraps):
 
 def make_trainer(folder, made, n, trainer_of):
     """Makes what trains a run on a clock, with n-step transitions."""
-    runner = schedule.RunnerSettings(
+    runner = agents.RunnerSettings(
         num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=200,
         stack_size=1, clip_rewards=n < 3,
     )  # fmt: skip
@@ -402,7 +402,7 @@ def test_settings_of_gymnax():
 def test_runs_that_do_not_fit_the_device_take_turns(tmp_path, monkeypatch, capsys):
     made = []
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(start.placement, "free", lambda: 1_300_000_000)
+    monkeypatch.setattr(start.pool, "free_memory", lambda: 1_300_000_000)
 
     class Trainer:
         failures: dict = {}  # noqa: RUF012
@@ -410,14 +410,14 @@ def test_runs_that_do_not_fit_the_device_take_turns(tmp_path, monkeypatch, capsy
         def __init__(self, *args):
             made.append(args[-1])
 
-        train, stop = lambda self: None, lambda self, number: None
+        train = lambda self, stop_signal: None  # noqa: E731
 
     monkeypatch.setattr(device_loop, "DeviceTrainer", Trainer)
     assert run(tmp_path, f"{OWN}:clock", "--seeds=7") == 0
     # 1 GB for the program, 84 MB for each run.
     assert made == [[0, 1, 2], [3, 4, 5], [6]]
     assert "Training 7 runs of log_dqn on cpu, 3 at a time: " in capsys.readouterr().out
-    monkeypatch.setattr(start.placement, "free", lambda: 1_000_000_000)
+    monkeypatch.setattr(start.pool, "free_memory", lambda: 1_000_000_000)
     assert run(tmp_path / "none", f"{OWN}:clock") == 2
     assert "and 1.00 GB are free" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 
 from log_dqn import games
-from log_dqn.vectorized import jax_games
+from log_dqn.vectorized import jax_environments
 
 minatar = pytest.importorskip("minatar", reason="the extra minatar is not installed")
 
@@ -43,7 +43,7 @@ def copied(game):
 @functools.cache
 def batched(name):
     """A game's `reset` and `step`, compiled for a batch."""
-    game = jax_games.create(name)
+    game = jax_environments.create_game(name)
     # Half of the time is compilation, and how much is optimized doesn't change whole numbers.
     compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
     return compiled(jax.vmap(game.reset)), compiled(jax.vmap(game.step))
@@ -337,7 +337,7 @@ def test_asterix_spawns_nothing_where_no_row_is_free():
 
 
 def test_an_episode_can_be_cut_off():
-    game = jax_games.create("MinAtar/Breakout", 3)
+    game = jax_environments.create_game("MinAtar/Breakout", 3)
     state, _ = jax.jit(game.reset)(jax.random.key(0))
     step = jax.jit(game.step)
     ended = []

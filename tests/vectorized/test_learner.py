@@ -11,7 +11,7 @@ import pytest
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import log_dqn_agent, optimizers
-from log_dqn.vectorized import agents, learner, networks, placement, replay, schedule, timeline
+from log_dqn.vectorized import agents, learner, networks, pool, replay, timeline
 
 from . import toys
 
@@ -20,7 +20,7 @@ FRAME = 36, 36
 PROBLEM = learner.Problem(networks.nature, FRAME, "uint8", 4, BATCH_SIZE, SLOTS - 4)
 # Where it's not the arithmetic that counts.
 SMALL = PROBLEM._replace(network=toys.small_network)
-RUNNER = schedule.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
+RUNNER = agents.RunnerSettings(replay_capacity=SLOTS - 4, training_steps=100)
 ONE = np.ones(1, np.int32)
 
 
@@ -313,7 +313,7 @@ def test_actions_that_a_game_lacks_are_never_greedy():
 @pytest.mark.slow
 def test_a_memory_of_a_million_frames():
     # 7.06 GB: beyond what 32 bits count.
-    if placement.free() < 10 * 10**9:
+    if pool.free_memory() < 10 * 10**9:
         pytest.skip("needs 10 GB of free memory")
     problem = SMALL._replace(frame_shape=(84, 84), capacity=10**6)
     of_runs = learner.Learner([toys.log_dqn()], problem, RUNNER, [NUM_ACTIONS], [1])

@@ -9,7 +9,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 from flax import linen as nn
 
 from log_dqn.jax import log_dqn_agent, optimizers
-from log_dqn.vectorized import agents, schedule
+from log_dqn.vectorized import agents
 
 from . import toys
 
@@ -60,7 +60,7 @@ def agents_curve(create, seed):
 
 
 def our_curves(tmp_path, agent):
-    runner = schedule.RunnerSettings(
+    runner = agents.RunnerSettings(
         num_iterations=1, training_steps=STEPS, evaluation_steps=0, replay_capacity=2000,
         stack_size=1,
     )  # fmt: skip

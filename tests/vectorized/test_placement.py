@@ -1,11 +1,11 @@
-"""How many runs fit."""
+"""How many runs fit into memory."""
 
 from unittest import mock
 
 import jax
 import pytest
 
-from log_dqn.vectorized import agents, environments, learner, networks, placement
+from log_dqn.vectorized import agents, environments, learner, networks, pool
 
 GB = 10**9
 AGENT = agents.VectorizedLogDQNAgent()
@@ -18,7 +18,7 @@ def problem(capacity=10**6):
 
 
 def place(num_runs, free, capacity=10**6, in_turns=False):
-    return placement.place(AGENT, problem(capacity), 18, num_runs, free, in_turns)
+    return pool.place(AGENT, problem(capacity), 18, num_runs, free, in_turns)
 
 
 def test_what_is_needed_and_what_is_free_is_said():
@@ -29,13 +29,13 @@ def test_what_is_needed_and_what_is_free_is_said():
 
 
 def test_as_many_runs_as_fit():
-    most = placement.most_runs(AGENT, problem(10**5), 18, 80 * GB, 1000)
+    most = pool.most_runs(AGENT, problem(10**5), 18, 80 * GB, 1000)
     # 0.706 GB of memory, 0.065 GB of weights and 0.08 GB for updates each.
     assert 90 < most < 100
     assert place(1000, 80 * GB, 10**5, in_turns=True).num_runs == most
     with pytest.raises(ValueError, match="the runs fewer"):
         place(most + 1, 80 * GB, 10**5)
-    assert placement.most_runs(AGENT, problem(10**5), 18, 80 * GB, 64) == 64
+    assert pool.most_runs(AGENT, problem(10**5), 18, 80 * GB, 64) == 64
 
 
 def test_the_scan_of_the_readme_fits_on_one_device():
@@ -78,8 +78,8 @@ def test_limits_of_control_groups(monkeypatch, groups, left):
         "/sys/fs/cgroup/slurm/job_7/memory.current": f"{3 * GB}\n",
         "/sys/fs/cgroup/slurm/job_7/memory.stat": f"anon {2 * GB}\ninactive_file {GB}\n",
     }
-    monkeypatch.setattr(placement, "_read", lambda path: files.get(path, ""))
-    assert placement.free() == pytest.approx(left, abs=1024)
+    monkeypatch.setattr(pool, "_read", lambda path: files.get(path, ""))
+    assert pool.free_memory() == pytest.approx(left, abs=1024)
 
 
 @pytest.mark.parametrize("statistics", [{"bytes_limit": 76, "bytes_in_use": 2}, {}, None])
@@ -88,7 +88,7 @@ def test_free_memory_of_a_gpu(monkeypatch, statistics):
     device.memory_stats.return_value = statistics
     monkeypatch.setattr(jax, "devices", lambda: [device])
     if statistics:
-        assert placement.free() == 74
+        assert pool.free_memory() == 74
         return
     with pytest.raises(ValueError, match="device is 'NVIDIA X'; it must be one that says how much"):
-        placement.free()
+        pool.free_memory()

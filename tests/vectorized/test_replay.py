@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from log_dqn.vectorized import learner, replay, schedule, timeline
+from log_dqn.vectorized import agents, learner, replay, timeline
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -59,7 +59,7 @@ def test_transitions_equal_those_of_whole_episodes(n, capacity):
         update_horizon=n, min_replay_history=20, gamma=0.9, epsilon_train=1.0, epsilon_eval=1.0
     )
     problem = learner.Problem(toys.small_network, (3,), "uint8", STACK, 8, capacity)
-    runner = schedule.RunnerSettings(
+    runner = agents.RunnerSettings(
         training_steps=900, evaluation_steps=100, replay_capacity=capacity, stack_size=STACK
     )
     of_runs = learner.Learner([agent] * 2, problem, runner, [4, 4], [1, 2])

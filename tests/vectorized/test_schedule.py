@@ -11,7 +11,7 @@ from dopamine.discrete_domains import iteration_statistics, run_experiment
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import compat  # noqa: F401  (mends Dopamine's replay memory)
-from log_dqn.vectorized import agents, runs, schedule, timeline
+from log_dqn.vectorized import agents, runs, timeline
 
 from . import toys
 
@@ -128,7 +128,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
     agent = agents.VectorizedDQNAgent(
         update_horizon=update_horizon, min_replay_history=min_replay_history, **PERIODS
     )
-    runner = schedule.RunnerSettings(
+    runner = agents.RunnerSettings(
         num_iterations=iterations, training_steps=TRAINING, evaluation_steps=EVALUATION,
         replay_capacity=CAPACITY, stack_size=1,
     )  # fmt: skip
@@ -194,7 +194,7 @@ def test_schedule_equals_dopamines(update_horizon, iterations, min_replay_histor
 def test_runs_learn_at_the_same_steps():
     """One call updates all runs, though their iterations end at different steps."""
     run_agents = [toys.log_dqn(min_replay_history=8)] * 3
-    runner = schedule.RunnerSettings(
+    runner = agents.RunnerSettings(
         num_iterations=20, training_steps=40, evaluation_steps=10, replay_capacity=100, stack_size=1
     )
     three = Runs(run_agents, runner)
@@ -212,7 +212,7 @@ def test_runs_learn_at_the_same_steps():
 
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
-    one = Runs([agent], schedule.RunnerSettings(stack_size=1, replay_capacity=18))
+    one = Runs([agent], agents.RunnerSettings(stack_size=1, replay_capacity=18))
     learned = []
     # The first episode is a single step; its transition can be drawn a step later.
     for ended in (False, True, False, False):
@@ -223,6 +223,6 @@ def test_nothing_is_learned_from_an_empty_memory():
 
 
 def test_a_state_is_of_no_more_observations_than_a_byte_counts():
-    assert schedule.RunnerSettings(stack_size=256).stack_size == 256
+    assert agents.RunnerSettings(stack_size=256).stack_size == 256
     with pytest.raises(ValueError, match=r"stack_size is 257; .* from 1 to 256"):
-        schedule.RunnerSettings(stack_size=257)
+        agents.RunnerSettings(stack_size=257)

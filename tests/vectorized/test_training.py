@@ -168,8 +168,7 @@ def test_a_run_goes_on_exactly(tmp_path, num_runs, evaluation_steps, monkeypatch
         while stopped.position.iteration.min() < 2:
             stopped.step()
         steps_of(stopped, 33)  # in the third iteration
-        stopped.stop(15)
-        stopped.train()
+        stopped.train(lambda: 15)
     assert stop.value.status == 143
     rest = toys.make_trainer(tmp_path / "stopped", run_agents, found=True, **settings)
     np.testing.assert_array_equal(rest.position.iteration, [2] * num_runs)

@@ -11,7 +11,7 @@ import numpy as np
 from log_dqn import scan
 from log_dqn.cli import progress
 from log_dqn.run_folder import configuration
-from log_dqn.vectorized import agents, learner, networks, runs, schedule, start, timeline, training
+from log_dqn.vectorized import agents, learner, networks, runs, start, timeline, training
 from log_dqn.vectorized.timeline import Outcome
 
 
@@ -110,7 +110,7 @@ small_network = networks.Network(_init, _apply)
 
 
 # Nearly all tests have its memory, so that few programs are to be compiled.
-RUNNER = schedule.RunnerSettings(
+RUNNER = agents.RunnerSettings(
     num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=150, stack_size=2
 )
 
