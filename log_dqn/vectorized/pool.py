@@ -1,13 +1,12 @@
 """Trains a job's runs side by side: one a core of a CPU, or as many as fit into a GPU's memory."""
 
-import bisect
 import concurrent.futures
 import math
 import pathlib
 import queue
 import signal
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -72,24 +71,30 @@ class Placement(NamedTuple):
     replay_bytes: int
 
 
-def _replay_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
-    """Returns the size of the replay memories of some runs."""
+def needed(
+    agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int
+) -> tuple[int, int]:
+    """Returns the bytes of the replay memories of some runs, and of all else beside them.
+
+    `agent` is any of the runs', and `num_actions` the largest number of actions of their games.
+    """
     slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
-    shapes = (num_runs, slots), problem.frame_shape, problem.frame_dtype, num_actions
-    return _bytes(jax.eval_shape(lambda: replay.create(*shapes)))
-
-
-def _other_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
-    """Returns the bytes that some runs need beside their replay memories."""
-    params = jax.eval_shape(
+    shapes = (slots,), problem.frame_shape, problem.frame_dtype, num_actions
+    memory = _bytes(lambda: replay.create(*shapes))
+    params = _bytes(
         lambda: agent.init(
             problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
         )
     )
-    # The network, its target network, and the optimizer's two means.
-    weights = 4 * _bytes(params)
     workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
-    return _RESERVE + num_runs * (weights + workspace)
+    # The network, its target network, and the optimizer's two means.
+    return num_runs * memory, _RESERVE + num_runs * (4 * params + workspace)
+
+
+def _bytes(create: Callable[[], Any]) -> int:
+    """Returns the bytes of the arrays that a function would create."""
+    leaves = jax.tree.leaves(jax.eval_shape(create))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
 
 def place(
@@ -103,9 +108,9 @@ def place(
     """Returns how many runs are trained at a time, and what their replay memories take.
 
     Args:
-        agent: any of the job's.
-        problem: what its runs share.
-        num_actions: the largest number of actions of its games.
+        agent: as the next two, of `needed`.
+        problem: what the runs share.
+        num_actions: the largest number of actions.
         num_runs: how many runs are to be trained at a time.
         free_bytes: free memory.
         in_turns: whether fewer can be trained at a time, as many as fit.
@@ -114,39 +119,17 @@ def place(
         ValueError: if they don't fit.
     """
     if in_turns:
-        num_runs = most_runs(agent, problem, num_actions, free_bytes, num_runs) or 1
-    needed = _replay_bytes(agent, problem, num_actions, num_runs)
-    others = _other_bytes(agent, problem, num_actions, num_runs)
-    if needed + others > free_bytes:
+        of_run = sum(needed(agent, problem, num_actions, 1)) - _RESERVE
+        num_runs = max(1, min(num_runs, int(free_bytes - _RESERVE) // of_run))
+    memories, others = needed(agent, problem, num_actions, num_runs)
+    if memories + others > free_bytes:
         raise ValueError(
             f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
-            f"with {words.counted(num_runs, 'run')} at a time they take {needed / 1e9:.2f} GB "
+            f"with {words.counted(num_runs, 'run')} at a time they take {memories / 1e9:.2f} GB "
             f"for replay memories and {others / 1e9:.2f} GB beside them, and "
             f"{free_bytes / 1e9:.2f} GB are free"
         )
-    return Placement(num_runs, needed)
-
-
-def planned_bytes(agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int) -> int:
-    """Returns the bytes that some runs need on a device, their replay memories included."""
-    others = _other_bytes(agent, problem, num_actions, num_runs)
-    return _replay_bytes(agent, problem, num_actions, num_runs) + others
-
-
-def most_runs(
-    agent: agents.Agent, problem: Problem, num_actions: int, free_bytes: int, bound: int
-) -> int:
-    """Returns how many runs, up to a bound, fit with their replay memories."""
-
-    def is_full(num_runs: int) -> bool:
-        return planned_bytes(agent, problem, num_actions, num_runs) > free_bytes
-
-    # If some number fits, smaller numbers do.
-    return bisect.bisect_left(range(1, bound + 1), True, key=is_full)
-
-
-def _bytes(tree: object) -> int:
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+    return Placement(num_runs, memories)
 
 
 class Pool:

@@ -223,9 +223,8 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
     """Measures some Atari runs at once; returns the figures by their name."""
     gin.clear_config()
     agent = agents.VectorizedLogDQNAgent()
-    planned = pool.planned_bytes(
-        agent, vectorized.create_problem(size.capacity), _NUM_ACTIONS, num_runs
-    )
+    problem = vectorized.create_problem(size.capacity)
+    planned = sum(pool.needed(agent, problem, _NUM_ACTIONS, num_runs))
     with tempfile.TemporaryDirectory() as folder:
         trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder, precision)
         figures = vectorized.measure(trainer, size.seconds)
@@ -248,17 +247,14 @@ def most(size: Size) -> dict[str, Any]:
     agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
     bound, reason = size.most_runs, "not tried"
     for _ in range(3):
-        free_bytes = (
-            pool.free_memory()
-        )  # Less than before, where a failure has left something behind.
-        num_runs = pool.most_runs(agent, problem, _NUM_ACTIONS, free_bytes, bound)
-        if not num_runs:
-            return {"failed": f"none fits in {free_bytes} bytes; before: {reason}"}
+        # Less is free than before, where a failure has left something behind.
         try:
-            return atari(size, num_runs)
-        except (jax.errors.JaxRuntimeError, ValueError) as error:  # Of memory, most likely.
-            reason = f"{words.counted(num_runs, 'run')}: {str(error).splitlines()[0]}"
-        bound = num_runs * 7 // 8
+            free_bytes = pool.free_memory()
+            bound = pool.place(agent, problem, _NUM_ACTIONS, bound, free_bytes, True).num_runs
+            return atari(size, bound)
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            reason = f"at most {words.counted(bound, 'run')}: {str(error).splitlines()[0]}"
+        bound = bound * 7 // 8
     return {"failed": reason}
 
 

@@ -29,13 +29,13 @@ def test_what_is_needed_and_what_is_free_is_said():
 
 
 def test_as_many_runs_as_fit():
-    most = pool.most_runs(AGENT, problem(10**5), 18, 80 * GB, 1000)
+    most = place(1000, 80 * GB, 10**5, in_turns=True).num_runs
     # 0.706 GB of memory, 0.065 GB of weights and 0.08 GB for updates each.
     assert 90 < most < 100
-    assert place(1000, 80 * GB, 10**5, in_turns=True).num_runs == most
+    assert place(most, 80 * GB, 10**5).num_runs == most
     with pytest.raises(ValueError, match="the runs fewer"):
         place(most + 1, 80 * GB, 10**5)
-    assert pool.most_runs(AGENT, problem(10**5), 18, 80 * GB, 64) == 64
+    assert place(64, 80 * GB, 10**5, in_turns=True).num_runs == 64
 
 
 def test_the_scan_of_the_readme_fits_on_one_device():
