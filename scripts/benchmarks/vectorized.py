@@ -2,24 +2,21 @@
 
 On a CPU it computes one run in a call, and several side by side, which `cores` measures.
 
-The columns: agent steps per second of all runs together, and of each; the share of the time that
-the host spends waiting for the environments, on acting (with the wait for the device) and on
-starting updates; the speed of the environments alone, of acting alone and of the updates alone
-(one for every `update_period` steps, on memories already filled), all in agent steps per second;
-and the share that the whole has of the lower ceiling, environments or updates.
+The columns: agent steps per second of all runs together, and of each; the speed of the
+environments alone, of acting alone and of the updates alone (one for every `update_period` steps,
+on memories already filled), all in agent steps per second; and the share that the whole has of the
+lower ceiling, environments or updates.
 
 Where TensorFlow and Dopamine are installed, one run is then measured against Dopamine's
 TensorFlow DQN, in turn, in the same process.
 """
 
-import contextlib
 import importlib.util
 import pathlib
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-from unittest import mock
 
 import gin
 import jax
@@ -82,35 +79,6 @@ def seconds(function: Callable[[], Any], at_least: float) -> float:
         function()
         count += 1
     return passed / count
-
-
-def split(trainer: training.HostTrainer, at_least: float) -> tuple[float, dict[str, float]]:
-    """Returns the mean time of a step, and the shares that its parts have of it."""
-    spent = dict.fromkeys(("receive", "act", "learn"), 0.0)
-
-    def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            start = time.perf_counter()
-            result = function(*args)
-            spent[name] += time.perf_counter() - start
-            return result
-
-        return call
-
-    # Patched for a while: else the trainer refers to itself, and its memory stays taken.
-    with contextlib.ExitStack() as stack:
-        for name in spent:
-            owner = trainer._environments if name == "receive" else trainer.learner
-            patched = mock.patch.object(owner, name, timed(name, getattr(owner, name)))
-            stack.enter_context(patched)
-        steps = 4 * max(1, round(at_least / seconds(trainer.step, 1.0) / 4))
-        spent.update(dict.fromkeys(spent, 0.0))
-        start = time.perf_counter()
-        for _ in range(steps):
-            trainer.step()
-        jax.block_until_ready(trainer.learner.weights)
-        passed = time.perf_counter() - start
-    return passed / steps, {name: value / passed for name, value in spent.items()}
 
 
 def _update(num_runs: int) -> timeline.Update:
@@ -197,24 +165,27 @@ class Figures(NamedTuple):
 
     Attributes:
         steps_per_second: of the whole.
-        shares: the parts of the host's time spent on receiving frames, acting and learning.
         alone: of the environments, of acting and of updates, each alone.
         of_ceiling: the share that the whole has of the lower of environments and updates.
     """
 
     steps_per_second: float
-    shares: dict[str, float]
     alone: dict[str, float]
     of_ceiling: float
 
 
 def measure(trainer: training.HostTrainer, at_least: float) -> Figures:
     """Measures a trainer; a figure takes `at_least` so many seconds, those alone a third."""
-    num_runs = len(trainer._runs)
-    step, shares = split(trainer, at_least)
+    num_runs, steps = len(trainer._runs), 4
+
+    def play() -> None:
+        for _ in range(steps):
+            trainer.step()
+        jax.block_until_ready(trainer.learner.weights)
+
+    speed = steps * num_runs / seconds(play, at_least)
     alone = {name: num_runs / took for name, took in ceilings(trainer, at_least / 3).items()}
-    ceiling = min(alone["environments"], alone["updates"])
-    return Figures(num_runs / step, shares, alone, num_runs / step / ceiling)
+    return Figures(speed, alone, speed / min(alone["environments"], alone["updates"]))
 
 
 def run(
@@ -229,15 +200,14 @@ def run(
         runs_at_once = (1,) if jax.default_backend() == "cpu" else (1, 2, 4, 8, 16)
     device = jax.devices()[0].device_kind
     print(f"{measuring.GAME}, {agent}, batch size 32, JAX {jax.__version__} on {device}")
-    names = ("runs", "steps/s", "a run", "env", "act", "learn", "| env", "acting", "updates", "")
-    print(("{:>5}{:>9}{:>8}{:>7}{:>7}{:>7}{:>9}{:>9}{:>9}{:>12}").format(*names))
+    names = ("runs", "steps/s", "a run", "| env", "acting", "updates", "")
+    print(("{:>5}{:>9}{:>8}{:>9}{:>9}{:>9}{:>12}").format(*names))
     with tempfile.TemporaryDirectory() as folder:
         for num_runs in runs_at_once:
             trainer = create_trainer(agent, num_runs, capacity, folder)
-            speed, shares, alone, of_ceiling = measure(trainer, at_least)
+            speed, alone, of_ceiling = measure(trainer, at_least)
             print(
                 f"{num_runs:5}{speed:9.0f}{speed / num_runs:8.0f}"
-                + "".join(f"{share:7.0%}" for share in shares.values())
                 + "".join(f"{alone_speed:9.0f}" for alone_speed in alone.values())
                 + f"{of_ceiling:8.0%} of it",
                 flush=True,

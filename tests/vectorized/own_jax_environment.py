@@ -195,21 +195,12 @@ def complex_reward():
     return Ends(jnp.complex64(0), jnp.bool_(0), jnp.bool_(0), {}), Params()
 
 
-def complex_end():
-    return Ends(jnp.float32(0), jnp.complex64(0), jnp.bool_(0), {}), Params()
-
-
 def other_shape():
     return Wrong(observation_space=lambda params: spaces.Box(-1.0, 1.0, (7,))), Params()
 
 
 def continuous():
     return Wrong(action_space=lambda params: spaces.Box(-1.0, 1.0, (1,))), Params()
-
-
-def several():
-    space = spaces.Tuple([spaces.Discrete(2)] * 2)
-    return Wrong(action_space=lambda params: space), Params()
 
 
 def several_of_gymnasium():
@@ -233,19 +224,6 @@ class Grows(Clock):
 
 def grows():
     return Grows(), Params()
-
-
-class Longer(Clock):
-    def _observe(self, state):
-        return jnp.zeros(2, jnp.int32)
-
-    def step(self, *args):
-        observation, state, *rest = super().step(*args)
-        return observation, state._replace(time=jnp.zeros((*jnp.shape(state.time), 1))), *rest
-
-
-def state_grows():
-    return Longer(), Params()
 
 
 @jax.tree_util.register_dataclass
