@@ -57,8 +57,10 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
 def _train(words: Sequence[str]) -> int:
     """Runs `log-dqn`, which saves its runs when a signal stops it; returns its exit status."""
     command = [sys.executable, "-m", "log_dqn.commands.main", *words]
-    path = str(pathlib.Path(__file__).with_name("studies"))  # For jumanji_games.
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": path}) as process:
+    # For jumanji_games, behind what the user has there, such as other ROMs.
+    paths = os.environ.get("PYTHONPATH"), str(pathlib.Path(__file__).with_name("studies"))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    with subprocess.Popen(command, env=environment) as process:
         # Ctrl-C reaches the process by itself.
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
@@ -72,7 +74,7 @@ def report(chosen: str, source: str, folder: str) -> None:
     shell.check_writable("out", folder)
     out, stages = pathlib.Path(folder), [chosen]
     if chosen == "all":
-        there = set(data.read("main")["stage"])
+        there = {*data.read("main")["stage"], *data.read("beyond")["stage"]}
         stages = [*(stage for stage in STAGES if stage in there), "atari", PUBLISHED]
     for stage in stages:
         if stage == PUBLISHED:
@@ -83,6 +85,10 @@ def report(chosen: str, source: str, folder: str) -> None:
             print(decisions.choice())
         else:
             scores = minatar.report(stage, out)
+            if stage == "beyond":
+                curves = data.read(stage)
+                rising = decisions.still_rising(curves[curves["stage"] == stage])
+                print(f"To be continued to 1,000,000 agent steps: {', '.join(rising) or 'none'}.\n")
             if stage in decisions.DECISIONS:
                 print(decisions.decide(stage, scores))
 

@@ -137,15 +137,15 @@ def number(least: float, of_what: str) -> Callable[[str], float]:
 
 
 def seeds(text: str) -> range:
-    """Returns the seeds of an option: 1 to N for N, A to B for A-B.
+    """Returns the seeds of an option: 1 to N for N, A to B, from 0 on, for A-B.
 
     Raises:
         ValueError: if it has another form, or seeds out of range.
     """
     match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     given = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
-    allowed = f"N or A-B, with seeds from 1 to {LAST_SEED} and at most {_MAX_SEEDS} of them"
-    are_allowed = 0 < len(given) <= _MAX_SEEDS and given[0] > 0 and given[-1] <= LAST_SEED
+    allowed = f"N or A-B, with seeds from 0 to {LAST_SEED} and at most {_MAX_SEEDS} of them"
+    are_allowed = 0 < len(given) <= _MAX_SEEDS and given[-1] <= LAST_SEED
     check("seeds", text, are_allowed, allowed)
     return given
 

@@ -92,7 +92,7 @@ def seeds_of(stage: str) -> range:
 
 
 def scores_of(curves: pd.DataFrame, iterations: int | None = None) -> pd.DataFrame:
-    """Returns the scores of runs on MinAtar, or those that they had after some iterations.
+    """Returns the scores of vectorized runs, or those that they had after some iterations.
 
     Returns:
         Columns of `RUN` and `score`: the mean training return of the last tenth of the iterations,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from log_dqn.checks import check
 from log_dqn.cli import words
 from log_dqn.results.statistics import t_interval
 from studies import data
@@ -131,8 +132,27 @@ def low_discounts(scores: pd.DataFrame) -> str:
     return "\n\n".join([words.markdown(rows), "\n".join(said)])
 
 
+def still_rising(curves: pd.DataFrame) -> list[str]:
+    """Returns the games of question 2 whose runs the plan continues.
+
+    There the mean curve of an agent's best discount factor, by its last mean score, rises by over
+    10% in the last fifth.
+    """
+    found = []
+    for (game, _), of_agent in curves.groupby(["game", "agent"]):
+        means = of_agent.pivot_table("mean_return", "iteration", "gamma")
+        best = means[means.iloc[-1].idxmax()].to_numpy()
+        if best[-1] > 1.1 * best[-1 - len(best) // 5] and game not in found:
+            found.append(game)
+    return found
+
+
 def choice() -> str:
-    """Returns which games are in question 2, by the runs that choose them, as Markdown."""
+    """Returns which games are in question 2, by the runs that choose them, as Markdown.
+
+    Raises:
+        ValueError: a game has no run of one of both stages.
+    """
     curves = data.read("beyond_choice")
     random = curves[curves["stage"] == "beyond_random"].groupby("game")
     least = random["mean_return"].mean()
@@ -140,10 +160,14 @@ def choice() -> str:
     needed = (2 * least).where(least > 0, least + spread)
     scores = data.scores_of(curves[curves["stage"] == "beyond_choice"])
     best = scores.groupby("game")["score"].max()
+    lacking = sorted({*best.index} ^ {*least.index})
+    check("the stages beyond_choice and beyond_random", lacking, not lacking, "of the same games")
     rows = [["game", "random policy", "DQN's best", "needed", "in"]]
     for game in best.index:
         cells = (f"{part[game]:.3g}" for part in (least, best, needed))
-        rows.append([game, *cells, "yes" if best[game] >= needed[game] else "no"])
+        # To double is enough; a deviation must be exceeded.
+        is_in = (np.greater_equal if least[game] > 0 else np.greater)(best[game], needed[game])
+        rows.append([game, *cells, "yes" if is_in else "no"])
     return words.markdown(rows)
 
 

@@ -14,7 +14,7 @@ TUNED = ("MinAtar/Asterix", "MinAtar/Breakout", "MinAtar/Freeway")
 
 
 class Job(NamedTuple):
-    """One command: a row, whose cells stages.csv explains."""
+    """One command: a row, or one environment of a row; stages.csv explains the cells."""
 
     stage: str
     seeds: str

@@ -63,6 +63,13 @@ def test_the_runs_that_a_stage_plans_are_those_that_it_trains(stage, tmp_path, m
     assert set(names) == {(*name, seed) for name in planned for seed in data.seeds_of(stage)}
 
 
+@pytest.mark.parametrize("stage", stages.STAGES)
+def test_a_stage_has_seeds_and_a_setting_for_each_of_its_runs(stage):
+    seeds = {job.seeds for job in stages.STAGES[stage]}
+    assert len(seeds) == 1 and len(data.seeds_of(stage)) > 0
+    assert len(stages.planned(stage)) == sum(len(job.runs()) for job in stages.STAGES[stage])
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder of data with one row, and the two finished runs of the stage `averaging`."""
@@ -360,12 +367,28 @@ LOGLIN = {0.5: 2.6, 0.8: 3.2, 0.9: 4.0, 0.96: 2.5, 0.99: 1.0}
 SNAKE_DQN = {0.5: 0.6, 0.8: 1.4, 0.9: 2.2, 0.96: 2.3, 0.99: 0.7}
 
 
+def test_runs_that_still_rise_are_continued():
+    """The best of ten iterations is the one of gamma 0.9, from its eighth to its tenth."""
+    rows = [
+        (game, "dqn", gamma, seed, number, value * (1 + offset))
+        for game, ends in {"a": (1.0, 1.12), "b": (1.0, 1.09)}.items()
+        for gamma, values in ((0.9, [1.0] * 7 + [ends[0], 0.0, ends[1]]), (0.5, [*range(10)]))
+        for seed, offset in ((51, -0.5), (52, 0.5))
+        for number, value in enumerate(values)
+    ]
+    curves = pd.DataFrame(
+        rows, columns=["game", "agent", "gamma", "seed", "iteration", "mean_return"]
+    )
+    assert decisions.still_rising(curves[curves["gamma"] == 0.9]) == ["a"]
+    assert decisions.still_rising(curves) == ["a", "b"]  # Gamma 0.5 ends higher, and rises.
+
+
 def snake(loglin=LOGLIN, dqn=SNAKE_DQN, **first):
     """Five seeds on Snake, the last three 0.1 apart; `first` raises the first two of one mean."""
     rows = [
         ("beyond", "jumanji_games-snake", agent, f"gamma={gamma}", gamma, 51 + number,
          mean + offset + (number < 2) * first.get(f"{agent}_{gamma}", 0))
-        for agent, means in (("loglin_dqn", loglin), ("dqn", dqn))
+        for agent, means in (("loglin_dqn", loglin), ("dqn", dqn), ("log_dqn", dqn))
         for gamma, mean in means.items()
         for number, offset in enumerate((0.3, -0.3, 0.1, 0, -0.1))
     ]  # fmt: skip
@@ -402,9 +425,9 @@ def test_the_table_of_a_low_discount_factor():
 def test_the_games_beyond_minatar_are_chosen_by_the_rule(monkeypatch):
     """Twice a random policy's return or, where that isn't positive, one deviation more."""
     rows = [
-        ("beyond_random", "a", 1.0, 0.5), ("beyond_random", "b", -0.6, 0.8),
-        ("beyond_random", "c", -0.6, 0.8), ("beyond_random", "d", 1.0, 9.0),
-        ("beyond_choice", "a", 2.0, 0.0), ("beyond_choice", "b", 0.1, 0.0),
+        ("beyond_random", "a", 1.0, 0.5), ("beyond_random", "b", -0.5, 0.7),
+        ("beyond_random", "c", -0.5, 0.7), ("beyond_random", "d", 1.0, 9.0),
+        ("beyond_choice", "a", 2.0, 0.0), ("beyond_choice", "b", 0.25, 0.0),
         ("beyond_choice", "c", 0.3, 0.0), ("beyond_choice", "d", 1.9, 0.0),
     ]  # fmt: skip
     curves = pd.DataFrame(rows, columns=["stage", "game", "mean_return", "deviation"])
