@@ -168,12 +168,15 @@ def read_runs(
     game and seed; `notify` is told of what could not.
     """
     found: dict[tuple[str, str, str], pathlib.Path] = {}
+    first: dict[tuple[str, str], pathlib.Path] = {}
     for agent, folder, seed, path in find_runs(results_dir):
         game = games.canonical(folder) or folder
         if (agents is None or agent in agents) and (only_games is None or game in only_games):
-            first = found.setdefault((agent, game, seed), path)
-            if first != path:  # Such as `pong/` beside `Pong/`.
-                notify(f"{path}: the same agent, game and seed as {first}; left out")
+            # The seeds of `pong/` beside `Pong/` would count twice.
+            if first.setdefault((agent, game), path.parent) == path.parent:
+                found[agent, game, seed] = path
+            else:
+                notify(f"{path}: the same agent and game as {first[agent, game]}; left out")
     curves = []
     without_returns: dict[str, list[str]] = {}
     for (agent, game, seed), path in progress.bar("Runs", [*found.items()]):

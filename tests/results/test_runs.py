@@ -217,11 +217,12 @@ def test_one_line_for_an_agents_runs_without_evaluation(tmp_path, lines):
     assert lines == ["a: 4 runs have no eval_average_return; left out (Alien, Pong)"]
 
 
-def test_a_second_run_of_a_game_and_seed_is_left_out(tmp_path, lines):
+def test_a_second_folder_of_a_game_is_left_out(tmp_path, lines):
     synthetic.write_log(tmp_path / "a/Pong/0", [1])
     for seed in range(2):
         synthetic.write_log(tmp_path / f"a/pong/{seed}", [9])
     found = runs.read_runs(tmp_path, "train", lines.append)
-    assert [(r.game, r.seed, r.returns[0]) for r in found] == [("Pong", "0", 1), ("Pong", "1", 9)]
-    first, second = tmp_path / "a/Pong/0", tmp_path / "a/pong/0"
-    assert lines == [f"{second}: the same agent, game and seed as {first}; left out"]
+    assert [(run.game, run.seed, run.returns[0]) for run in found] == [("Pong", "0", 1)]
+    first, second = tmp_path / "a/Pong", tmp_path / "a/pong"
+    said = f"the same agent and game as {first}; left out"
+    assert lines == [f"{second}/{seed}: {said}" for seed in range(2)]
