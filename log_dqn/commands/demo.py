@@ -210,6 +210,7 @@ def _render(flags: argparse.Namespace, returns: dict[str, float], commands: Comm
     return environment.get_template(_PAGE).render(
         game=flags.game,
         gamma=flags.gamma,
+        agent=flags.agent,
         name=_SHOWN[flags.agent],
         returns=list(returns.values()),
         commands=[shlex.join(["log-dqn", *arguments]) for arguments in typed],

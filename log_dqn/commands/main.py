@@ -29,7 +29,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command(
         "log_dqn.commands.demo",
-        "train LogDQN and DQN in two minutes, and show the results on a page",
+        "train LogLinDQN and DQN in two minutes, and show the results on a page",
         "--out=demo",
     ),
     "train": Command(

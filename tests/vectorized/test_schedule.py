@@ -44,7 +44,7 @@ class Runs:
         # The device's program does the same, bit for bit.
         theirs = jax.device_get(ADVANCE(self.rules, old, outcome, starting))
         jax.tree.map(np.testing.assert_array_equal, found, theirs)
-        jax.tree.map(lambda our, their: our.dtype == their.dtype, found[0], old)
+        assert jax.tree.all(jax.tree.map(lambda new, old: new.dtype == old.dtype, found[0], old))
         self.position, plan = found
         self._step += 1
         # What is certain before the environment has answered comes true.
