@@ -58,6 +58,7 @@ class Line(NamedTuple):
     Attributes:
         name: what it binds, without modules: `LogDQNAgent.gamma`, `a_scope/LogDQNAgent.gamma`, or
             the name of a macro.
+        selector: what it configures, with modules and without scopes; empty for a macro.
         value: its value; references and macros as gin writes them.
         option: the option that it comes from.
         text: the option's value.
@@ -65,6 +66,7 @@ class Line(NamedTuple):
     """
 
     name: str
+    selector: str
     value: Any
     option: str
     text: str
@@ -128,9 +130,11 @@ def parse(
         for statement in statements:
             if isinstance(statement, config_parser.BindingStatement):
                 name = "/".join(filter(None, (statement.scope, statement.selector)))
-                if statement.arg_name:
+                selector = statement.selector if statement.arg_name else ""
+                if selector:
                     name = short_name(f"{name}.{statement.arg_name}")
-                written.lines.append(Line(name, statement.value, option, text, is_shipped))
+                line = Line(name, selector, statement.value, option, text, is_shipped)
+                written.lines.append(line)
             elif isinstance(statement, config_parser.ImportStatement):
                 written.modules.add(statement.module)
             elif isinstance(statement, config_parser.IncludeStatement):
@@ -286,7 +290,7 @@ def bound(name: str, default: Any = None) -> Any:
     """Returns the value that gin binds to a parameter, through a macro too, or the default."""
     try:
         value = gin.query_parameter(name)
-    except ValueError:
+    except (ValueError, KeyError):  # KeyError if several packages have one of that name.
         return default
     is_macro = getattr(value, "selector", None) in ("gin.macro", "gin.constant")
     return value.scoped_configurable_fn() if is_macro else value

@@ -38,6 +38,7 @@ _Check = Callable[[str, Any], None]
 
 _DEVICE = re.compile(r"/(device:)?(cpu|gpu):(\d+|\*)", re.IGNORECASE)
 _COLLECTORS = ("console", "pickle", "tensorboard")
+_LOG_DQN_AGENTS = {"LogDQNAgent", "JaxLogDQNAgent", "VectorizedLogDQNAgent"}
 _OF_UPDATE = inspect.signature(log_space.LogUpdate).parameters.keys() - {"gamma", "update_horizon"}
 
 
@@ -179,13 +180,12 @@ def check_written(written: Written) -> None:
     for line in users:
         if _configurable(line) in configurables:
             _check_by_name(line.name, _plain(written.values(line.name)[-1]))
-    for agent in sorted({_configurable(line) for line in users} & configurables):
-        if agent.endswith("LogDQNAgent"):
-            names = inspect.signature(log_space.LogUpdate).parameters
-            found = {name: written.values(f"{agent}.{name}") for name in names}
-            plain = {n: v[-1] for n, v in found.items() if v and not _is_reference(v[-1])}
-            with of(agent):
-                log_space.LogUpdate(**plain)
+    for agent in sorted({_configurable(line) for line in users} & _LOG_DQN_AGENTS):
+        names = inspect.signature(log_space.LogUpdate).parameters
+        found = {name: written.values(f"{agent}.{name}") for name in names}
+        plain = {n: v[-1] for n, v in found.items() if v and not _is_reference(v[-1])}
+        with of(agent):
+            log_space.LogUpdate(**plain)
 
 
 def _configurable(line: Line) -> str:
@@ -240,12 +240,12 @@ def check_bound(written: Written) -> None:
     gin has read them, so that what they name is imported.
     """
     for line in written.lines:
-        configurable, _, parameter = line.name.rpartition("/")[2].rpartition(".")
-        value = _plain(written.values(line.name)[-1])
-        if line.is_shipped or not configurable or _is_own(configurable):
+        if line.is_shipped or not line.selector or _is_own(line.selector):
             continue
+        value = _plain(written.values(line.name)[-1])
         if not _check_by_name(line.name, value):
-            parameters = inspect.signature(gin.get_configurable(configurable)).parameters
+            parameter = line.name.rpartition(".")[2]
+            parameters = inspect.signature(gin.get_configurable(line.selector)).parameters
             if parameter in parameters:  # Of TensorFlow's optimizers not all are.
                 _check_by_default(line.name, value, parameters[parameter].default)
     _check_memory()
@@ -262,13 +262,9 @@ def unread(line: Line, read: Iterable[str], what: str = "which") -> ValueError:
     return ValueError(f"{line.name} is {line.value!r}, {what} nothing reads{hint}")
 
 
-def _is_own(configurable: str) -> bool:
+def _is_own(selector: str) -> bool:
     """Returns whether a configurable is a user's own, which may be read at any time."""
-    try:
-        module = gin.get_configurable(configurable.rpartition("/")[2]).__module__
-    except ValueError:  # Several packages have one of that name.
-        return False
-    return module.partition(".")[0] not in _PACKAGES
+    return gin.get_configurable(selector).__module__.partition(".")[0] not in _PACKAGES
 
 
 def check_is_read(lines: Iterable[Line], config: configuration.Configuration) -> None:
@@ -279,7 +275,7 @@ def check_is_read(lines: Iterable[Line], config: configuration.Configuration) ->
     """
     read = {short_name(name): None for name in config.parameters}
     for line in lines:
-        may_be_unread = line.is_shipped and not _configurable(line).endswith(("Agent", "Runner"))
-        may_be_unread = may_be_unread or _is_own(_configurable(line))
-        if _configurable(line) and line.name not in read and not may_be_unread:
+        if not line.selector or line.name in read or _is_own(line.selector):
+            continue
+        if not line.is_shipped or line.selector.endswith(("Agent", "Runner")):
             raise unread(line, read)
