@@ -5,6 +5,7 @@ fills gin's global configuration.
 """
 
 import pathlib
+import re
 import socket
 from collections.abc import Collection, Sequence
 from multiprocessing.connection import Connection
@@ -98,8 +99,8 @@ def _lengths(
         found = _settings(written, scans, ["gin_files", "gin_bindings", "scan"])
         check_fits(found[0].runner, options.game, found[0].environment)  # They are alike.
         return [(one.runner.num_iterations, one.runner.steps_per_iteration) for one in found]
-    from log_dqn.dopamine_run import runner, start
-
+    with compat.quiet():
+        from log_dqn.dopamine_run import runner, start
     lengths = []
     for setting in scan.parse(scans):
         gin.clear_config()
@@ -121,8 +122,8 @@ def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collectio
         for text, bound in of_text.items()
         if not bound or any(line.name in read for line in bound)
     }
-    named = [str(line.value) for text in used for line in of_text[text]]
-    macros = {line.name for line in lines if any(f"%{line.name}" in value for value in named)}
+    named = " ".join(str(line.value) for text in used for line in of_text[text])
+    macros = set(re.findall(r"%([\w./]+)", named))
     return used | {text for text in texts if any(line.name in macros for line in of_text[text])}
 
 

@@ -1,7 +1,10 @@
 import os
+import subprocess
+import sys
 
 import pytest
 
+from log_dqn.cli import gin_files
 from log_dqn.sweeps import check, plan
 
 
@@ -48,6 +51,22 @@ def test_a_binding_is_given_to_the_agents_that_read_it():
     assert dqn.gin_bindings == lines[2:]
     with pytest.raises(ValueError, match=r"^RainbowAgent.gamma is 0.7, which nothing reads"):
         check.plans(request(["log_dqn", "dqn"], [], gin_bindings=["RainbowAgent.gamma = 0.7"]))
+
+
+def test_a_macro_is_used_under_its_whole_name():
+    texts = ["DQNAgent.gamma=%gamma", "gamma=0.9", "g=50", "LogDQNAgent.k=%g"]
+    used = check._used(gin_files.parse([], texts).lines, texts, ["DQNAgent.gamma"])
+    assert used == set(texts[:2])
+
+
+@pytest.mark.slow
+def test_tensorflow_says_nothing():
+    code = (
+        "from log_dqn.sweeps import check\n"
+        "check.plans(check.SweepOptions(['log_dqn'], [], [], [], 'Pong', False))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.slow
