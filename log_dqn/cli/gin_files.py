@@ -216,8 +216,8 @@ def parse_for(
         default: returns an agent's own file; for None, the default agent's.
 
     Raises:
-        ValueError: if a file is for another command, no agent or another than `agent` is named, or
-            a name or value is wrong, as far as can be told without importing what is named.
+        ValueError: if a file is for another command, no agent or a different one from `agent` is
+            named, or a name or value is wrong, as far as can be told without importing.
     """
     for name in gin_files:
         find_gin_file(name, command.name)
