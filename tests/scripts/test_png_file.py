@@ -10,9 +10,9 @@ def test_a_figure_is_a_png_in_a_folder_that_was_not_there(tmp_path):
     with matplotlib.rc_context({"savefig.format": "pdf"}):
         png_file.write(Figure(figsize=(2, 1)), tmp_path / "new" / "a.png")
     data = (tmp_path / "new" / "a.png").read_bytes()
-    # The signature, and the size at 110 dots an inch.
+    # The signature, and the size at 150 dots an inch.
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (220, 110)
+    assert (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")) == (300, 150)
 
 
 @pytest.mark.parametrize("stop", [OSError, SystemExit, KeyboardInterrupt])
