@@ -46,7 +46,7 @@ def test_it_runs_and_log_dqn_is_far_ahead(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     notebook = nbformat.read(PATH, as_version=4)
     where = {"metadata": {"path": str(PATH.parent)}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute()
+    NotebookClient(notebook, timeout=1800, kernel_name="python3", resources=where).execute()
     assert pictures(notebook) == ["image/png", "image/png", "image/gif", "image/png"]
     (folder,) = tmp_path.glob("*/demo/gamma=0.5")
     curves = {run.agent: run.returns for run in runs.read_runs(folder, "train", print)}
