@@ -202,7 +202,7 @@ def test_wrong_input_is_said_in_one_line(tmp_path, capsys, wrong, message):
 def test_seeds():
     assert list(shell.seeds("3")) == [1, 2, 3]
     assert list(shell.seeds("3-5")) == [3, 4, 5]
-    assert list(shell.seeds("7-7")) == [7]
+    assert list(shell.seeds("7-7")) == [7] and list(shell.seeds("0-1")) == [0, 1]
     assert len(shell.seeds("1000")) == 1000
 
 
