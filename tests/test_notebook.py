@@ -44,9 +44,6 @@ def test_it_runs_and_log_dqn_is_far_ahead(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    # 300,000 steps take three times as long in programs that are compiled fast.
-    for name in ("JAX_DISABLE_MOST_OPTIMIZATIONS", "XLA_FLAGS"):
-        monkeypatch.delenv(name, raising=False)
     notebook = nbformat.read(PATH, as_version=4)
     where = {"metadata": {"path": str(PATH.parent)}}
     NotebookClient(notebook, timeout=1800, kernel_name="python3", resources=where).execute()
