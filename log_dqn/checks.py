@@ -66,6 +66,11 @@ def check_not_negative(name: str, value: Any) -> None:
     check(name, value, 0 <= as_number(value) < math.inf, "0 or a positive number")
 
 
+def check_bool(name: str, value: Any) -> None:
+    """Checks that a setting is True or False; raises ValueError unless it is."""
+    check(name, value, isinstance(value, bool), "True or False")
+
+
 def check_count(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
     """Checks that a setting is a whole number from `least` to `most`, or, for None, any above."""
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)

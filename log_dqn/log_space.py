@@ -56,6 +56,7 @@ from log_dqn import mapping
 from log_dqn.checks import (
     as_number,
     check,
+    check_bool,
     check_count,
     check_not_negative,
     check_one_of,
@@ -461,8 +462,7 @@ class LogUpdate:
         for name in ("q_init_plus", "q_init_minus"):
             check_not_negative(name, getattr(self, name))
         for name in ("clip_bootstrap", "clip_inverse"):
-            value = getattr(self, name)
-            check(name, value, isinstance(value, bool), "True or False")
+            check_bool(name, getattr(self, name))
         plus, minus = self.mappings  # Checks the others.
         with np.errstate(over="ignore"):
             for name in ("c", "k"):

@@ -90,7 +90,7 @@ def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def check_bootstraps(value: Any) -> None:
     """Checks the `bootstrap_at_time_limit` of what creates environments."""
-    checks.check("bootstrap_at_time_limit", value, isinstance(value, bool), "True or False")
+    checks.check_bool("bootstrap_at_time_limit", value)
 
 
 def check_settings(value: Any) -> None:

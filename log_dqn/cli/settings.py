@@ -16,6 +16,7 @@ from log_dqn import compat, log_space
 from log_dqn.checks import (
     as_number,
     check,
+    check_bool,
     check_count,
     check_gamma,
     check_not_negative,
@@ -72,9 +73,6 @@ _RULES: dict[tuple[str, ...], tuple[str, Callable[[Any], bool]]] = {
         "a device of TensorFlow such as /gpu:0 or /cpu:*",
         lambda v: isinstance(v, str) and bool(_DEVICE.fullmatch(v)),
     ),
-    ("centered", "use_locking", "use_own_namescope_for_non_slot_vars"): (
-        "True or False", lambda v: isinstance(v, bool)
-    ),
     ("name", "environment_name"): (
         "a string, or None", lambda v: v is None or isinstance(v, str)
     ),
@@ -105,12 +103,14 @@ def _or_none(check_one: _Check) -> _Check:
     return lambda name, value: None if value is None else check_one(name, value)
 
 
+_FLAGS = ("centered", "use_locking", "use_own_namescope_for_non_slot_vars")
 _POSITIVE = ("learning_rate", "epsilon", "eps", "kappa", "vmax", "epsilon_decay_period")
 
 # By a parameter's name, or by its full name.
 _CHECKS: dict[str, _Check] = {
     **{name: _rule(*rule) for names, rule in _RULES.items() for name in names},
     **{name: functools.partial(check_one_of, known=known) for name, known in _WORDS.items()},
+    **dict.fromkeys(_FLAGS, check_bool),
     **dict.fromkeys(_POSITIVE, check_positive),
     **dict.fromkeys(("min_replay_history", "priority_exponent"), check_not_negative),
     **dict.fromkeys(("batch_size", "replay_capacity", "max_capacity"), check_count),
@@ -123,7 +123,7 @@ _CHECKS: dict[str, _Check] = {
 def _check_by_default(name: str, value: Any, default: Any) -> None:
     """Checks that a setting has the type of its default."""
     if isinstance(default, bool):
-        check(name, value, isinstance(value, bool), "True or False")
+        check_bool(name, value)
     elif isinstance(default, int):
         check_count(name, value)
     elif isinstance(default, float):

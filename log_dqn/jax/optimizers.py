@@ -8,7 +8,7 @@ from typing import Any
 import gin
 import optax
 
-from log_dqn.checks import as_number, check, check_positive
+from log_dqn.checks import as_number, check, check_bool, check_positive
 
 
 def _check(positive: dict[str, Any], decays: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ def rmsprop_tf(
     Raises:
         ValueError: if a parameter is outside its range.
     """
-    check("centered", centered, isinstance(centered, bool), "True or False")
+    check_bool("centered", centered)
     _check(
         {"learning_rate": learning_rate, "epsilon": epsilon}, {"decay": decay, "momentum": momentum}
     )

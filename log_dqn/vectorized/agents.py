@@ -16,6 +16,7 @@ from log_dqn import log_space
 from log_dqn.checks import (
     as_number,
     check,
+    check_bool,
     check_count,
     check_gamma,
     check_one_of,
@@ -243,7 +244,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         log_space.LogUpdate.__post_init__(self)
         check_positive("beta_log", self.beta_log)
         check_one_of("head_init", self.head_init, log_space.HEAD_INITS)
-        check("minus_head", self.minus_head, isinstance(self.minus_head, bool), "True or False")
+        check_bool("minus_head", self.minus_head)
 
     @property
     def shared(self) -> dict[str, Any]:
@@ -326,8 +327,7 @@ class RunnerSettings:
         ):
             if name != "network" or not hasattr(self.network, "init_with_output"):
                 check_one_of(name, getattr(self, name), known)
-        clips = self.clip_rewards
-        check("clip_rewards", clips, isinstance(clips, bool), "True or False")
+        check_bool("clip_rewards", self.clip_rewards)
         for field in dataclasses.fields(self):
             if field.type in (int, "int"):
                 least = 0 if field.name == "evaluation_steps" else 1
