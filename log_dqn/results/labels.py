@@ -134,6 +134,11 @@ def mark(rows: pd.DataFrame) -> str:
     return f" {protocol.UNRECORDED_MARK if is_unrecorded(rows) else protocol.MARK}"
 
 
+def published(runs: pd.DataFrame, metric: str) -> str:
+    """Returns what is to be said of published runs' returns, if they are of another metric."""
+    return " (published: training)" * (metric == "eval" and not runs["own"].all())
+
+
 def marked_for(rows: pd.DataFrame) -> str:
     """Returns what a mark at an agent's name says of it."""
     perhaps = "perhaps " * is_unrecorded(rows)

@@ -372,8 +372,9 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
     frame_skip = units.pop() if len(units) == 1 else None
     several = f" (an agent step is {frame_skip} frames)" if frame_skip not in (None, 1) else ""
     figure.supxlabel(figures.unit(frame_skip) + several, fontsize=10)
-    metric = METRICS[comparison.request.metric]
-    figure.supylabel(f"mean return per episode, {metric}", fontsize=10)
+    metric = comparison.request.metric
+    kind = f"{METRICS[metric]}{labels.published(comparison.runs, metric)}"
+    figure.supylabel(f"mean return per episode, {kind}", fontsize=10)
     # The legend has invisible axes of its own: no game need have all agents.
     axes = figure.add_axes((0, 0, 0, 0), visible=False)
     for name, colour, marker, line in of_agents.values():

@@ -97,9 +97,8 @@ def scored(comparison: Comparison) -> str:
     for number, rows in runs[runs["frames"] > runs["until"]].groupby("frames", sort=False):
         late = ", ".join(labels.label(agents[agent]) for agent in rows["agent"].unique())
         up_to += f"; {late} at {words.frames(number)}, the end of the first iteration"
-    metric, published = METRICS[comparison.request.metric], ~runs["own"].all()
-    apart_from = " (published: training)" * (comparison.request.metric == "eval" and published)
-    return f"{metric} returns{apart_from}, mean of {up_to}"
+    metric = comparison.request.metric
+    return f"{METRICS[metric]} returns{labels.published(runs, metric)}, mean of {up_to}"
 
 
 def marked(runs: pd.DataFrame, games: Collection[str] | None = None) -> list[str]:

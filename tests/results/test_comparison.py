@@ -123,8 +123,11 @@ def test_evaluation_returns(published, tmp_path):
     )
     assert [*rows_of(compared, "a")["score"]] == [3]
     assert labels.label(rows_of(compared, "a")) == "a \N{DAGGER}"
+    assert labels.published(compared.runs, "eval") == " (published: training)"
+    assert labels.published(rows_of(compared, "a"), "eval") == ""
     compared, _ = compare(published, tmp_path)
     assert [*rows_of(compared, "a")["score"]] == [1]
+    assert labels.published(compared.runs, "train") == ""
 
 
 def test_evaluation_returns_that_are_not_there(published, tmp_path):
