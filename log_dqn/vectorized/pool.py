@@ -23,8 +23,8 @@ from log_dqn.vectorized.training import Trainer, stopped_by
 # gradients. The compiler's account says 61 MB for the network of Mnih et al. and a batch of 32 on a
 # CPU; convolutions on a GPU may need more.
 _WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
-# What the compiler, its libraries and this program take.
-_RESERVE = 1_000_000_000
+RESERVE = 1_000_000_000
+"""Bytes that the compiler, its libraries and this program take beside all runs."""
 
 
 def free_memory() -> int:
@@ -71,10 +71,8 @@ class Placement(NamedTuple):
     replay_bytes: int
 
 
-def needed(
-    agent: agents.Agent, problem: Problem, num_actions: int, num_runs: int
-) -> tuple[int, int]:
-    """Returns the bytes of the replay memories of some runs, and of all else beside them.
+def needed(agent: agents.Agent, problem: Problem, num_actions: int) -> tuple[int, int]:
+    """Returns the bytes of a run's replay memory, and of what it takes beside that.
 
     `agent` is any of the runs', and `num_actions` the largest number of actions of their games.
     """
@@ -88,7 +86,7 @@ def needed(
     )
     workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
     # The network, its target network, and the optimizer's two means.
-    return num_runs * memory, _RESERVE + num_runs * (4 * params + workspace)
+    return memory, 4 * params + workspace
 
 
 def _bytes(create: Callable[[], Any]) -> int:
@@ -118,10 +116,10 @@ def place(
     Raises:
         ValueError: if they don't fit.
     """
+    memory, beside = needed(agent, problem, num_actions)
     if in_turns:
-        of_run = sum(needed(agent, problem, num_actions, 1)) - _RESERVE
-        num_runs = max(1, min(num_runs, int(free_bytes - _RESERVE) // of_run))
-    memories, others = needed(agent, problem, num_actions, num_runs)
+        num_runs = max(1, min(num_runs, int(free_bytes - RESERVE) // (memory + beside)))
+    memories, others = num_runs * memory, RESERVE + num_runs * beside
     if memories + others > free_bytes:
         raise ValueError(
             f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "

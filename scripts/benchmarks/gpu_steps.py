@@ -224,7 +224,7 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
     gin.clear_config()
     agent = agents.VectorizedLogDQNAgent()
     problem = vectorized.create_problem(size.capacity)
-    planned = sum(pool.needed(agent, problem, _NUM_ACTIONS, num_runs))
+    planned = pool.RESERVE + num_runs * sum(pool.needed(agent, problem, _NUM_ACTIONS))
     with tempfile.TemporaryDirectory() as folder:
         trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder, precision)
         figures = vectorized.measure(trainer, size.seconds)
