@@ -64,15 +64,11 @@ def _run(flags: argparse.Namespace, agent: str) -> pathlib.Path:
     return layout.run_dir(_results(flags), agent, "", flags.game, flags.seed)
 
 
-def _agents(flags: argparse.Namespace) -> tuple[str, str]:
-    return flags.agent, "dqn"
-
-
 def plan(flags: argparse.Namespace) -> Commands:
     """Returns what a user would type to do the same."""
     out, results = pathlib.Path(flags.out), f"--results_dir={_results(flags)}"
     train = {}
-    for agent in _agents(flags):
+    for agent in (flags.agent, "dqn"):
         bindings = [f"VectorizedRunner.num_iterations={_ITERATIONS}"]
         bindings += [line.format(gamma=flags.gamma) for line in _SETTINGS[agent]]
         train[agent] = [
