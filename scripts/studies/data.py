@@ -44,6 +44,15 @@ def read(stage: str) -> pd.DataFrame:
     return pd.read_csv(path_of(stage), keep_default_na=False, na_values=absent)
 
 
+def curves_of(stage: str) -> pd.DataFrame:
+    """Returns the committed curves of a vectorized stage; raises ValueError if there are none."""
+    curves = read(stage)
+    found = curves[curves["stage"] == stage]
+    if found.empty:
+        raise ValueError(f"{path_of(stage)} has no runs of the stage {stage}")
+    return found
+
+
 def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """Returns both tables' rows, sorted; a row that both have stays as it was before."""
     key = [name for name in (*RUN, "iteration", "steps") if name in new]

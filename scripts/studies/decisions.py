@@ -153,12 +153,11 @@ def choice() -> str:
     Raises:
         ValueError: a game has no run of one of both stages.
     """
-    curves = data.read("beyond_choice")
-    random = curves[curves["stage"] == "beyond_random"].groupby("game")
+    random = data.curves_of("beyond_random").groupby("game")
     least = random["mean_return"].mean()
     spread = random["deviation"].mean()
     needed = (2 * least).where(least > 0, least + spread)
-    scores = data.scores_of(curves[curves["stage"] == "beyond_choice"])
+    scores = data.scores_of(data.curves_of("beyond_choice"))
     best = scores.groupby("game")["score"].max()
     lacking = sorted({*best.index} ^ {*least.index})
     check("the stages beyond_choice and beyond_random", lacking, not lacking, "of the same games")

@@ -270,10 +270,7 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     Raises:
         ValueError: `docs/data` has no run of the stage.
     """
-    all_curves = data.read(stage)
-    curves = all_curves[all_curves["stage"] == stage]
-    if curves.empty:
-        raise ValueError(f"{data.path_of(stage)} has no runs of the stage {stage}")
+    curves = data.curves_of(stage)
     scores = shown = data.scores_of(curves)
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
     if stage == "main":
@@ -289,7 +286,7 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
         print(markdown(table[["agent", "game", "gamma"]].assign(cell=cells), "gamma"), end="\n\n")
     else:
         if stage == "floor":
-            shown = beside(curves, all_curves[all_curves["stage"] == "main"])
+            shown = beside(curves, data.curves_of("main"))
             print(means(shown), end="\n\n")
         print(by_setting(shown), end="\n\n")
     if stage in CLAIMED:

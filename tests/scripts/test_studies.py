@@ -439,3 +439,10 @@ def test_the_games_beyond_minatar_are_chosen_by_the_rule(monkeypatch):
     assert [line[-7:].strip("| ") for line in decisions.choice().splitlines()[2:]] == [
         "yes", "no", "yes", "no"
     ]  # fmt: skip
+    curves = curves[curves["stage"] == "beyond_choice"]
+    with pytest.raises(ValueError, match="beyond_curves.csv has no runs of the stage beyond_rand"):
+        decisions.choice()
+    lacking = curves[:3].assign(stage="beyond_random")
+    curves = pd.concat([curves, lacking])
+    with pytest.raises(ValueError, match=r"beyond_random is \['d'\]; it must be of the same games"):
+        decisions.choice()
