@@ -440,7 +440,7 @@ def test_the_games_beyond_minatar_are_chosen_by_the_rule(monkeypatch):
         "yes", "no", "yes", "no"
     ]  # fmt: skip
     curves = curves[curves["stage"] == "beyond_choice"]
-    with pytest.raises(ValueError, match="beyond_curves.csv has no runs of the stage beyond_rand"):
+    with pytest.raises(ValueError, match=r"beyond_curves.csv has no runs of the stage beyond_rand"):
         decisions.choice()
     lacking = curves[:3].assign(stage="beyond_random")
     curves = pd.concat([curves, lacking])
