@@ -32,16 +32,14 @@ _SETTING_ERRORS = (
 def started_as(command: str) -> str:
     """Returns a program's name as the user started it.
 
-    It is `log_dqn.train` for `python -m`, `play.py` for a script, and `log-dqn train` for the
-    command. From within Python it is the given command.
+    It is `log_dqn.train` for `python -m` and `log-dqn train` for the command. From within Python
+    it is the given command.
     """
     started = pathlib.Path(sys.argv[0]).absolute()
     if started.name == "log-dqn":
         return " ".join(["log-dqn", *sys.argv[1:2]])
     if started.suffix == ".py" and started.parent == _PACKAGE:
         return f"log_dqn.{started.stem}"
-    if started.suffix == ".py" and started.parent == _PACKAGE.parent / "scripts":
-        return started.name
     return f"log-dqn {command}"
 
 

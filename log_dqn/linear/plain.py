@@ -1,7 +1,7 @@
 """Regular and logarithmic Q-learning without compilation, written for reading.
 
 The same methods as `learning`, sample for sample. The tests hold the compiled kernels against
-these, and the benchmark measures how much faster the kernels are.
+these.
 """
 
 from collections.abc import Iterator

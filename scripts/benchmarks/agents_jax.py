@@ -1,7 +1,7 @@
-"""LogDQN on JAX against LogLinDQN and Dopamine's JaxDQNAgent.
+"""The agents on JAX.
 
-LogDQN is compared with DQN twice: with the same optimizer and loss (`jax_dqn_rmsprop.gin`), and
-with Dopamine's JAX settings, Adam and the squared error (`jax_dqn.gin`).
+DQN comes twice: with LogDQN's optimizer and loss (`jax_dqn_rmsprop.gin`), and with Dopamine's JAX
+settings, Adam and the squared error (`jax_dqn.gin`).
 """
 
 import functools
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import absl.logging
 
-from benchmarks import measuring
+from benchmarks import agents
 from log_dqn import compat
 
 with compat.quiet():
@@ -20,20 +20,19 @@ with compat.quiet():
     from log_dqn.jax import log_dqn_agent, optimizers
 
 AGENTS = {
-    "LogDQN": log_dqn_agent.JaxLogDQNAgent,
-    "LogLinDQN": functools.partial(log_dqn_agent.JaxLogDQNAgent, **measuring.LOGLIN_DQN),
     "DQN RMSProp": functools.partial(
         dqn_agent.JaxDQNAgent, optimizer=optimizers.rmsprop_tf(), loss_type="huber"
     ),
+    "LogDQN": log_dqn_agent.JaxLogDQNAgent,
+    "LogLinDQN": functools.partial(log_dqn_agent.JaxLogDQNAgent, **agents.LOGLIN_DQN),
     "DQN Adam": dqn_agent.JaxDQNAgent,
 }
 
 
-class Player(measuring.Player):
+class Player(agents.Player):
     """An agent with a game."""
 
-    # Of a block, and of random play.
-    steps: ClassVar = {"train": 4, "act": 100, "loop": 40}
+    steps: ClassVar = {"train": 4, "loop": 40}
     replay_steps = 500
 
     def create(self, name: str, **settings: Any) -> dqn_agent.JaxDQNAgent:
@@ -51,14 +50,6 @@ class Player(measuring.Player):
             self.agent.training_steps = self.agent.update_period
             self.agent._train_step()
         jax.block_until_ready(self.agent.online_params)
-
-    def act(self, steps: int) -> None:
-        """Chooses actions as in evaluation."""
-        frame = self.agent._observation
-        self.agent.eval_mode = True
-        for _ in range(steps):
-            self.agent.step(0.0, frame)
-        self.agent.eval_mode = False
 
 
 def set_up() -> str:

@@ -1,9 +1,9 @@
-"""LogDQN against LogLinDQN and Dopamine's DQN, all on TensorFlow."""
+"""The agents on TensorFlow."""
 
 import functools
 from typing import Any, ClassVar
 
-from benchmarks import measuring
+from benchmarks import agents
 from log_dqn import compat
 
 with compat.quiet():
@@ -14,17 +14,16 @@ with compat.quiet():
     from log_dqn.tf import log_dqn_agent
 
 AGENTS = {
-    "LogDQN": log_dqn_agent.LogDQNAgent,
-    "LogLinDQN": functools.partial(log_dqn_agent.LogDQNAgent, **measuring.LOGLIN_DQN),
     "DQN": dqn_agent.DQNAgent,
+    "LogDQN": log_dqn_agent.LogDQNAgent,
+    "LogLinDQN": functools.partial(log_dqn_agent.LogDQNAgent, **agents.LOGLIN_DQN),
 }
 
 
-class Player(measuring.Player):
+class Player(agents.Player):
     """An agent in a graph of its own, with a game."""
 
-    # Of a block, and of random play.
-    steps: ClassVar = {"train": 8, "act": 100, "loop": 100}
+    steps: ClassVar = {"train": 8, "loop": 100}
     replay_steps = 2000
 
     def create(self, name: str, **settings: Any) -> dqn_agent.DQNAgent:
@@ -37,11 +36,6 @@ class Player(measuring.Player):
         """Runs training steps of one batch of 32."""
         for _ in range(steps):
             self.agent._sess.run(self.agent._train_op)
-
-    def act(self, steps: int) -> None:
-        """Chooses greedy actions."""
-        for _ in range(steps):
-            self.agent._sess.run(self.agent._q_argmax, {self.agent.state_ph: self.agent.state})
 
 
 def set_up() -> str:

@@ -1,6 +1,5 @@
 """What is found out about a GPU, a step at a time: is it right, how fast, where the time goes."""
 
-import contextlib
 import functools
 import gzip
 import json
@@ -10,18 +9,17 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from unittest import mock
 
 import gin
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks import minatar, vectorized
+from benchmarks import measuring, minatar, vectorized
 from log_dqn import log_space
 from log_dqn.cli import threads, words
 from log_dqn.jax import devices
-from log_dqn.vectorized import agents, networks, pool, replay, training
+from log_dqn.vectorized import agents, networks, pool, replay, timeline, training
 
 _NUM_ACTIONS = 6
 SMALL_GAME = "MinAtar/Breakout"
@@ -43,7 +41,7 @@ class Size(NamedTuple):
         most_runs: more than these are not tried.
         small_runs: numbers of MinAtar runs at once.
         capacity: transitions that a measured run remembers.
-        seconds: of each figure, at least.
+        seconds: of each step's measurements.
         traced_steps: steps of all runs that are traced.
     """
 
@@ -56,8 +54,8 @@ class Size(NamedTuple):
     traced_steps: int
 
 
-FULL = Size((1, 4, 16, 64), 16, 512, (1, 25, 125), 100_000, 6.0, 200)
-DRY = Size((1,), 1, 2, (1,), 300, 0.2, 8)
+FULL = Size((1, 4, 16, 64), 16, 512, (1, 25, 125), 100_000, 10.0, 200)
+DRY = Size((1,), 1, 2, (1,), 300, 0.5, 8)
 
 
 def steps(size: Size) -> dict[str, Callable[[], dict[str, Any]]]:
@@ -66,16 +64,14 @@ def steps(size: Size) -> dict[str, Callable[[], dict[str, Any]]]:
         "device": device, "gradients": gradients, "reads": reads, "twin": twin,
     }  # fmt: skip
     for num_runs in size.runs:
-        name = f"Atari, {words.counted(num_runs, 'run')}"
-        found[name] = functools.partial(atari, size, num_runs)
+        found["Atari, " + words.counted(num_runs, "run")] = functools.partial(atari, size, num_runs)
     found["Atari, as many as fit"] = functools.partial(most, size)
     for precision in log_space.PRECISIONS[1:]:
         name = f"Atari, {words.counted(size.precise_runs, 'run')} in {precision}"
         found[name] = functools.partial(atari, size, size.precise_runs, precision)
     for num_runs in size.small_runs:
-        found[f"MinAtar, {words.counted(num_runs, 'run')}"] = functools.partial(
-            small, size, num_runs
-        )
+        name = f"MinAtar, {words.counted(num_runs, 'run')}"
+        found[name] = functools.partial(small, size, num_runs)
     found["trace"] = functools.partial(trace, size)
     return found
 
@@ -219,6 +215,41 @@ def _distance(found: np.ndarray, exact: np.ndarray) -> float:
     return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
+def _seconds(blocks: dict[str, Callable[[], float]], size: Size) -> dict[str, float]:
+    """Returns the median time of each block of work."""
+    times = measuring.interleave(blocks, 10**6, "measuring", seconds=size.seconds)
+    return {name: float(np.median(took)) for name, took in times.items()}
+
+
+def _speeds(trainer: training.HostTrainer, num_runs: int, size: Size) -> dict[str, float]:
+    """Returns the agent steps per second of all runs together, and those of each part alone."""
+    rng, games, learner = np.random.default_rng(0), trainer._environments, trainer.learner
+    # The trainer has sent actions already, and expects that they are.
+    outcome = games.receive()
+    games.send(np.zeros(num_runs, np.int32))
+    nothing = timeline.begin(num_runs), outcome, outcome.ended & False
+    _, plan = timeline.advance(learner.rules, *nothing, np)
+
+    def step_games() -> None:
+        games.receive()
+        games.send(rng.integers(0, 4, num_runs))
+
+    period = trainer._runs[0].agent.update_period
+    blocks = {
+        "agent steps/s": measuring.timed(vectorized.play, trainer, period),
+        "environments alone, agent steps/s": measuring.timed(step_games),
+        "acting alone, agent steps/s": measuring.timed(
+            learner.act, outcome.frame, outcome.reward, plan.choice
+        ),
+        "updates alone, agent steps/s": measuring.timed(vectorized.learn, trainer, 1),
+    }
+    steps = (period, 1, 1, period)
+    return {
+        name: number * num_runs / took
+        for number, (name, took) in zip(steps, _seconds(blocks, size).items(), strict=True)
+    }
+
+
 def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, Any]:
     """Measures some Atari runs at once; returns the figures by their name."""
     gin.clear_config()
@@ -227,18 +258,15 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
     planned = pool.RESERVE + num_runs * sum(pool.needed(agent, problem, _NUM_ACTIONS))
     with tempfile.TemporaryDirectory() as folder:
         trainer = vectorized.create_trainer("log_dqn", num_runs, size.capacity, folder, precision)
-        figures = vectorized.measure(trainer, size.seconds)
-        calls = _calls(trainer)
+        speeds = _speeds(trainer, num_runs, size)
+    whole, games, _, updates = speeds.values()
     used = jax.devices()[0].memory_stats()
     return {
         "runs": num_runs,
-        "agent steps/s": figures.steps_per_second,
-        "ms a step of all": 1e3 * num_runs / figures.steps_per_second,
-        **{f"{name} alone, agent steps/s": speed for name, speed in figures.alone.items()},
-        "of the lower ceiling": figures.of_ceiling,
+        **speeds,
+        "of the lower of environments and updates": whole / min(games, updates),
         "memory planned, GB": planned / 1e9,
         **({"used, GB": used["peak_bytes_in_use"] / 1e9} if used else {}),
-        **{f"Python calls of {name} a step": number for name, number in calls.items()},
     }
 
 
@@ -261,27 +289,8 @@ def most(size: Size) -> dict[str, Any]:
 def small(size: Size, num_runs: int) -> dict[str, Any]:
     """Measures some MinAtar runs at once."""
     player = minatar.Player(SMALL_GAME, "log_dqn", range(num_runs))
-    took = vectorized.seconds(player.play, size.seconds)
-    return {
-        "runs": num_runs,
-        "agent steps/s": num_runs * minatar.STEPS / took,
-        "ms a step of all": 1e3 * took / minatar.STEPS,
-    }
-
-
-def _calls(trainer: training.HostTrainer, num_steps: int = 16) -> dict[str, float]:
-    """Returns how often a step of a trainer calls each compiled program, on average."""
-    programs = trainer.learner.step_functions
-    with contextlib.ExitStack() as stack:
-        started = {
-            name: stack.enter_context(
-                mock.patch.object(programs, name, wraps=getattr(programs, name))
-            )
-            for name in (f"compiled_{part}" for part in ("act", "learn", "sync"))
-        }
-        for _ in range(num_steps):
-            trainer.step()
-        return {name: program.call_count / num_steps for name, program in started.items()}
+    took = _seconds({"whole": measuring.timed(player.play)}, size)["whole"]
+    return {"runs": num_runs, "agent steps/s": num_runs * minatar.STEPS / took}
 
 
 def trace(size: Size) -> dict[str, Any]:
@@ -292,9 +301,7 @@ def trace(size: Size) -> dict[str, Any]:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0
         with jax.profiler.trace(folder, create_perfetto_trace=True, profiler_options=options):
-            for _ in range(size.traced_steps):
-                trainer.step()
-            jax.block_until_ready(trainer.learner.weights)
+            vectorized.play(trainer, size.traced_steps)
         (path,) = pathlib.Path(folder).rglob("perfetto_trace.json.gz")
         with gzip.open(path) as file:
             events = json.load(file)["traceEvents"]
@@ -320,19 +327,19 @@ def of_gpu(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     Args:
         events: of a trace in the format of Chrome's, with times in microseconds.
     """
-    named = {
-        (event["name"], event["pid"], event.get("tid")): event["args"]["name"]
-        for event in events
-        if event.get("ph") == "M" and event["name"] in ("process_name", "thread_name")
-    }
+    names = [
+        (e["name"], e["pid"], e.get("tid"), e["args"]["name"])
+        for e in events
+        if e.get("ph") == "M" and e["name"] in ("process_name", "thread_name")
+    ]
     gpus = {
         pid
-        for (kind, pid, _), name in named.items()
+        for kind, pid, _, name in names
         if kind == "process_name" and name.startswith("/device:GPU")
     }
     streams = {
         (pid, thread)
-        for (kind, pid, thread), name in named.items()
+        for kind, pid, thread, name in names
         if kind == "thread_name" and pid in gpus and name.startswith("Stream")
     }
     return [e for e in events if "dur" in e and (e["pid"], e.get("tid")) in streams]

@@ -6,7 +6,7 @@ folder=${1:-wheels} python=${2:-3.12}
 platforms=(--platform=any)
 for glibc in 17 24 27 28 31 34; do platforms+=("--platform=manylinux_2_${glibc}_x86_64"); done
 platforms+=(--platform=manylinux2014_x86_64)
-# JAX, optax, flax, numpy, matplotlib and tqdm are there; what needs these is fetched alone. gymnax
+# JAX, optax, flax, numpy and tqdm are there; what needs these is fetched alone. gymnax
 # imports six without saying so, and seaborn wants pandas.
 python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$folder" \
   --implementation=cp --python-version="$python" "${platforms[@]}" \

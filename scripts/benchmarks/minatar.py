@@ -1,10 +1,7 @@
-"""The loop as one program on MinAtar: a run on a core, two side by side, what it is made of."""
+"""Vectorized training of one run on MinAtar's Freeway, on one core: each agent."""
 
-import concurrent.futures
-import importlib.util
-import resource
-from collections.abc import Callable, Sequence
-from typing import Any
+import argparse
+from collections.abc import Sequence
 
 import gin
 import jax
@@ -12,14 +9,9 @@ import numpy as np
 
 from benchmarks import measuring
 from log_dqn.cli import gin_files, threads
-from log_dqn.jax import devices
 from log_dqn.vectorized import agents, device_loop, jax_environments, learner, networks, timeline
 
 STEPS = 10 * device_loop.CHUNK_STEPS
-_DOPAMINE_STEPS = 200
-_ROWS, _PRODUCTS = 1024, 32
-_ONE = np.ones(1, np.int32)
-_UPDATE = timeline.Update(_ONE, 0 * _ONE, 5000 * _ONE, _ONE > 0, _ONE < 0)
 
 
 class Player:
@@ -71,123 +63,20 @@ class Player:
             self._position, episodes = self._loop.advance(self._position, ready)
             self.returns += episodes.value[episodes.ended].tolist()
 
-    def update(self) -> None:
-        """Runs as many updates as `play` does."""
-        for _ in range(STEPS // 4):
-            self.learner.learn(_UPDATE)
-        jax.block_until_ready(self.learner.weights)
 
-    def arithmetic(self) -> float:
-        """Returns the floating-point operations of an update, as JAX counts them.
-
-        From 0.7 on those by the zeros of the kernels of 3 x 4 are among them.
-        """
-        of_runs = self.learner
-        inputs = of_runs.weights, of_runs.summary, of_runs.memory, of_runs.fixed, _UPDATE
-        update: Any = jax.jit(of_runs.step_functions.learn).lower(*inputs)
-        return update.cost_analysis()["flops"]
-
-
-def _environment(game: str) -> Callable[[], None]:
-    """Returns what plays a game at random for `STEPS` steps."""
-    jax_game = jax_environments.create_game(game)
-
-    def step(
-        state: jax_environments.State, key: jax.Array
-    ) -> tuple[jax_environments.State, jax.Array]:
-        action = jax.random.randint(key, (), 0, jax_game.num_actions)
-        state, outcome = jax_game.step(state, action)
-        return state, outcome.reward
-
-    play = jax.jit(
-        lambda state, keys: jax.lax.scan(step, state, keys),
-        compiler_options=learner.compiler_options(),
-    )
-    state, _ = jax_game.reset(jax.random.key(0))
-    keys = jax.random.split(jax.random.key(1), STEPS)
-    return lambda: jax.block_until_ready(play(state, keys))
-
-
-def _side_by_side(game: str, cores: int) -> Callable[[], object]:
-    """Returns what plays a run on each core."""
-
-    def on_device(device: jax.Device | None, function: Callable[..., Any], *args: Any) -> Any:
-        with jax.default_device(device):
-            return function(*args)
-
-    of_cores = devices.side_by_side(cores)
-    players = [
-        on_device(device, Player, game, "log_dqn", [seed]) for seed, device in enumerate(of_cores)
-    ]
-    executor = concurrent.futures.ThreadPoolExecutor(cores)
-    return lambda: list(executor.map(on_device, of_cores, [Player.play] * cores, players))
-
-
-def _product() -> Callable[[], object]:
-    """Returns what multiplies two matrices of `_ROWS` rows and columns `_PRODUCTS` times."""
-    matrix = jax.random.normal(jax.random.key(0), (_ROWS, _ROWS))
-    multiply = jax.jit(jax.numpy.matmul, compiler_options=learner.compiler_options())
-    return lambda: [multiply(matrix, matrix).block_until_ready() for _ in range(_PRODUCTS)]
-
-
-def dopamine(game: str, steps: int, capacity: int = 100_000, seed: int = 1) -> Callable[[], object]:
-    """Returns what trains Dopamine's JaxDQNAgent on a game for some steps."""
-    from log_dqn import compat
-
-    with compat.quiet():
-        from log_dqn.dopamine_run import agents as dopamine_agents
-        from log_dqn.dopamine_run import runner  # noqa: F401  It registers what gin files name.
-
-    from log_dqn import minatar
-
-    gin.clear_config()
-    capacity_line = f"ReplayBuffer.max_capacity = {capacity}"
-    gin_files.read(gin_files.parse(["jax_dqn_minatar.gin"], [capacity_line]))
-    environment = minatar.create_environment(game, seed=seed)
-    agent = dopamine_agents.create_agent(None, environment, seed=seed)
-    agent.begin_episode(environment.reset())
-    measuring.play(agent, environment, 0, 1200)
-    return lambda: measuring.play(agent, environment, 0, steps)
-
-
-def run(game: str, rounds: int) -> None:
-    """Prints steps/s of each on one of MinAtar's games, measured in turn."""
-    # As train_vectorized does.
+def on_one_core() -> None:
+    """Sets this process up as `train_vectorized` does for a run."""
     threads.limit(1)
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-    print(f"{game}, batch size 32, JAX {jax.__version__} on {jax.devices()[0].device_kind}")
-    players = {agent: Player(game, agent, [1]) for agent in agents.AGENTS}
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    idle = Player(game, "log_dqn", [1], min_replay_history=10**9)
-    cores = threads.cores()
-    blocks: dict[str, Callable[[], object]] = {
-        **{agent: of_agent.play for agent, of_agent in players.items()},
-        "cores": _side_by_side(game, cores),
-        "acting and game": idle.play,
-        "game": _environment(game),
-        "updates": players["log_dqn"].update,
-        "products": _product(),
-    }
-    steps = dict.fromkeys(blocks, STEPS) | {"cores": cores * STEPS}
-    if all(importlib.util.find_spec(name) for name in ("dopamine", "minatar")):
-        blocks["Dopamine's JaxDQNAgent"] = dopamine(game, _DOPAMINE_STEPS)
-        steps["Dopamine's JaxDQNAgent"] = _DOPAMINE_STEPS
-    times = measuring.interleave(blocks, rounds, "MinAtar")
-    products = 2e-9 * _PRODUCTS * _ROWS**3 / times.pop("products")
-    for name, seconds in times.items():
-        low, median, high = np.percentile(steps[name] / seconds, [10, 50, 90])
-        shown = f"{cores} runs of log_dqn" if name == "cores" else name
-        print(f"{shown:<26}{median:>9.0f} steps/s (10% to 90% of blocks: {low:.0f} to {high:.0f})")
-    one, together = (steps[name] / times[name] for name in ("log_dqn", "cores"))
-    print(f"{cores} runs side by side against one: {np.median(together / one):.2f} times")
-    share = np.median(times["updates"] / times["log_dqn"])
-    rest = np.median(times["game"] / times["log_dqn"])
-    print(f"of a run's time: updates {share:.0%}, game {rest:.0%}, acting and storing the rest")
-    operations = players["log_dqn"].arithmetic()
-    rates = 1e-9 * operations * STEPS / 4 / times["updates"]
-    print(
-        f"an update is {1e-6 * operations:.1f} million operations, and DQN's "
-        f"{1e-6 * players['dqn'].arithmetic():.1f}: {np.median(rates):.0f} GFLOP/s, "
-        f"and products of matrices of {_ROWS} rows do {np.median(products):.0f} GFLOP/s"
-    )
-    print(f"peak memory with a run of each agent: {resident:.0f} MiB")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the agent steps per second of each agent."""
+    on_one_core()
+    game = "MinAtar/Freeway"
+    players = {agent: Player(game, agent, [1]) for agent in sorted(agents.AGENTS)}
+    blocks = {agent: measuring.timed(player.play) for agent, player in players.items()}
+    times = measuring.interleave(blocks, args.rounds, "MinAtar")
+    device = f"JAX {jax.__version__} on {jax.devices()[0].device_kind}"
+    speeds = {agent: STEPS / took for agent, took in times.items()}
+    measuring.print_table(f"{game}, batch size 32, {device}", "steps/s", speeds)

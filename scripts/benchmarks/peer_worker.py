@@ -2,8 +2,8 @@
 
     python peer_worker.py NAME SEEDS CAPACITY [FOLDER OF MODULES]
 
-It prints a line when it is compiled and learns, and from then on, for each line that it reads, the
-agent steps of a block, of all seeds together, per second of processor time.
+It prints a line when it is compiled and learns. From then on it plays a block for each line that it
+reads, and prints the agent steps of all seeds together per second of processor time.
 """
 
 import functools
@@ -20,14 +20,9 @@ STEPS = 2000
 
 def _here(agent: str, seeds: int, capacity: int) -> Callable[[], object]:
     """Returns what trains runs of this package one after the other, as on a CPU's core."""
-    from log_dqn.cli import threads
-
-    threads.limit(1)  # As train_vectorized does.
-    import jax
-
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
     from benchmarks import minatar
 
+    minatar.on_one_core()
     players = [
         minatar.Player(f"MinAtar/{GAME}", agent, [seed], STEPS, capacity) for seed in range(seeds)
     ]
@@ -40,11 +35,24 @@ def _here(agent: str, seeds: int, capacity: int) -> Callable[[], object]:
 
 
 def _dopamine(seeds: int, capacity: int) -> Callable[[], object]:
-    """Returns what trains Dopamine's JaxDQNAgent."""
-    del seeds
-    from benchmarks import minatar
+    """Returns what trains Dopamine's JaxDQNAgent, one seed."""
+    from log_dqn import compat
 
-    return minatar.dopamine(f"MinAtar/{GAME}", STEPS, capacity)
+    with compat.quiet():
+        from log_dqn.dopamine_run import agents as dopamine_agents
+        from log_dqn.dopamine_run import runner  # noqa: F401  It registers what gin files name.
+
+    from benchmarks import agents
+    from log_dqn import minatar
+    from log_dqn.cli import gin_files
+
+    capacity_line = f"ReplayBuffer.max_capacity = {capacity}"
+    gin_files.read(gin_files.parse(["jax_dqn_minatar.gin"], [capacity_line]))
+    environment = minatar.create_environment(f"MinAtar/{GAME}", seed=1)
+    agent = dopamine_agents.create_agent(None, environment, seed=1)
+    agent.begin_episode(environment.reset())
+    agents.play(agent, environment, 0, 1200)
+    return lambda: agents.play(agent, environment, 0, STEPS)
 
 
 def _network(game: Any) -> Any:

@@ -5,6 +5,7 @@ replay memory of the same size. Several seeds are trained as each is meant to on
 after the other, by the last two in one program. Dopamine trains one in a process.
 """
 
+import argparse
 import contextlib
 import os
 import pathlib
@@ -12,10 +13,6 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-from tqdm import tqdm
 
 from benchmarks import measuring
 
@@ -68,14 +65,14 @@ class Worker:
         flags = {"XLA_FLAGS": _FLAGS} if requirements else {}
         self._process = subprocess.Popen(
             [python, _WORKER, name, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True, bufsize=1,
             env={**os.environ, "JAX_PLATFORMS": "cpu", **flags},
         )  # fmt: skip
 
     def answer(self) -> str:
         """Returns the next line that it prints."""
         assert self._process.stdout
-        line = self._process.stdout.readline().decode().strip()
+        line = self._process.stdout.readline().strip()
         if not line:
             self._said.seek(0)
             raise measuring.ended(f"{_WORKER.name} {self._name}", self._said.read())
@@ -83,57 +80,34 @@ class Worker:
 
     def play(self) -> float:
         """Plays a block; returns its agent steps per second of processor time."""
-        assert self._process.stdin
-        self._process.stdin.write(b"\n")
-        self._process.stdin.flush()
+        print(file=self._process.stdin)
         return float(self.answer())
 
     def stop(self) -> None:
         """Ends it."""
         self._process.kill()
         self._process.communicate()
-        self._said.close()
 
 
-def table(speeds: Mapping[str, np.ndarray]) -> list[str]:
-    """Returns lines of Markdown: medians, and those of the ratios over the first's in a round.
-
-    The speeds, in agent steps per second, have shape [rounds].
-    """
-    lines = ["| | steps/s (10% to 90%) | ratio (10% to 90%) |", "|---|---|---|"]
-    first = next(iter(speeds.values()))
-    for name, values in speeds.items():
-        low, median, high = np.percentile(values, [10, 50, 90])
-        least, ratio, most = np.percentile(values / first, [10, 50, 90])
-        lines.append(
-            f"| {name} | {median:,.0f} ({low:,.0f} to {high:,.0f}) "
-            f"| {ratio:.2f} ({least:.2f} to {most:.2f}) |"
-        )
-    return lines
-
-
-def run(rounds: int, capacity: int, seeds: Sequence[int], purejaxrl: pathlib.Path | None) -> None:
+def run(args: argparse.Namespace) -> None:
     """Prints a table for each number of seeds at once."""
-    clone = purejaxrl / "purejaxrl" if purejaxrl else None
+    peers, clone = dict(PEERS), args.purejaxrl and args.purejaxrl / "purejaxrl"
     if clone is None:
         print(f"purejaxrl is left out: --purejaxrl must name a clone of {_CLONE}")
+        del peers["DQN, purejaxrl"]
     elif not (clone / "dqn.py").is_file():
-        raise ValueError(f"--purejaxrl is {str(purejaxrl)!r}; it must be a clone of {_CLONE}")
+        raise ValueError(f"--purejaxrl is {str(args.purejaxrl)!r}; it must be a clone of {_CLONE}")
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    left_out = {"purejaxrl"} if clone is None else set()
-    for count in seeds:
+    for seeds in args.seeds:
         with contextlib.ExitStack() as stack:
-            started: dict[str, Worker] = {}
-            for shown, (name, requirements) in PEERS.items():
-                if name in left_out | ({"dopamine"} if count > 1 else set()):
+            blocks = {}
+            for shown, (name, requirements) in peers.items():
+                if name == "dopamine" and seeds > 1:
                     continue
                 modules = str(clone if name == "purejaxrl" else _WORKER.parents[1])
-                started[shown] = Worker(name, requirements, str(count), str(capacity), modules)
-                stack.callback(started[shown].stop)
-            workers = {f"{shown}, {started[shown].answer()}": started[shown] for shown in started}
-            speeds: dict[str, list[float]] = {name: [] for name in workers}
-            for round_ in tqdm(range(rounds), "peers", leave=False, disable=None):
-                for name in sorted(workers, reverse=bool(round_ % 2)):
-                    speeds[name].append(workers[name].play())
-        print(f"\n{count} at once, replay memory of {capacity:,} transitions:\n")
-        print("\n".join(table({name: np.array(s) for name, s in speeds.items()})), flush=True)
+                worker = Worker(name, requirements, str(seeds), str(args.capacity), modules)
+                stack.callback(worker.stop)
+                blocks[f"{shown}, {worker.answer()}"] = worker.play
+            speeds = measuring.interleave(blocks, args.rounds, "peers", warm_up=0)
+        title = f"{seeds} at once, replay memory of {args.capacity:,} transitions"
+        measuring.print_table(title, "steps/s", speeds)

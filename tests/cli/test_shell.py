@@ -38,7 +38,6 @@ def test_a_folder_is_tried_and_left_as_it_was(tmp_path, monkeypatch):
         (["/usr/bin/log-dqn", "train", "--seed=1"], "log-dqn train"),
         (["/usr/bin/log-dqn"], "log-dqn"),
         ([str(_ROOT / "log_dqn/train.py"), "--seed=1"], "log_dqn.train"),
-        ([str(_ROOT / "scripts/play.py")], "play.py"),
         (["/home/me/log_dqn/mine.py"], "log-dqn train"),
         (["-c"], "log-dqn train"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from log_dqn.commands import linear_figures
 from log_dqn.linear import experiments, figures
 from log_dqn.linear.experiments import Options, Table
-from tests.programs import ROOT, python
+from tests.programs import python
 
 COLUMNS = {
     "metric_gap": "task,gamma,f_optimal,f_learned",
@@ -104,7 +104,7 @@ def test_tasks_are_drawn_in_cells_of_one_size():
 @pytest.mark.slow
 def test_program(tmp_path):
     out, names = tmp_path / "new" / "folder", ("kappa_full", "metric_gap")
-    done = python(ROOT / "scripts/linear_figures.py", "--out", out, "--only", *names)
+    done = python("-m", "log_dqn.commands.main", "figures", "--out", out, "--only", *names)
     assert done.returncode == 0
     first, *lines = done.stdout.splitlines()
     assert first == f"Starting kappa_full, metric_gap in {out}"

@@ -57,16 +57,7 @@ def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu,
         "twin": {"x": 4.0},
         "Atari, 4 runs": {"x": 4.0},
     }
-    lines = (out / "gpu.md").read_text().splitlines()
-    assert lines[:8] == [
-        "# On a GPU", "", "## device", "", "| |  |", "|---|---|", "| device | NVIDIA H200 |",
-        "| kind | gpu |",
-    ]  # fmt: skip
-    atari = lines.index("## Atari")
-    assert lines[atari + 2 : atari + 6] == [
-        "| | x |", "|---|---|", "| 1 run | 1 |", "| 4 runs | 4 |",
-    ]  # fmt: skip
-    assert sorted(path.name for path in out.iterdir()) == ["gpu.json", "gpu.md", "gpu.png"]
+    assert [path.name for path in out.iterdir()] == ["gpu.json"]
 
 
 @pytest.fixture
@@ -101,8 +92,7 @@ def test_no_gpu(gpu, steps, at_once, tmp_path, capsys, found, arguments, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "out is 'DIR'; it must be a folder whose gpu.json has results"),
-        ('{"reads": 3}', "out is 'DIR'; it must be a folder whose gpu.json has results"),
+        ("{", "DIR/gpu.json: Expecting property name"),
         ('{"device": {"device": "NVIDIA A100"}}', "out is 'DIR'; it must be a folder without"),
     ],
 )
@@ -116,35 +106,11 @@ def test_other_results_are_kept(gpu, steps, at_once, tmp_path, capsys, text, sai
 
 
 def test_what_is_not_installed_is_said_before_the_first_step(load, monkeypatch, tmp_path, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "jax", None)
     assert load("benchmark").main(["gpu", f"--out={tmp_path}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("benchmark.py: error: gpu: import of matplotlib.figure halted")
+    assert line.startswith("benchmark.py: error: gpu: import of jax halted")
     assert line.endswith("; it must be installed")
-
-
-def test_speeds_are_drawn_against_the_number_of_runs(gpu, tmp_path, monkeypatch):
-    figures = []
-    figure_class = __import__("matplotlib.figure").figure.Figure
-    monkeypatch.setattr(figure_class, "savefig", lambda figure, *_, **__: figures.append(figure))
-
-    def speeds(runs):
-        return {
-            "runs": runs, "agent steps/s": 100.0 * runs, "updates alone, agent steps/s": 150.0,
-        }  # fmt: skip
-
-    gpu._draw(
-        {
-            "Atari, as many as fit": speeds(90), "Atari, 1 run": speeds(1),
-            "Atari, 16 runs in tf32": speeds(16), "Atari, 4 runs": {"failed": "no time was left"},
-        },
-        tmp_path / "x.png",
-    )  # fmt: skip
-    atari, minatar = figures[0].axes
-    assert {line.get_label(): (*line.get_xdata(), *line.get_ydata()) for line in atari.lines} == {
-        "all together": (1, 90, 100.0, 9000.0), "updates alone": (1, 90, 150.0, 150.0),
-    }  # fmt: skip
-    assert not minatar.lines
 
 
 def test_only_a_gpus_streams_count(load):
