@@ -1,5 +1,6 @@
 """The documents: what they link to and name exists, and their examples run as printed."""
 
+import importlib.metadata
 import pathlib
 import re
 import runpy
@@ -13,9 +14,8 @@ from log_dqn import games, sweep, train, train_vectorized
 from log_dqn.commands import compare, evaluate, linear_figures, play
 from log_dqn.dopamine_run import request as dopamine_request
 from log_dqn.vectorized import request as vectorized_request
-from tests.programs import CARTPOLE, iterations, python
+from tests.programs import CARTPOLE, ROOT, iterations, python
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/reports/*.md")])
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in PAGES}
 README = TEXTS["README.md"]
@@ -207,9 +207,25 @@ def test_the_test_command_stands_where_ci_reads_it():
     assert block[1].startswith("python3 -m venv .venv") and block[1].endswith("-m pytest")
 
 
-def test_the_version_to_cite_is_the_packages():
-    assert f"version = {{{log_dqn.__version__}}}" in README
-    assert f"\nversion: {log_dqn.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+def test_the_version_stands_once_beside_the_citations():
+    number = log_dqn.__version__
+    found = [
+        path
+        for path in (*ROOT.glob("*.py"), *ROOT.glob("log_dqn/**/*.py"))
+        if f'"{number}"' in path.read_text("utf-8")
+    ]
+    assert found == [ROOT / "log_dqn" / "__init__.py"]
+    assert f"version = {{{number}}}" in README
+    assert f"\nversion: {number}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
+def test_the_installed_package_has_the_version_and_its_types():
+    try:
+        distribution = importlib.metadata.distribution("log_dqn")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("log_dqn is not installed")
+    assert distribution.version == log_dqn.__version__
+    assert pathlib.Path(log_dqn.__file__).with_name("py.typed").is_file()
 
 
 EXAMPLES = {
