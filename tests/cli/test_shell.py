@@ -47,13 +47,6 @@ def test_a_program_is_named_as_it_was_started(monkeypatch, argv, name):
     assert shell.started_as("train") == name
 
 
-def test_errors_of_the_options_begin_as_the_programs_own(capsys):
-    parser = shell.Parser(prog="log-dqn play")
-    with pytest.raises(SystemExit):
-        parser.parse_args(["--nothing"])
-    assert capsys.readouterr().err == "log-dqn play: error: unrecognized arguments: --nothing\n"
-
-
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
@@ -104,11 +97,8 @@ def test_a_required_flag_that_is_misspelt_is_named(capsys, arguments):
     assert said.count("\n") == 1
 
 
-def test_the_status_of_the_work_is_the_programs():
+def test_the_status_of_the_work_is_the_programs_and_a_fault_not_the_users():
     assert shell.run_once("log-dqn play", lambda: 1) == 1
-
-
-def test_a_fault_of_the_program_is_not_the_users():
     with pytest.raises(TypeError):
         shell.run_once("log-dqn play", lambda: [] + 1)
 
@@ -153,22 +143,6 @@ def test_output_that_cannot_be_written_stops_training_in_one_line(lost, why):
     # Where the reason can't be said, the exit status is as ever.
     assert run("stdout", stdout=subprocess.PIPE, stderr=stream).returncode == 143
     os.close(stream)
-
-
-def test_a_small_programs_output_that_is_lost_is_an_error():
-    code = """
-import sys
-from log_dqn.cli import shell
-sys.exit(shell.run_once("log-dqn compare", lambda: print("a table")))
-"""
-    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=_ROOT, text=True, env=buffered, stdout=full, stderr=subprocess.PIPE,
-        )  # fmt: skip
-    said = "log-dqn compare: error: [Errno 28] No space left on device\n"
-    assert (done.returncode, done.stderr) == (2, said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -89,6 +89,7 @@ def test_bands_on_a_logarithmic_axis():
 
 
 def test_every_figure_says_what_it_is():
+    assert tuple(experiments.EXPERIMENTS) == linear_figures.NAMES
     assert set(figures.FIGURES) == set(experiments.EXPERIMENTS)
     titles = [title for title, _ in figures.FIGURES.values()]
     assert len(set(titles)) == len(titles)
