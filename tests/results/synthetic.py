@@ -1,13 +1,19 @@
 """Small made runs and baselines in the formats of the real ones."""
 
+import csv
 import json
 import pathlib
 import pickle
 
 import numpy as np
+import pytest
 
 from log_dqn.results import baselines, comparison, labels
 
+PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
+needs_published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
+)
 REFERENCES = {row.Index: (row.random, row.human) for row in baselines.references().itertuples()}
 
 
@@ -59,6 +65,14 @@ def write_log(
     return path
 
 
+def write_runs(results_dir, agent, game_names, iterations, seeds=2, level=1.0):
+    """Writes runs whose curves are those of `curve` with their seeds, from 0."""
+    for game in game_names:
+        for seed in range(seeds):
+            returns = curve(game, iterations, level, seed)
+            write_log(results_dir / agent / game / str(seed), returns, episodes=3)
+
+
 def write_config(run_dir, agent_class, gamma):
     parameters = {f"{agent_class}.gamma": gamma, f"{agent_class}.update_horizon": 1, **PROTOCOL}
     (pathlib.Path(run_dir) / "config.json").write_text(json.dumps(parameters))
@@ -92,6 +106,11 @@ def compare(published, results_dir=None, **settings):
     compared = comparison.compare(request, lines.append)
     assert compared.notices == lines
     return compared, lines
+
+
+def read_csv(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
 
 
 def rows_of(compared, agent, games=None):

@@ -3,7 +3,6 @@
 import hashlib
 import http.server
 import json
-import pathlib
 import threading
 
 import numpy as np
@@ -14,11 +13,8 @@ from log_dqn import games
 from log_dqn.results import baselines, scores
 from log_dqn.results.request import DEFAULT_AGENTS, check_source
 from tests.results import synthetic
+from tests.results.synthetic import PUBLISHED, needs_published
 
-PUBLISHED = pathlib.Path(__file__).parents[3] / "shared" / "dopamine_baselines"
-needs_published = pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
-)
 GAMES = ["Alien", "Pong", "Qbert"]
 AGENTS = {"DQN": 0.5, "IQN": 2.0, "DQN (Adam + MSE in JAX)": 1.0}
 
@@ -196,10 +192,8 @@ def test_a_stalled_server_is_given_up(server, tmp_path):
     assert {run.game for run in runs} == set(GAMES)
 
 
-def test_what_is_kept_is_read_without_a_server(tmp_path):
-    folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=20)
+def test_what_is_kept_is_read_without_a_server(server, tmp_path):
     lines, cache = [], tmp_path / "cache"
-    server = Server(folder)
     server.faults["alien.json"] = 404
     load(server, cache, lines)
     server.close()
@@ -246,10 +240,8 @@ def test_a_damaged_file_in_the_cache_is_replaced(server, tmp_path):
     assert server.requests[3:] == ["pong.json"] and not lines
 
 
-def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, monkeypatch):
-    folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=20)
-    server = Server(folder)
-    right = hashlib.sha256((folder / "pong.json").read_bytes()).hexdigest()
+def test_files_of_the_default_source_are_held_against_their_hashes(server, tmp_path, monkeypatch):
+    right = hashlib.sha256((tmp_path / "served/pong.json").read_bytes()).hexdigest()
     table = pd.DataFrame({"file": [f"{g.lower()}.json" for g in GAMES], "sha256": right})
     monkeypatch.setattr(baselines, "DOPAMINE", server.address)
     monkeypatch.setattr(baselines, "read_table", lambda name, read=baselines.read_table: (
@@ -257,7 +249,6 @@ def test_files_of_the_default_source_are_held_against_their_hashes(tmp_path, mon
     ))  # fmt: skip
     lines = []
     runs = load(server, tmp_path / "cache", lines)
-    server.close()
     assert with_curves(runs) == {"Pong"}
     assert [line.split(" from")[0] for line in lines] == ["baselines of Alien, Qbert"]
     assert files(tmp_path / "cache") == ["pong.json"]

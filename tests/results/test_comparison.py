@@ -5,7 +5,7 @@ import pytest
 from log_dqn import games
 from log_dqn.results import comparison, labels, report, statistics, tables
 from tests.results import synthetic
-from tests.results.synthetic import compare, rows_of
+from tests.results.synthetic import compare, rows_of, write_runs
 
 GAMES = ["Pong", "Alien", "DoubleDunk"]
 JAX_DQN = "DQN (Adam + MSE in JAX)"
@@ -15,13 +15,6 @@ JAX_DQN = "DQN (Adam + MSE in JAX)"
 def published(tmp_path_factory):
     agents = {"DQN": 0.5, "C51": 1, "Rainbow": 1.5, "IQN": 2, JAX_DQN: 0.8}
     return synthetic.write_baselines(tmp_path_factory.mktemp("published"), GAMES, agents)
-
-
-def write_runs(results_dir, agent, game_names, iterations, seeds=2):
-    for game in game_names:
-        for seed in range(seeds):
-            returns = synthetic.curve(game, iterations, 1.0, seed)
-            synthetic.write_log(results_dir / agent / game / str(seed), returns, episodes=1)
 
 
 @pytest.fixture

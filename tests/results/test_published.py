@@ -10,12 +10,7 @@ import pytest
 from log_dqn import games
 from log_dqn.results import baselines, report, request
 from tests.results import synthetic
-
-SHARED = pathlib.Path(__file__).parents[3] / "shared"
-PUBLISHED = SHARED / "dopamine_baselines"
-needs_published = pytest.mark.skipif(
-    not PUBLISHED.is_dir(), reason=f"Dopamine's published files are not at {PUBLISHED}"
-)
+from tests.results.synthetic import PUBLISHED, needs_published
 
 
 def plainly(folder, game_names, agents, video_pinball_random=16256.9, num_seeds=5):

@@ -1,6 +1,5 @@
 """What a report is taken away as: numbers as JSON, tables in LaTeX and Markdown, provenance."""
 
-import csv
 import json
 import math
 import re
@@ -13,7 +12,7 @@ import pytest
 import log_dqn
 from log_dqn.results import export, provenance, report, tables
 from tests.results import synthetic
-from tests.results.synthetic import rows_of
+from tests.results.synthetic import read_csv, rows_of
 
 GAMES = ["Pong", "Alien"]
 COMMAND = "log-dqn compare --out=report"
@@ -45,15 +44,10 @@ def made(tmp_path_factory):
     return compared, folder / "report"
 
 
-def table(path):
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_json_holds_the_numbers_of_the_csv_files(made):
     compared, folder = made
     data = json.loads((folder / "report.json").read_text())
-    for row in table(folder / "aggregates.csv"):
+    for row in read_csv(folder / "aggregates.csv"):
         name = row["metric"].removeprefix("improvement_over_")
         if name == row["metric"]:
             found = data["aggregates"][row["agent"]][name]
@@ -61,7 +55,7 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
             found = {k: v[0] for k, v in data["improvement"]["over"][name].items()}
         for key in ("value", "low", "high"):
             assert found[key] == (pytest.approx(float(row[key]), rel=1e-7) if row[key] else None)
-    for row in table(folder / "relative.csv"):
+    for row in read_csv(folder / "relative.csv"):
         found = data["relative"][row["game"]]
         assert [found[key] for key in ("value", "low", "high")] == pytest.approx(
             [float(row[key]) for key in ("relative", "low", "high")], rel=1e-7
@@ -262,6 +256,6 @@ def test_a_name_is_no_formula(tmp_path):
     names = ["=1+1", "+a", "-a", "@a", "\ta", "log_dqn", ""]
     rows = pd.DataFrame({"agent": names, "score": -1.5})
     report._write_csv(tmp_path / "a.csv", rows)
-    cells = [row["agent"] for row in table(tmp_path / "a.csv")]
+    cells = [row["agent"] for row in read_csv(tmp_path / "a.csv")]
     assert cells == ["'=1+1", "'+a", "'-a", "'@a", "'\ta", "log_dqn", ""]
-    assert {row["score"] for row in table(tmp_path / "a.csv")} == {"-1.5"}
+    assert {row["score"] for row in read_csv(tmp_path / "a.csv")} == {"-1.5"}
