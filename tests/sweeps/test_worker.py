@@ -21,24 +21,32 @@ with progress.Progress([1, 0], 2, 100) as shown:
 """
 
 
-def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path):
-    (tmp_path / "log_dqn").write_text("a file where the folder of an agent should be")
-    run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "log_dqn" / "Pong" / "1", 2, 100)
-    output = pathlib.Path(run.folder) / "output.log"
-    of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), (run,), output)])
-    report = of_job.step()
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Returns a function that makes a worker of one job, which runs some code for some seeds."""
+    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+
+    def make(code, seeds="", **settings):
+        names = [(f"log_dqn/Pong/{seed}", tmp_path / seed) for seed in seeds]
+        runs = tuple(plan.PlannedRun(*name, 2, 100) for name in names)
+        of_job = object.__new__(worker.Worker)
+        job = plan.Job(("-c", code), runs, tmp_path / "output.log")
+        of_job.setup({"job": 0}, [job], **settings)
+        return of_job, job
+
+    return make
+
+
+def test_a_job_that_cannot_be_started_fails_and_is_not_tried_again(tmp_path, start):
+    (tmp_path / "output.log").mkdir()
+    report = start("pass", "1")[0].step()
     assert report["failure"].startswith("can't be started: ")
-    assert "Not a directory" in report["failure"] or "File exists" in report["failure"]
+    assert "Is a directory" in report["failure"]
     assert (report["done"], report["death"]) == (True, None)
 
 
-def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
-    runs = [plan.PlannedRun(f"log_dqn/Pong/{seed}", tmp_path / str(seed), 2, 100) for seed in "12"]
-    job = plan.Job(("-c", TRAIN), tuple(runs), tmp_path / "output.log")
-    of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [job])
+def test_the_share_and_the_speed_of_a_process_are_reported(start):
+    of_job, job = start(TRAIN, "12")
     first = of_job.step()
     assert (first["fraction"], first["steps_per_second"]) == (0, None)
     while not (report := of_job.step())["done"]:
@@ -52,8 +60,7 @@ def test_the_share_and_the_speed_of_a_process_are_reported(tmp_path, monkeypatch
     of_job.cleanup()
 
 
-def test_a_job_waits_once_for_all_runs_that_another_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
+def test_a_job_waits_once_for_all_runs_that_another_holds(monkeypatch, start):
     clock = mock.Mock(**{"monotonic.return_value": 0.0})
 
     def sleep(seconds):
@@ -61,11 +68,9 @@ def test_a_job_waits_once_for_all_runs_that_another_holds(tmp_path, monkeypatch)
 
     clock.sleep = sleep
     monkeypatch.setattr(worker, "time", clock)
-    runs = [plan.PlannedRun(seed, tmp_path / seed, 2, 100) for seed in "123"]
-    of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), tuple(runs), tmp_path / "output.log")])
+    of_job, job = start("pass", "123")
     with contextlib.ExitStack() as stack:
-        for run in runs:
+        for run in job.runs:
             run.folder.mkdir()
             stack.enter_context(lock.hold(run.folder))
         of_job.step()
@@ -74,15 +79,11 @@ def test_a_job_waits_once_for_all_runs_that_another_holds(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(("cpus", "expected"), [(0.5, 1), (1, 1), (1000, threads.cores())])
-def test_a_job_has_a_thread_for_each_of_its_cpus_as_far_as_there_are_cores(
-    tmp_path, monkeypatch, cpus, expected
-):
-    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
-    of_job = object.__new__(worker.Worker)
-    of_job.setup({"job": 0}, [plan.Job(("-c", "pass"), (), tmp_path / "log")], cpus=cpus)
+def test_a_job_has_a_thread_for_each_of_its_cpus_as_far_as_there_are_cores(start, cpus, expected):
+    of_job, job = start("pass", cpus=cpus)
     of_job.step()
     of_job.cleanup()
-    assert (tmp_path / "log").read_text().endswith(f" -c pass --threads={expected}\n")
+    assert job.output.read_text().endswith(f" -c pass --threads={expected}\n")
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,9 @@ def test_jobs_that_share_a_gpu_take_their_parts_of_its_memory(gpus, expected):
     assert tuple(map(environment.get, names)) == expected
 
 
-def test_a_process_runs_where_the_sweep_was_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker.ray, "get_runtime_context", mock.MagicMock())
-    run = plan.PlannedRun("log_dqn/Pong/1", tmp_path / "1", 2, 100)
-    job = plan.Job(("-c", "import os; print(os.getcwd())"), (run,), tmp_path / "output.log")
+def test_a_process_runs_where_the_sweep_was_started(tmp_path, start):
     for started_in, folder in ((str(tmp_path), tmp_path), ("/not/here", pathlib.Path.cwd())):
-        of_job = object.__new__(worker.Worker)
-        of_job.setup({"job": 0}, [job], started_in=started_in)
+        of_job, job = start("import os; print(os.getcwd())", "1", started_in=started_in)
         while not of_job.step()["done"]:
             pass
-        assert (tmp_path / "output.log").read_text().splitlines()[-1] == str(folder)
+        assert job.output.read_text().splitlines()[-1] == str(folder)
