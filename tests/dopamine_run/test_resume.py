@@ -29,7 +29,14 @@ from tests.programs import (
     weights,
 )
 
+SLOW = pytest.mark.slow
 SEED = "--seed=4"
+GYMNASIUM = ["--agent=log_dqn", "--env=CartPole-v1", *CARTPOLE[1:]]
+QUANTILES = [
+    "--agent=implicit_quantile", *tiny("RainbowAgent"),
+    *(f"--gin_bindings=ImplicitQuantileAgent.num_{name}_samples=4"
+      for name in ("tau", "tau_prime", "quantile")),
+]  # fmt: skip
 
 
 def results(base_dir, last):
@@ -47,15 +54,14 @@ def assert_same_run(first, second, last):
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        pytest.param(tiny(), 3, marks=pytest.mark.slow),
-        pytest.param(["--agent=rainbow", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow),
-        pytest.param(
-            ["--agent=implicit_quantile", *tiny("RainbowAgent")], 2, marks=pytest.mark.slow
-        ),
+        pytest.param(tiny(), 2, marks=SLOW),
+        pytest.param(["--agent=rainbow", *tiny("RainbowAgent")], 2, marks=SLOW),
+        pytest.param(QUANTILES, 2, marks=SLOW),
         (CARTPOLE, 3),
-        pytest.param(tiny_minatar("log_dqn"), 3, marks=[NEEDS_MINATAR, pytest.mark.slow]),
+        pytest.param(GYMNASIUM, 2, marks=SLOW),
+        pytest.param(tiny_minatar("log_dqn"), 2, marks=[NEEDS_MINATAR, SLOW]),
     ],
-    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole", "minatar"],
+    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole", "gymnasium", "minatar"],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, trained, arguments, number):
     last = number - 1
@@ -74,46 +80,47 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, trained, arguments,
             assert statistics[name] == metrics[1][iteration][name]
 
 
-def interrupt_at(monkeypatch, step, action):
-    """Calls `action` before one step of the whole run."""
+def interrupt(monkeypatch, base_dir, action):
+    """Calls `action` before the 15th step after the first checkpoint."""
     original = runner.ResumableRunner._run_one_step
-    taken = iter(range(10**9))
+    left = iter(range(15, 0, -1))
 
     def step_or_act(self, move):
-        if next(taken) == step:
+        if (base_dir / "checkpoints" / "0").exists() and next(left, 0) == 1:
             action()
         return original(self, move)
 
     monkeypatch.setattr(runner.ResumableRunner, "_run_one_step", step_or_act)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status", "name"),
-    [
-        (signal.SIGTERM, 143, "SIGTERM"),
-        (signal.SIGINT, 130, "SIGINT"),
-    ],
-)
+@SLOW
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_run_and_the_next_start_goes_on(
-    tmp_path, trained, capsys, monkeypatch, number, status, name
+    tmp_path, trained, capsys, monkeypatch, number
 ):
+    pieces = tmp_path / "pieces"
+
+    def stop():
+        with pytest.raises(ValueError, match="it must not be in use"), lock.hold(pieces):
+            pass
+        os.kill(os.getpid(), number)
+
     with monkeypatch.context() as patch:
-        # 80 steps an iteration: in the second.
-        interrupt_at(patch, 95, lambda: os.kill(os.getpid(), number))
-        assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == status
+        interrupt(patch, pieces, stop)
+        assert run(pieces, *CARTPOLE, SEED, iterations(3)) == 128 + number
     assert capsys.readouterr().err == (
-        f"log-dqn train: stopped by {name}; the same command resumes from the start of this "
-        f"iteration; the last good checkpoint is {tmp_path}/pieces/checkpoints/0\n"
+        f"log-dqn train: stopped by {number.name}; the same command resumes from the start of this "
+        f"iteration; the last good checkpoint is {pieces}/checkpoints/0\n"
     )
-    assert run(tmp_path / "pieces", *tiny(), SEED, iterations(3)) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines[2:-2]] == ["iteration 2/3", "iteration 3/3"]
-    trained(tmp_path / "whole", *tiny(), SEED, iterations(3))
-    assert_same_run(tmp_path / "whole", tmp_path / "pieces", 2)
+    assert run(pieces, *CARTPOLE, SEED, iterations(3)) == 0
+    resumed, *lines = capsys.readouterr().out.splitlines()[1:]
+    assert resumed.endswith("; resumed from iteration 1")
+    assert [line.split(":")[0] for line in lines[:-2]] == ["iteration 2/3", "iteration 3/3"]
+    trained(tmp_path / "whole", *CARTPOLE, SEED, iterations(3))
+    assert_same_run(tmp_path / "whole", pieces, 2)
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_damaged_checkpoint_is_reported_and_the_one_before_it_gone_on_from(
     tmp_path, trained, capsys
 ):
@@ -162,12 +169,12 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsy
         pytest.param(
             tiny(), "--game=Breakout",
             "create_environment.game_name was 'Centipede' and is 'Breakout'",
-            marks=pytest.mark.slow,
+            marks=SLOW,
         ),
         pytest.param(
             tiny(), "--agent=dqn",
             "configuration: create_agent.agent_name was 'log_dqn' and is 'dqn'; ",
-            marks=pytest.mark.slow,
+            marks=SLOW,
         ),
         (CARTPOLE, "--gin_bindings=LogDQNAgent.c=2", "LogDQNAgent.c was 1.0 and is 2"),
         (CARTPOLE, "--seed=5", "seed_everything.seed was 4 and is 5"),
@@ -201,7 +208,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path, capsys):
     assert "there is no checkpoint yet" in err
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(
     tmp_path, trained, capsys, monkeypatch
 ):
@@ -209,7 +216,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def with_little_room(self, iteration):
-        if iteration == 1:  # No file may grow beyond 1 MB; the weights take 34 MB.
+        if iteration == 1:  # No file may grow beyond 1 MB; the weights take 4 MB.
             resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
         try:
             original(self, iteration)
@@ -218,25 +225,15 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(
 
     with monkeypatch.context() as patch:
         patch.setattr(runner.ResumableRunner, "_checkpoint_experiment", with_little_room)
-        assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 1
+        assert run(tmp_path / "a", *CARTPOLE, SEED, iterations(3)) == 1
     err = capsys.readouterr().err
     assert "stopped in iteration 2, which can't be saved: " in err
     assert "File too large" in err
     assert err.endswith(f"the last good checkpoint is {tmp_path}/a/checkpoints/0\n")
     assert os.listdir(tmp_path / "a" / "checkpoints") == ["0"]
-    assert run(tmp_path / "a", *tiny(), SEED, iterations(3)) == 0
-    trained(tmp_path / "b", *tiny(), SEED, iterations(3))
+    assert run(tmp_path / "a", *CARTPOLE, SEED, iterations(3)) == 0
+    trained(tmp_path / "b", *CARTPOLE, SEED, iterations(3))
     assert_same_run(tmp_path / "a", tmp_path / "b", 2)
-
-
-def test_a_second_process_is_refused(tmp_path, capsys):
-    with lock.hold(tmp_path):
-        assert run(tmp_path, *tiny()) == 2
-    assert capsys.readouterr().err == (
-        f"log-dqn train: error: the run's folder is '{tmp_path}'; it must not be in use, and "
-        f"process {os.getpid()} on {os.uname().nodename} trains in it\n"
-    )
-    assert not (tmp_path / "checkpoints").exists()
 
 
 class _Hostile:
@@ -244,7 +241,7 @@ class _Hostile:
         return os.mkdir, (str(pathlib.Path(train.__file__).parent / "pwned"),)
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
     original = data.save
 
@@ -255,9 +252,9 @@ def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(data, "save", poisoned)
-        assert run(tmp_path, *tiny(), SEED, iterations(1)) == 0
+        assert run(tmp_path, *CARTPOLE, SEED, iterations(1)) == 0
     capsys.readouterr()
-    assert run(tmp_path, *tiny(), SEED, iterations(2)) == 2
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 2
     err = capsys.readouterr().err
     assert "can't be loaded: Object arrays cannot be loaded" in err
     assert err.count("\n") == 1
@@ -274,7 +271,7 @@ def run_dopamine(folder, agent, agent_class):
         return host_runner._agent._replay.memory
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize(
     ("agent", "agent_class"),
     [("dqn", "DQNAgent"), ("rainbow", "RainbowAgent")],
@@ -313,7 +310,7 @@ def test_dopamines_own_checkpoints_load(tmp_path, capsys, agent, agent_class):
         np.testing.assert_array_equal(value, host_weights.get_tensor(name))
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
     host = tmp_path / "host"
     run_dopamine(host, "log_dqn", "LogDQNAgent")
@@ -331,14 +328,15 @@ def test_a_damaged_dopamine_checkpoint_is_passed_over(tmp_path, capsys):
     assert len(err) == 3
 
 
-@pytest.mark.slow
-def test_a_run_goes_on_however_its_configuration_is_written(tmp_path, capsys):
+@SLOW
+@pytest.mark.parametrize("command", [CARTPOLE, GYMNASIUM], ids=["gym", "gymnasium"])
+def test_a_run_goes_on_however_its_configuration_is_written(tmp_path, command):
     """With the drawn seed recorded, a macro for a literal, or 1.0 for 1."""
-    assert run(tmp_path, *CARTPOLE, "--gin_bindings=LogDQNAgent.c=1", iterations(1)) == 0
+    assert run(tmp_path, *command, "--gin_bindings=LogDQNAgent.c=1", iterations(1)) == 0
     recorded = tmp_path / "operative_config.gin"
     assert run(tmp_path, f"--gin_files={recorded}", iterations(2)) == 0
     macro = ["--gin_bindings=scale = 1.0", "--gin_bindings=LogDQNAgent.c = %scale"]
-    assert run(tmp_path, *CARTPOLE, *macro, iterations(3)) == 0
+    assert run(tmp_path, *command, *macro, iterations(3)) == 0
     assert set(read_log(tmp_path, 2)) == {"iteration_0", "iteration_1", "iteration_2"}
 
 
@@ -392,15 +390,7 @@ def test_what_a_killed_restart_has_left_is_named_and_kept(tmp_path, capsys):
     assert (left / "config.json").read_text() == "the old run's"
 
 
-def test_a_folder_that_is_no_run_is_not_restarted(tmp_path, capsys):
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "mine").write_text("keep")
-    assert run(tmp_path, *tiny(), "--restart") == 2
-    assert "with --restart it must be the folder of a run" in capsys.readouterr().err
-    assert (tmp_path / "logs" / "mine").read_text() == "keep"
-
-
-@pytest.mark.slow
+@SLOW
 def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypatch, capsys):
     def die(self, *_):
         raise KeyboardInterrupt
@@ -408,12 +398,12 @@ def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(runner.ResumableRunner, "_report", die)
         with pytest.raises(KeyboardInterrupt):
-            run(tmp_path, *tiny(), SEED, iterations(1))
+            run(tmp_path, *CARTPOLE, SEED, iterations(1))
     assert not (tmp_path / "logs" / "log_0").exists()
     capsys.readouterr()
-    assert run(tmp_path, *tiny(), SEED, iterations(1), "--json") == 0
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(1), "--json") == 0
     assert json.loads(capsys.readouterr().out)["iteration"] == 1
-    assert run(tmp_path, *tiny(), SEED, iterations(1), "--json") == 0
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(1), "--json") == 0
     assert capsys.readouterr().out == ""
     assert set(read_log(tmp_path, 0)) == {"iteration_0"}
     metrics = (tmp_path / "metrics" / "pickle" / "pickle_0.pkl").read_bytes()
@@ -425,9 +415,9 @@ def test_episodes_over_the_end_of_an_iteration_are_refused(tmp_path, capsys):
     assert "max_steps_per_episode is None; it must be a whole" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, capsys, monkeypatch):
-    trained(tmp_path, *tiny(), SEED, iterations(1))
+    trained(tmp_path, *CARTPOLE, SEED, iterations(1))
     capsys.readouterr()
 
     def find_no_space(self, iteration):
@@ -435,15 +425,15 @@ def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, caps
 
     with monkeypatch.context() as patch:
         patch.setattr(runner.ResumableRunner, "_write_results", find_no_space)
-        assert run(tmp_path, *tiny(), SEED, iterations(2)) == 1
+        assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "No space left on device" in err
     assert err.endswith(f"the last good checkpoint is {tmp_path}/checkpoints/0\n")
-    assert run(tmp_path, *tiny(), SEED, iterations(2)) == 0
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 0
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_run_whose_reader_has_gone_stops_cleanly_and_goes_on(tmp_path, capsys, monkeypatch):
     class Closed(io.StringIO):
         def write(self, text):
