@@ -13,7 +13,6 @@ from PIL import Image
 from log_dqn import games
 from log_dqn.commands.compare import main
 from log_dqn.results import pictures, scores
-from tests.programs import ROOT, python
 from tests.results import synthetic
 from tests.results.synthetic import read_csv, write_runs
 
@@ -249,12 +248,3 @@ def test_settings_of_a_scan(tmp_path, run, out):
     assert status == 0 and few.endswith("c=0.5: 2 seeds a game; intervals need 3")
     agents = {row["agent"] for row in read_csv(out / "scores.csv")}
     assert agents == {"log_dqn/gamma=0.96,c=1", "DQN", "log_dqn/gamma=0.84,c=0.5"}
-
-
-@pytest.mark.slow
-def test_the_program_runs_by_itself(out, published):
-    flags = [f"--out={out}", f"--baselines={published}", "--games=Pong"]
-    done = python(ROOT / "scripts" / "compare.py", *flags, "--repetitions=10", check=True)
-    agents = {row["agent"] for row in read_csv(out / "scores.csv")}
-    assert agents == {"DQN", "C51", "Rainbow", "IQN"}
-    assert done.stderr == ""  # No warnings, and no progress bars, which are for terminals.

@@ -266,16 +266,6 @@ def test_overshooting_values_stay_finite():
     assert np.abs(q).max() > 1e3
 
 
-def test_independent_of_numpys_global_state():
-    results = []
-    for seed in (1, 2):
-        np.random.seed(seed)
-        rng = np.random.default_rng(0)
-        results.append(learning.regular(Chain(), 2, 0.5, constant(0.1), 100, rng))
-    np.testing.assert_array_equal(*results)
-    assert np.random.random() == np.random.RandomState(2).random()
-
-
 def test_a_unit_that_is_no_double_is_refused():
     assert learning.mapping_unit(0.1, 300) == pytest.approx(1e-300)
     with pytest.raises(ValueError, match=r"k is 301; at gamma 0\.1 it must .* at most 300"):
