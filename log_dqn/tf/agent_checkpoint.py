@@ -132,7 +132,7 @@ def load_dopamine(
         except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path.name}: {error}") from error
     _restore(agent, folder, f"tf_ckpt-{iteration}")
-    agent.state = bundle["state"]
+    agent.state = safe_pickle.array_of(bundle["state"])
     agent.training_steps = bundle["training_steps"]
     return bundle
 
@@ -143,9 +143,9 @@ def _load_dopamine_element(memory: Any, name: str, file: IO[bytes]) -> None:
         array = memory._store[name.removeprefix("$store$_")]
         array[...] = _load_like(array, file)
     elif name == "sum_tree":
-        tree = safe_pickle.load(file, records=[_SUM_TREE]).attributes
+        tree = safe_pickle.load(file, records=[_SUM_TREE]).state
         for level, loaded in zip(memory.sum_tree.nodes, tree["nodes"], strict=True):
-            level[...] = loaded
+            level[...] = safe_pickle.array_of(loaded)
         memory.sum_tree.max_recorded_priority = float(tree["max_recorded_priority"])
     elif isinstance(getattr(memory, name), np.ndarray):
         setattr(memory, name, np.load(file, allow_pickle=False))
