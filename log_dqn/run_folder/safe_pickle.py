@@ -71,6 +71,7 @@ class _Unpickler(pickle.Unpickler):
             self._admitted[f"{core}.multiarray", "_reconstruct"] = Record
             self._admitted[f"{core}.multiarray", "scalar"] = self._scalar
             self._admitted[f"{core}.numeric", "_frombuffer"] = self._array
+        self._admitted["_codecs", "encode"] = self._bytes  # Protocols 0 to 2 have no bytes.
         for container in (list, set, collections.OrderedDict, collections.defaultdict):
             self._admitted[container.__module__, container.__name__] = container
 
@@ -80,6 +81,9 @@ class _Unpickler(pickle.Unpickler):
 
     def _array(self, *parts: Any) -> np.ndarray:
         return _from_bytes(*parts)
+
+    def _bytes(self, text: str, _: str) -> bytes:
+        return text.encode("latin1")
 
     def find_class(self, module: str, name: str) -> Any:
         try:

@@ -66,7 +66,7 @@ def test_arrays_come_back(array, numpy_1, protocol):
     np.testing.assert_array_equal(result, array)
 
 
-@pytest.mark.parametrize("protocol", [4, 5])
+@pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_scalars_come_back(protocol):
     scalars = [np.float64(2.5), np.float32(-1), np.int64(7), np.bool_(True)]
     loaded = loads(pickle.dumps(scalars, protocol))
