@@ -13,7 +13,6 @@ compiled when it is installed: this needs a C++ compiler, CMake, make and zlib.
 
 import argparse
 import hashlib
-import importlib
 import importlib.metadata
 import itertools
 import json
@@ -46,60 +45,41 @@ def rom_path(package: Any, game: str) -> pathlib.Path:
     return pathlib.Path(package.get_game_path(name))
 
 
-def start(package: Any, game: str, seed: int, sticky_probability: float = 0.0) -> Any:
-    """Returns an emulator with a game, which repeats the last action in a frame by chance.
+def play(
+    package: Any, game: str, seed: int, num_steps: int = 1, num_episodes: int = 1, **settings: float
+) -> Iterator[tuple[Any, list[int]]]:
+    """Plays whole episodes at random over the minimal action set, the same for each package.
 
-    Raises:
-        OSError: the ROM can't be read.
-    """
-    ale = package.ALEInterface()
-    ale.setInt("random_seed", seed)
-    ale.setFloat("repeat_action_probability", sticky_probability)
-    ale.loadROM(str(rom_path(package, game)))
-    return ale
-
-
-def play(ale: Any, rng: np.random.Generator) -> Iterator[int]:
-    """Plays an episode at random over the minimal action set, until the game is over.
+    Args:
+        package: atari_py or ale_py.
+        game: by Dopamine's name.
+        seed: of the emulator and of the actions.
+        num_steps: agent steps that the episodes have together, or more.
+        num_episodes: the least number of them.
+        **settings: of the emulator, such as the probability of sticky actions.
 
     Yields:
-        The reward of each agent step, unclipped.
+        After each agent step the emulator, and the unclipped returns of the episodes so far.
     """
-    ale.reset_game()
-    actions = ale.getMinimalActionSet()
-    while not ale.game_over():
-        action = actions[rng.integers(len(actions))]
-        yield sum(ale.act(action) for _ in range(games.FRAME_SKIP))
-
-
-def returns_at_random(ale: Any, num_steps: int) -> list[int]:
-    """Returns the returns of two or more whole episodes of a random policy.
-
-    Together they have `num_steps` agent steps or more.
-    """
-    rng = np.random.default_rng(SEEDS[0])
-    done, returns = 0, list[int]()
-    while done < num_steps or len(returns) < 2:
-        rewards = list(play(ale, rng))
-        returns.append(sum(rewards))
-        done += len(rewards)
-    return returns
-
-
-def mean_with_error(returns: Sequence[float]) -> str:
-    """Returns the mean of returns, and in brackets its standard error."""
-    error = np.std(returns, ddof=1) / np.sqrt(len(returns))
-    return f"{words.rounded(sum(returns) / len(returns))} ({words.rounded(float(error))})"
+    ale, rng = package.ALEInterface(), np.random.default_rng(seed)
+    ale.setInt("random_seed", seed)
+    for name, value in ({"repeat_action_probability": 0.0} | settings).items():
+        ale.setFloat(name, value)
+    ale.loadROM(str(rom_path(package, game)))
+    actions, returns, done = ale.getMinimalActionSet(), list[int](), 0
+    while done < num_steps or len(returns) < num_episodes:
+        ale.reset_game()
+        returns.append(0)
+        while not ale.game_over():
+            action = actions[rng.integers(len(actions))]
+            returns[-1] += sum(ale.act(action) for _ in range(games.FRAME_SKIP))
+            done += 1
+            yield ale, returns
 
 
 def screens(package: Any, game: str, seed: int) -> list[np.ndarray]:
-    """Returns the grey screens after the agent steps of an episode, each of shape [rows, 160].
-
-    The actions are at random and never repeated, the same for each package.
-    """
-    ale = start(package, game, seed)
-    steps = play(ale, np.random.default_rng(seed))
-    return [np.squeeze(ale.getScreenGrayscale()) for _ in steps]
+    """Returns the grey screens of an episode without sticky actions, each of shape [rows, 160]."""
+    return [np.squeeze(ale.getScreenGrayscale()) for ale, _ in play(package, game, seed)]
 
 
 def equal_steps(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> int:
@@ -121,9 +101,12 @@ def row(game: str, packages: Sequence[Any], num_steps: int) -> list[str]:
     of_all = sum(max(map(len, both)) for both in episodes)
     cells = [game, str(differ), *(str(len(seen[0])) for seen in episodes[0])]
     cells.append(f"{equal:,} of {of_all:,}")
+    sticky = {"repeat_action_probability": games.STICKY_PROBABILITY}
     for package in packages:
-        ale = start(package, game, SEEDS[0], games.STICKY_PROBABILITY)
-        cells.append(mean_with_error(returns_at_random(ale, num_steps)))
+        # Two episodes at least, for a standard error.
+        *_, (_, returns) = play(package, game, SEEDS[0], num_steps, 2, **sticky)
+        error = float(np.std(returns, ddof=1) / np.sqrt(len(returns)))
+        cells.append(f"{words.rounded(sum(returns) / len(returns))} ({words.rounded(error)})")
     return cells
 
 
@@ -135,10 +118,12 @@ def load() -> list[Any]:
         found = None
     allowed = f"{VERSION}: pip install atari-py=={VERSION}"
     check("the version of atari-py", found, found == VERSION, allowed)
-    packages = [importlib.import_module(name) for name in ("atari_py", "ale_py")]
+    import ale_py
+    import atari_py
+
     # atari_py logs errors only, as it is.
-    packages[1].ALEInterface.setLoggerMode(packages[1].LoggerMode.Error)
-    return packages
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return [atari_py, ale_py]
 
 
 def compare(names: Sequence[str], num_steps: int) -> None:
