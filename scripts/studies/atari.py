@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import png_file
 from matplotlib.figure import Figure
 from scipy import stats
 
@@ -234,7 +233,8 @@ def report(source: str, out: pathlib.Path) -> None:
         ("atari_log_dqn.png", curves[is_log_dqn | with_dqn], (DQN,)),
     ):
         if games := trained(shown):
-            png_file.write(draw(shown, {game: found[game] for game in games}, bands), out / name)
+            out.mkdir(parents=True, exist_ok=True)
+            draw(shown, {game: found[game] for game in games}, bands).savefig(out / name, dpi=150)
             print(out / name)
     for half, title in enumerate(("first", "second")):
         print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import png_file
 from matplotlib.figure import Figure
 
 from log_dqn.cli import words
@@ -279,8 +278,9 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
             "minatar_gammas": figures.gamma_panels(table, AGENTS),
             "minatar_curves": draw_curves(curves),
         }
+        out.mkdir(parents=True, exist_ok=True)
         for name, figure in drawn.items():
-            png_file.write(figure, out / f"{name}.png")
+            figure.savefig(out / f"{name}.png", dpi=150)
             print(out / f"{name}.png")
         cells = [text_of(Interval(*row)) for row in table[["value", "low", "high"]].to_numpy()]
         print(markdown(table[["agent", "game", "gamma"]].assign(cell=cells), "gamma"), end="\n\n")
