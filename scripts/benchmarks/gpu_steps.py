@@ -271,19 +271,11 @@ def atari(size: Size, num_runs: int, precision: str = "float32") -> dict[str, An
 
 
 def most(size: Size) -> dict[str, Any]:
-    """Measures as many Atari runs as fit on the device, or fewer if those turn out too many."""
+    """Measures as many Atari runs as fit on the device by what `train_vectorized` plans."""
     agent, problem = agents.VectorizedLogDQNAgent(), vectorized.create_problem(size.capacity)
-    bound, reason = size.most_runs, "not tried"
-    for _ in range(3):
-        # Less is free than before, where a failure has left something behind.
-        try:
-            free_bytes = pool.free_memory()
-            bound = pool.place(agent, problem, _NUM_ACTIONS, bound, free_bytes, True).num_runs
-            return atari(size, bound)
-        except (jax.errors.JaxRuntimeError, ValueError) as error:
-            reason = f"at most {words.counted(bound, 'run')}: {str(error).splitlines()[0]}"
-        bound = bound * 7 // 8
-    return {"failed": reason}
+    free_bytes = pool.free_memory()
+    planned = pool.place(agent, problem, _NUM_ACTIONS, size.most_runs, free_bytes, True)
+    return atari(size, planned.num_runs)
 
 
 def small(size: Size, num_runs: int) -> dict[str, Any]:

@@ -158,42 +158,16 @@ def test_the_precision_in_force_is_said(load):
         assert steps.device()["JAX's own precision"] == "tensorfloat32"
 
 
-GB = 10**9
-NO_MEMORY = jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: 9 GB\nmore of it")
-LITTLE = (
-    "at most 392 runs: capacity is 100000; it must be smaller, or the runs fewer: with 1 run at a "
-    "time they take 0.71 GB for replay memories and 1.14 GB beside them, and 1.00 GB are free"
-)
-
-
-@pytest.mark.parametrize(
-    ("errors", "free", "tried", "result"),
-    [
-        ([], [80], [92], {"runs": 92}),
-        ([NO_MEMORY], [80, 80], [92, 80], {"runs": 80}),
-        # What the failure has left behind counts.
-        ([ValueError("no room")], [80, 40], [92, 45], {"runs": 45}),
-        (3 * [NO_MEMORY], 3 * [80], [92, 80, 70],
-         {"failed": "at most 70 runs: RESOURCE_EXHAUSTED: 9 GB"}),
-        ([], 3 * [1], [], {"failed": LITTLE}),
-    ],
-)  # fmt: skip
-def test_as_many_runs_as_fit(load, monkeypatch, errors, free, tried, result):
+def test_as_many_runs_as_fit(load, monkeypatch):
     # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
     steps = load("benchmarks.gpu_steps")
-    rooms = [gigabytes * GB for gigabytes in free]
-    monkeypatch.setattr(steps.pool, "free_memory", lambda: rooms.pop(0))
-    ran, left = [], list(errors)
-
-    def atari(_, num_runs):
-        ran.append(num_runs)
-        if left:
-            raise left.pop(0)
-        return {"runs": num_runs}
-
-    monkeypatch.setattr(steps, "atari", atari)
-    assert steps.most(steps.FULL) == result
-    assert ran == tried and not rooms
+    monkeypatch.setattr(steps, "atari", lambda _, num_runs: num_runs)
+    for gigabytes, num_runs in ((80, 92), (40, 45)):
+        monkeypatch.setattr(steps.pool, "free_memory", functools.partial(int, gigabytes * 10**9))
+        assert steps.most(steps.FULL) == num_runs
+    monkeypatch.setattr(steps.pool, "free_memory", lambda: 10**9)
+    with pytest.raises(ValueError, match="capacity is 100000; it must be smaller, or the runs"):
+        steps.most(steps.FULL)
 
 
 @pytest.mark.parametrize(
