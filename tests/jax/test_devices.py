@@ -8,39 +8,27 @@ import pytest
 from log_dqn.jax import devices
 from tests.programs import python
 
+NOT_FOUND = "JAX_PLATFORMS is 'cuda'; it must be left out, or name a platform that JAX finds"
+NO_START = "JAX's device doesn't start (no cuDNN); JAX_PLATFORMS=cpu takes the CPU instead"
+
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
+    ("wanted", "error", "said"),
     [
-        (AssertionError(), "there is none such"),
-        (RuntimeError("Unable to initialize\nat"), "Unable to initialize"),
+        ("cuda", AssertionError(), f"{NOT_FOUND} (there is none such)"),
+        ("cuda", RuntimeError("Unable to initialize\nat"), f"{NOT_FOUND} (Unable to initialize)"),
+        (None, RuntimeError("no cuDNN\nat"), NO_START),
+        ("", RuntimeError("no cuDNN\nat"), NO_START),
     ],
 )
-def test_why_there_is_no_device(monkeypatch, error, reason):
-    def default_backend():
-        raise error
-
-    monkeypatch.setattr(jax, "default_backend", default_backend)
-    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
-    with pytest.raises(ValueError) as raised:
-        devices.backend()
-    assert str(raised.value) == (
-        "JAX_PLATFORMS is 'cuda'; it must be left out, or name a platform that JAX finds "
-        f"({reason})"
-    )
-
-
-@pytest.mark.parametrize("wanted", [None, ""])
-def test_a_device_that_does_not_start_where_none_is_wanted(monkeypatch, wanted):
-    monkeypatch.setattr(jax, "default_backend", mock.Mock(side_effect=RuntimeError("no cuDNN\nat")))
+def test_why_there_is_no_device(monkeypatch, wanted, error, said):
+    monkeypatch.setattr(jax, "default_backend", mock.Mock(side_effect=error))
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     if wanted is not None:
         monkeypatch.setenv("JAX_PLATFORMS", wanted)
     with pytest.raises(ValueError) as raised:
         devices.backend()
-    assert str(raised.value) == (
-        "JAX's device doesn't start (no cuDNN); JAX_PLATFORMS=cpu takes the CPU instead"
-    )
+    assert str(raised.value) == said
 
 
 @pytest.mark.slow

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import log_space
-from log_dqn.jax import heads as jax_heads
 from log_dqn.jax import networks as jax_networks
-from log_dqn.tf import heads as tf_heads
 from log_dqn.tf import networks as tf_networks
 from log_dqn.vectorized import networks
 
@@ -35,17 +32,19 @@ def parameters(channels, num_outputs):
     )
 
 
-def in_keras(create, params, states):
-    """Builds a model, sets its weights and returns its outputs."""
+def in_keras(params, states):
+    """Returns the kernels of a new model, and its outputs with these parameters."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        model = create()
+        model = tf_networks.RevisitingRainbowNetwork(NUM_ACTIONS)
         outputs = model(tf.constant(states)).q_values
         variables = model.trainable_variables
+        session.run(tf.compat.v1.global_variables_initializer())
+        initial = session.run(variables)
         values = [params[layer][name] for layer in params for name in ("kernel", "bias")]
         for variable, value in zip(variables, values, strict=True):
             assert variable.shape == value.shape
         session.run([tf.compat.v1.assign(*pair) for pair in zip(variables, values, strict=True)])
-        return session.run(outputs)
+        return initial[::2], session.run(outputs)
 
 
 def plainly(params, states):
@@ -69,7 +68,7 @@ def test_flax_keras_and_ours_are_equal(channels):
     in_flax = jax.vmap(lambda state: flax.apply({"params": params}, state).q_values)(states)
     np.testing.assert_allclose(in_flax, expected, rtol=1e-4, atol=1e-5)
 
-    keras = in_keras(lambda: tf_networks.RevisitingRainbowNetwork(NUM_ACTIONS), params, states)
+    kernels, keras = in_keras(params, states)
     np.testing.assert_allclose(keras, expected, rtol=1e-4, atol=1e-5)
 
     mine, num_features = networks.revisiting_rainbow.init(jax.random.key(0), states.shape[1:])
@@ -80,6 +79,13 @@ def test_flax_keras_and_ours_are_equal(channels):
     features = networks.revisiting_rainbow.apply({"Conv_0": params["Conv_0"]}, states)
     ours = networks.dense(params["Dense_0"], features)
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
+
+    # All begin with Glorot's uniform weights.
+    limits = np.sqrt(6 / (9 * channels + 9 * 16)), np.sqrt(6 / (1600 + NUM_ACTIONS))
+    in_flax = [initial[layer]["kernel"] for layer in ("Conv_0", "Dense_0")]
+    for of_layers in (in_flax, kernels, [mine["Conv_0"]["kernel"]]):
+        for kernel, limit in zip(of_layers, limits, strict=False):
+            assert 0.95 * limit < np.abs(np.asarray(kernel)).max() <= limit
 
 
 @pytest.mark.parametrize("name", ["revisiting_rainbow", "minatar"])
@@ -103,53 +109,3 @@ def test_a_state_alone_and_among_others(name, width):
     assert expected.std() > 0.01
     for found in (alone, network.apply(params, states)):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-def two_headed_in_flax():
-    return jax_heads.TwoHeadedNetwork(
-        jax_networks.JaxRevisitingRainbowNetwork(num_actions=2 * NUM_ACTIONS),
-        NUM_ACTIONS,
-        "asymmetric",
-        log_space.LogUpdate(),
-    )
-
-
-def two_headed_in_keras():
-    return tf_heads.create_two_headed_network(
-        tf_networks.RevisitingRainbowNetwork, NUM_ACTIONS, "asymmetric", dtype="float32",
-        precision="float32", name="Online",
-    )  # fmt: skip
-
-
-def test_both_have_two_heads_on_one_torso():
-    channels = 7
-    params, states = parameters(channels, 2 * NUM_ACTIONS), boards(channels)
-    expected = plainly(params, states)
-    two_headed = two_headed_in_flax()
-    for outputs, head in zip(
-        two_headed.batch_outputs({"params": params}, states), np.split(expected, 2, 1), strict=True
-    ):
-        np.testing.assert_allclose(outputs, head, rtol=1e-4, atol=1e-5)
-
-    np.testing.assert_allclose(
-        in_keras(two_headed_in_keras, params, states), expected, rtol=1e-4, atol=1e-5
-    )
-
-
-def test_the_minus_head_of_both_starts_at_zero():
-    state = boards(4, 1)
-    limit = np.sqrt(6 / (1600 + NUM_ACTIONS))  # Glorot uniform for one head.
-    two_headed = two_headed_in_flax()
-    in_flax = two_headed.init(jax.random.PRNGKey(0), state[0])["params"]
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        model = two_headed_in_keras()
-        model(tf.constant(state))
-        session.run(tf.compat.v1.global_variables_initializer())
-        conv, _, dense, _ = session.run(model.trainable_variables)
-    for kernel in (in_flax["Dense_0"]["kernel"], dense):
-        plus, minus = np.split(np.asarray(kernel), 2, axis=-1)
-        assert (minus == 0).all()
-        assert 0.99 * limit < np.abs(plus).max() <= limit
-    conv_limit = np.sqrt(6 / (9 * 4 + 9 * 16))
-    for kernel in (in_flax["Conv_0"]["kernel"], conv):
-        assert 0.95 * conv_limit < np.abs(np.asarray(kernel)).max() <= conv_limit

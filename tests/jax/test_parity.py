@@ -1,56 +1,126 @@
-"""The TensorFlow and the JAX agent are the same algorithm: same weights, same batches."""
+"""The TensorFlow and the JAX agent: what they take, and that they are the same algorithm."""
+
+import inspect
 
 import gin
 import jax
 import numpy as np
+import optax
 import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 from dopamine.jax import networks
-from dopamine.jax.replay_memory import elements
+from dopamine.jax.agents.dqn import dqn_agent as jax_dqn_agent
+from dopamine.tf.agents.dqn import dqn_agent
 
-from log_dqn import atari
-from log_dqn.jax import compat, update
+from log_dqn.jax import update
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 
 NUM_ACTIONS = 6
+NATURE = {LogDQNAgent: atari_lib.NatureDQNNetwork, JaxLogDQNAgent: networks.NatureDQNNetwork}
 
 
-def invented_batch(rng, size):
-    """Transitions between CartPole's states that have nothing to do with each other."""
+@pytest.mark.parametrize(
+    ("ours", "theirs", "changed"),
+    [
+        (LogDQNAgent, dqn_agent.DQNAgent, {"gamma", "optimizer"}),
+        (JaxLogDQNAgent, jax_dqn_agent.JaxDQNAgent, {"gamma", "optimizer", "loss_type"}),
+    ],
+)
+def test_an_agent_takes_and_hands_on_what_dopamines_takes(monkeypatch, ours, theirs, changed):
+    """Every parameter, by name and by position, each with a value of its own."""
+    known, parameters = (inspect.signature(agent).parameters for agent in (ours, theirs))
+    assert {name for name in parameters if known[name].default != parameters[name].default} == (
+        changed
+    )
+    assert known["network"].default is NATURE[ours]
+    handed_on = {}
+    monkeypatch.setattr(theirs, "__init__", lambda self, **settings: handed_on.update(settings))
+    checked = {
+        "gamma": 0.5, "update_horizon": 3, "observation_shape": (4, 1), "loss_type": "mse",
+        "network": lambda num_actions: "the given one", "epsilon_fn": print, "preprocess_fn": print,
+        "optimizer": tf.compat.v1.train.AdamOptimizer(),
+    }  # fmt: skip
+    settings = {name: checked.get(name, object()) for name in parameters}
+    for args, kwargs in (((), settings), (settings.values(), {})):
+        handed_on.clear()
+        ours(*args, **kwargs)
+        if ours is JaxLogDQNAgent:  # It hands on a network with two heads, around the given one.
+            assert handed_on["network"](2).network == "the given one"
+            handed_on["network"] = settings["network"]
+        assert handed_on == settings
+
+
+class _NoDense(tf.keras.Model):
+    def __init__(self, num_actions, name=None):
+        super().__init__(name=name)
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "message"),
+    [
+        *(
+            (agent, *wrong)
+            for agent in (LogDQNAgent, JaxLogDQNAgent)
+            for wrong in (
+                ({"gamma": 1.0}, "gamma is 1.0; it must be a number between 0 and 1"),
+                ({"loss_type": "l1"}, "loss_type is 'l1'; it must be one of huber, mse"),
+                ({"head_init": "x"}, "head_init is 'x'; it must be one of asymmetric, symmetric"),
+                ({"precision": "x"}, "precision is 'x'; it must be one of float32, tf32, bfloat16"),
+                ({"network": "x"}, "network is 'x'; it must be a network class"),
+            )
+        ),
+        (LogDQNAgent, {"dtype": "int8"}, "dtype is 'int8'; it must be one of float32, float64"),
+        (
+            LogDQNAgent, {"network": networks.NatureDQNNetwork},
+            "network is .*Nature.*; it must be one of Keras",
+        ),
+        (LogDQNAgent, {"network": _NoDense}, ".*_NoDense.*; its last layer must be a Dense layer"),
+        (JaxLogDQNAgent, {"observation_shape": 4}, "observation_shape is 4; it must be a tuple of"),
+        (JaxLogDQNAgent, {"epsilon_fn": 1}, "epsilon_fn is 1; it must be a schedule"),
+        (JaxLogDQNAgent, {"preprocess_fn": 1}, "preprocess_fn is 1; it must be a function, or No"),
+        (JaxLogDQNAgent, {"optimizer": "x"}, "optimizer is 'x'; it must be one of 'adam', 'rmspr"),
+    ],
+)  # fmt: skip
+def test_a_setting_out_of_range_is_named(agent, settings, message):
+    first = {LogDQNAgent: (None, 2), JaxLogDQNAgent: (2,)}[agent]
+    with pytest.raises(ValueError, match=f"^{message}"):
+        agent(*first, **settings)
+
+
+def test_both_optimizers_are_the_papers():
+    optimizer = inspect.signature(LogDQNAgent).parameters["optimizer"].default
+    assert isinstance(optimizer, tf.compat.v1.train.RMSPropOptimizer)
+    assert (optimizer._learning_rate, optimizer._decay, optimizer._momentum) == (0.0025, 0.95, 0.0)
+    assert (optimizer._epsilon, optimizer._centered) == (1e-5, True)
+    # The first step is 0.0025 g / sqrt(0.95 + 0.05 g^2 - (0.05 g)^2 + eps).
+    optimizer = inspect.signature(JaxLogDQNAgent).parameters["optimizer"].default
+    assert isinstance(optimizer, optax.GradientTransformation)
+    step, _ = optimizer.update(np.ones(1), optimizer.init(np.zeros(1, np.float32)))
+    np.testing.assert_allclose(step, [-0.0025 / np.sqrt(1 - 0.0025 + 1e-5)], rtol=1e-6)
+
+
+def states_of_cartpole(rng, size):
     low, high = gym_lib.CARTPOLE_MIN_VALS, gym_lib.CARTPOLE_MAX_VALS
-    states, next_states = rng.uniform(low, high, (2, size, 4))[..., None, None]
+    return rng.uniform(low, high, (2, size, 4))[..., None, None].astype(np.float32)
+
+
+def pictures(rng, size):
+    """Stacks of four frames of random patches."""
+    patches = rng.integers(256, size=(2, size, 12, 12, 4), dtype=np.uint8)
+    return patches.repeat(7, axis=2).repeat(7, axis=3)
+
+
+def invented_batch(rng, size, draw_states):
+    """Transitions between states that have nothing to do with each other."""
+    states, next_states = draw_states(rng, size)
     return update.Batch(
-        states=states.astype(np.float32),
+        states=states,
         actions=rng.integers(NUM_ACTIONS, size=size).astype(np.int32),
-        next_states=next_states.astype(np.float32),
+        next_states=next_states,
         rewards=rng.choice([-1, 0, 0, 0.5, 1], size).astype(np.float32),
         terminals=rng.random(size) < 0.1,
-    )
-
-
-def play_at_random(game, steps):
-    """Transitions of a random player."""
-    rng = np.random.default_rng(0)
-    environment = atari.create_environment(game, seed=0)
-    accumulate = compat.TransitionAccumulator(4, update_horizon=1, gamma=0.96).accumulate
-    transitions = []
-    observation = environment.reset()
-    for _ in range(steps):
-        action = int(rng.integers(NUM_ACTIONS))
-        next_observation, reward, terminal, _ = environment.step(action)
-        step = elements.TransitionElement(observation[..., 0], action, reward, terminal, terminal)
-        transitions += accumulate(step)
-        observation = environment.reset() if terminal else next_observation
-    return update.Batch(
-        states=np.stack([transition.state for transition in transitions]),
-        actions=np.array([transition.action for transition in transitions], np.int32),
-        next_states=np.stack([transition.next_state for transition in transitions]),
-        rewards=np.clip([transition.reward for transition in transitions], -1, 1).astype(
-            np.float32
-        ),
-        terminals=np.array([transition.is_terminal for transition in transitions]),
     )
 
 
@@ -80,11 +150,10 @@ def copy_weights(tf_agent, jax_agent, layers):
     tf_agent._sess.run(tf_agent._sync_qt_ops)
 
 
-def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
+def compare(tf_agent, jax_agent, layers, draw_states, num_updates=200):
     """Trains both on the same batches; returns the largest relative differences.
 
-    Of a loss, and of a weight after all updates, relative to the largest in its layer. `sample`
-    draws the states and next states of a batch.
+    Of a loss, and of a weight after all updates, relative to the largest in its layer.
     """
     copy_weights(tf_agent, jax_agent, layers)
     start = jax_agent.online_params["params"]
@@ -95,7 +164,7 @@ def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
             tf_agent._sess.run(tf_agent._sync_qt_ops)
             jax_agent._sync_weights()
         size = jax_agent._replay._batch_size
-        batch = sample(rng, size)
+        batch = invented_batch(rng, size, draw_states)
         replay = tf_agent._replay
         tf_loss, _ = tf_agent._sess.run(
             [tf_agent._mean_loss, tf_agent._train_op],
@@ -129,7 +198,6 @@ def compare(tf_agent, jax_agent, layers, sample, num_updates=200):
             np.abs(of_jax["kernel"] - kernel).max() / largest,
             np.abs(of_jax["bias"] - bias).max() / largest,
         )
-    print(f"losses differ by {worst_loss:.1e}, weights by {worst_weight:.1e}")
     return worst_loss, worst_weight
 
 
@@ -152,28 +220,20 @@ def test_losses_and_weights_on_a_small_network(settings):
         16, gym_lib.CartpoleDQNNetwork, networks.ClassicControlDQNNetwork, observation_shape=(4, 1),
         observation_dtype=tf.float32, stack_size=1, **settings,
     )  # fmt: skip
-    loss, weight = compare(*agents, ["layers_0", "layers_1", "final_layer"], invented_batch)
+    loss, weight = compare(*agents, ["layers_0", "layers_1", "final_layer"], states_of_cartpole)
     assert loss < 2e-6
     assert weight < 2e-6
 
 
 @pytest.mark.slow
 def test_losses_and_weights_on_the_nature_network():
-    # 100 updates: beyond, training this network magnifies rounding errors about tenfold every 20
+    # 80 updates: beyond, training this network magnifies rounding errors about tenfold every 20
     # updates.
-    transitions = play_at_random("SpaceInvaders", 1500)
-    invented = np.random.default_rng(5).choice([-1, 0, 0, 0.5, 1], len(transitions.rewards))
-    transitions = transitions._replace(rewards=invented.astype(np.float32))
-
-    def sample(rng, size):
-        indices = rng.integers(len(transitions.actions), size=size)
-        return update.Batch(*(values[indices] for values in transitions))
-
     loss, weight = compare(
         *create_agents(32, atari_lib.NatureDQNNetwork, networks.NatureDQNNetwork),
         ["Conv_0", "Conv_1", "Conv_2", "Dense_0", "Dense_1"],
-        sample,
-        num_updates=100,
+        pictures,
+        num_updates=80,
     )
     assert loss < 1e-5
     assert weight < 1e-4

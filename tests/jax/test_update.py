@@ -17,8 +17,8 @@ def batch(settings, seed=0):
     """Outputs as training meets them: targets of every size from the floor to the largest return,
     next-state actions that nearly tie or lie far apart, chosen outputs near their targets."""
     rng = np.random.default_rng(seed)
-    mappings = settings.mappings
-    largest = -np.log1p(-settings.gamma)
+    mappings = log_space.LogUpdate(**settings).mappings
+    largest = -np.log1p(-settings["gamma"])
     next_tqs = []
     for mapping in mappings:
         centre = rng.uniform(mapping.log_floor, largest, (BATCH_SIZE, 1))
@@ -28,9 +28,7 @@ def batch(settings, seed=0):
     # Mostly no reward: a reward of order 1 drowns every small value.
     rewards = rng.choice([-1, 0, 0, 0, 0, 1], BATCH_SIZE).astype(np.float32)
     terminals = rng.random(BATCH_SIZE) < 0.2
-    exact = reference.exact(
-        gamma=settings.gamma, k=settings.k, c=settings.c, beta_reg=settings.beta_reg
-    )
+    exact = reference.exact(**settings)
     us = np.array(
         [
             [float(exact.ln(u)) for u in exact.update_targets(*transition)]
@@ -46,86 +44,59 @@ def batch(settings, seed=0):
     return tqs, next_tqs, actions, rewards, terminals
 
 
-def plain_update(plain, tqs, next_tqs, actions, rewards, terminals):
-    """Loss, gradients of the chosen outputs, and each next state's Q, with any number type."""
-    loss, gradients, qs = 0.0, np.zeros((2, BATCH_SIZE)), []
+def assert_exact(settings, tqs, next_tqs, *rest, rounding=0.0):
+    """Holds loss, gradients and greedy actions in float32 against those with digits enough."""
+    rule = log_space.LogUpdate(**settings).rule
+    actions, rewards, terminals = rest
+    jax_next_tqs = tuple(map(jnp.asarray, next_tqs))
+
+    def loss_fn(tqs):
+        return update.batch_loss(rule, "huber", tqs, jax_next_tqs, *rest)[0]
+
+    loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
+    greedy = rule.greedy_actions(jax_next_tqs, jnp)
+    assert loss.dtype == gradients[0].dtype == jnp.float32
+
+    exact = reference.exact(**settings)
+    expected_loss, expected = 0.0, np.zeros((2, BATCH_SIZE, NUM_ACTIONS))
     for i, action in enumerate(actions):
         chosen = [tq[i, action] for tq in tqs]
         next_outputs = [next_tq[i] for next_tq in next_tqs]
-        qs.append(plain.q(*next_outputs))
-        ys = plain.targets(chosen, *next_outputs, rewards[i], bool(terminals[i]))
+        ys = exact.targets(chosen, *next_outputs, rewards[i], bool(terminals[i]))
         for head, y in enumerate(ys):
-            td = float(y - plain.number(chosen[head]))
-            loss += reference.plain_loss(td, "huber") / BATCH_SIZE
-            gradients[head, i] = -np.clip(td, -1, 1) / BATCH_SIZE
-    return loss, gradients, qs
+            td = float(y - exact.number(chosen[head]))
+            expected_loss += reference.plain_loss(td, "huber") / BATCH_SIZE
+            expected[head, i, action] = -np.clip(td, -1, 1) / BATCH_SIZE
+        values, best = exact.q(*next_outputs)
+        assert float((values[best] - values[greedy[i]]) / abs(values[best])) < 1e-4
+    assert loss == pytest.approx(expected_loss, rel=1e-4, abs=rounding)
+    np.testing.assert_allclose(gradients, expected, rtol=1e-4, atol=rounding / BATCH_SIZE)
 
 
 @pytest.mark.parametrize("k", [10, 100, 300])
 @pytest.mark.parametrize("gamma", [0.1, 0.3, 0.5, 0.84, 0.96, 0.99, 0.999])
 def test_float32_is_enough_at_any_discount_factor(gamma, k):
-    settings = log_space.LogUpdate(gamma=gamma, k=k)
-    rule = settings.rule
-    tqs, next_tqs, actions, rewards, terminals = batch(settings)
-
-    def loss_fn(tqs):
-        return update.batch_loss(
-            rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), actions, rewards, terminals
-        )[0]
-
-    loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
-    greedy = np.asarray(rule.greedy_actions(tuple(map(jnp.asarray, next_tqs)), jnp))
-    assert loss.dtype == gradients[0].dtype == jnp.float32
-    rows = np.arange(BATCH_SIZE)
-    chosen = np.stack([np.asarray(gradient)[rows, actions] for gradient in gradients])
-    for gradient in gradients:
-        assert np.count_nonzero(gradient) <= BATCH_SIZE
-
-    exact = reference.exact(gamma=gamma, k=k)
-    expected_loss, expected, qs = plain_update(exact, tqs, next_tqs, actions, rewards, terminals)
-    assert loss == pytest.approx(expected_loss, rel=1e-4)
-    np.testing.assert_allclose(chosen, expected, rtol=1e-4)
-    for i, (values, best) in enumerate(qs):
-        assert float((values[best] - values[greedy[i]]) / abs(values[best])) < 1e-4
-
-    with np.errstate(all="ignore"):
-        plain = reference.PlainUpdate(gamma=gamma, k=k, number=np.float32, exp=np.exp, ln=np.log)
-        loss, chosen, _ = plain_update(plain, tqs, next_tqs, actions, rewards, terminals)
-    agrees = np.allclose(chosen, expected, rtol=1e-4) and loss == pytest.approx(
-        expected_loss, rel=1e-4
-    )
-    # float32 ends at 1e-38.
-    if k * np.log10(gamma) < -38:
-        assert not agrees
+    settings = {"gamma": gamma, "k": k}
+    assert_exact(settings, *batch(settings))
 
 
 @pytest.mark.parametrize("gamma", [0.1, 0.5, 0.96, 0.99])
 @pytest.mark.parametrize(("b", "c"), [(1e-6, 1.0), (0.1, 0.1), (1.0, 0.5), (10.0, 10.0)])
 def test_loss_and_gradients_with_a_line(gamma, b, c):
-    rule = {"gamma": gamma, "c": c, "linear_above": b, "beta_reg": 1.0 if c == b else 0.3}
-    settings = log_space.LogUpdate(**rule)
+    settings = {"gamma": gamma, "c": c, "linear_above": b, "beta_reg": 1.0 if c == b else 0.3}
     rng = np.random.default_rng(0)
 
     def outputs(head):
         log_qs = rng.uniform(head.log_floor, 3, (BATCH_SIZE, NUM_ACTIONS))
         return (c * from_log(log_qs, head.log_b) + head.d).astype(np.float32)
 
-    tqs, next_tqs = ([outputs(head) for head in settings.mappings] for _ in range(2))
+    mappings = log_space.LogUpdate(**settings).mappings
+    tqs, next_tqs = ([outputs(head) for head in mappings] for _ in range(2))
     rewards = rng.choice([-1, 0, 0, 0, 0, 1], BATCH_SIZE).astype(np.float32)
     rest = rng.integers(NUM_ACTIONS, size=BATCH_SIZE), rewards, rng.random(BATCH_SIZE) < 0.2
-
-    def loss_fn(tqs):
-        return update.batch_loss(
-            settings.rule, "huber", tqs, tuple(map(jnp.asarray, next_tqs)), *rest
-        )[0]
-
-    loss, gradients = jax.value_and_grad(loss_fn)(tuple(map(jnp.asarray, tqs)))
-    expected_loss, expected, _ = plain_update(reference.exact(**rule), tqs, next_tqs, *rest)
-    chosen = [np.asarray(gradient)[np.arange(BATCH_SIZE), rest[0]] for gradient in gradients]
     # An output of 20 / b is known to seven digits.
     rounding = 2e-7 * max(1, c * 20 / b) * max(1, -np.log(b))
-    assert loss == pytest.approx(expected_loss, rel=1e-4, abs=rounding)
-    np.testing.assert_allclose(chosen, expected, rtol=1e-4, atol=rounding / BATCH_SIZE)
+    assert_exact(settings, tqs, next_tqs, *rest, rounding=rounding)
 
 
 def test_dqn_loss_worked_by_hand():
