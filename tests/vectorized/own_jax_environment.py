@@ -99,70 +99,29 @@ def board(channels=2):
 
 @gin.configurable
 class Torso(nn.Module):
-    """A network of one's own."""
+    """A network of one's own, without a fault or with one."""
+
+    fault: str = ""
 
     @nn.compact
     def __call__(self, states):
-        return nn.relu(nn.Dense(5)(states.reshape(len(states), -1)))
-
-
-@gin.configurable
-class Torso4(nn.Module):
-    """Its output is no vector of features."""
-
-    @nn.compact
-    def __call__(self, states):
-        return nn.Dense(5)(states)
-
-
-@gin.configurable
-class TorsoOfOne(nn.Module):
-    """Takes any number of states for one."""
-
-    @nn.compact
-    def __call__(self, states):
-        return nn.Dense(5)(states[:1].reshape(1, -1))
-
-
-@gin.configurable
-class TorsoFails(nn.Module):
-    def __call__(self, states):
-        raise RuntimeError("no network\nof it")
-
-
-@gin.configurable
-class TorsoDrops(nn.Module):
-    @nn.compact
-    def __call__(self, states):
-        return nn.Dropout(0.5, deterministic=False)(nn.Dense(5)(states.reshape(len(states), -1)))
-
-
-@gin.configurable
-class TorsoOfNothing(nn.Module):
-    def __call__(self, states):
-        return states.reshape(len(states), -1)
+        flat = states.reshape(len(states), -1)
+        if self.fault == "raises":
+            raise RuntimeError("no network\nof it")
+        if self.fault == "has no parameters":
+            return flat
+        if self.fault == "returns no vector":
+            return nn.Dense(5)(states)
+        if self.fault == "takes any number of states for one":
+            return nn.Dense(5)(states[:1].reshape(1, -1))
+        features = nn.relu(nn.Dense(5)(flat))
+        return nn.Dropout(0.5, deterministic=self.fault != "drops")(features)
 
 
 class Wrong(Clock):
     def __init__(self, **methods):
         for name, method in methods.items():
             setattr(self, name, method)
-
-
-def no_pair():
-    return Clock()
-
-
-def no_step():
-    return Wrong(step=None, action_space=None), Params()
-
-
-def fails():
-    raise RuntimeError("no licence\nfor it")
-
-
-def leaves():
-    sys.exit(3)
 
 
 class Ends(Clock):
@@ -175,55 +134,10 @@ class Ends(Clock):
         return *super().step(*args)[:2], *self._values
 
 
-def ends_in_floats():
-    return Ends(jnp.float32(0), jnp.float32(1), jnp.float32(0), {}), Params()
-
-
-def two_truncated():
-    return Ends(jnp.float32(0), jnp.bool_(0), jnp.zeros(2, bool), {}), Params()
-
-
-def forgets_info():
-    return Ends(jnp.float32(0), jnp.bool_(0), jnp.bool_(0)), Params()
-
-
-def rewards_a_tree():
-    return Ends({"a": jnp.float32(0)}, jnp.bool_(0), jnp.bool_(0), {}), Params()
-
-
-def complex_reward():
-    return Ends(jnp.complex64(0), jnp.bool_(0), jnp.bool_(0), {}), Params()
-
-
-def other_shape():
-    return Wrong(observation_space=lambda params: spaces.Box(-1.0, 1.0, (7,))), Params()
-
-
-def continuous():
-    return Wrong(action_space=lambda params: spaces.Box(-1.0, 1.0, (1,))), Params()
-
-
-def several_of_gymnasium():
-    space = gymnasium.spaces.MultiDiscrete([2, 3])
-    return Wrong(action_space=lambda params: space), Params()
-
-
-def many(count=40_000):
-    return Wrong(action_space=lambda params: spaces.Discrete(count)), Params()
-
-
-def two_arrays():
-    return Wrong(_observe=lambda state: {"a": state.time, "b": state.time}), Params()
-
-
 class Grows(Clock):
     def step(self, *args):
         observation, *rest = super().step(*args)
         return jnp.append(observation, 0), *rest
-
-
-def grows():
-    return Grows(), Params()
 
 
 @jax.tree_util.register_dataclass
@@ -239,15 +153,12 @@ class Lines:
 
 
 class SecondLine(Wrong):
+    def reset(self, key, params):
+        return jnp.zeros(2, jnp.int32), Lines(jnp.int32(0), jnp.zeros(3))
+
     def step(self, key, state, action, params):
         values = super().step(key, State(jnp.int32(0), state.time), action, params)
         return values[0], Lines(state.time, jnp.float32(0)), *values[2:]
-
-
-def second_line():
-    zero = jnp.int32(0)
-    first = jnp.zeros(2, jnp.int32), Lines(zero, jnp.zeros(3))
-    return SecondLine(reset=lambda key, params: first), Params()
 
 
 class Branches(Clock):
@@ -257,14 +168,40 @@ class Branches(Clock):
         return super().step(key, state, action, params)
 
 
-def branches():
-    return Branches(), Params()
-
-
 class Draws(Clock):
     def reset(self, key, params):
         return self._observe(State(int(jax.random.randint(key, (), 0, 3)), 0)), None
 
 
-def draws():
-    return Draws(), Params()
+def factory_of(environment):
+    return lambda: (environment, Params())
+
+
+def with_actions(space):
+    return factory_of(Wrong(action_space=lambda params: space))
+
+
+no_pair = Clock
+no_step = factory_of(Wrong(step=None, action_space=None))
+ends_in_floats = factory_of(Ends(np.float32(0), np.float32(1), np.float32(0), {}))
+two_truncated = factory_of(Ends(np.float32(0), np.bool_(0), np.zeros(2, bool), {}))
+forgets_info = factory_of(Ends(np.float32(0), np.bool_(0), np.bool_(0)))
+rewards_a_tree = factory_of(Ends({"a": np.float32(0)}, np.bool_(0), np.bool_(0), {}))
+complex_reward = factory_of(Ends(np.complex64(0), np.bool_(0), np.bool_(0), {}))
+other_shape = factory_of(Wrong(observation_space=lambda params: spaces.Box(-1.0, 1.0, (7,))))
+two_arrays = factory_of(Wrong(_observe=lambda state: {"a": state.time, "b": state.time}))
+continuous = with_actions(spaces.Box(-1.0, 1.0, (1,)))
+several_of_gymnasium = with_actions(gymnasium.spaces.MultiDiscrete([2, 3]))
+many = with_actions(spaces.Discrete(40_000))
+grows = factory_of(Grows())
+second_line = factory_of(SecondLine())
+branches = factory_of(Branches())
+draws = factory_of(Draws())
+
+
+def fails():
+    raise RuntimeError("no licence\nfor it")
+
+
+def leaves():
+    sys.exit(3)

@@ -1,9 +1,6 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
 import dataclasses
-import functools
-import queue
-import threading
 from unittest import mock
 
 import jax
@@ -13,14 +10,12 @@ import pytest
 
 from log_dqn.cli import progress
 from log_dqn.cli.shell import RunStopped
-from log_dqn.jax import devices
 from log_dqn.vectorized import (
     agents,
     device_loop,
     jax_environments,
     learner,
     networks,
-    pool,
     runs,
     training,
 )
@@ -194,71 +189,6 @@ def test_a_stopped_run_resumes_exactly(tmp_path):
         for entry in log.values():
             del entry["train_average_steps_per_second"]
     assert rest._logs == whole._logs
-
-
-def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
-    trainers = {}
-
-    def create(index, seed, shared):
-        trainers[seed] = device_trainer_of(tmp_path, seeds=[seed], shared=shared, shown_as=[index])
-        return trainers[seed]
-
-    def watched(num_runs):
-        shared = shown(num_runs)
-        shared.close = mock.Mock(wraps=shared.close)
-        return shared
-
-    def creators(seeds, shared):
-        return [functools.partial(create, i, seed, shared) for i, seed in enumerate(seeds)]
-
-    shared, (default, other) = watched(3), devices.side_by_side(2)
-    of_three = pool.Pool(creators([1, 2, 3], shared), [default, other], shared)
-    of_three.train()
-    assert of_three.failures == []
-    used = [trainers[seed].learner.stacks.device for seed in (1, 2, 3)]
-    assert set(used) == {jax.devices()[0], other or jax.devices()[0]}
-    assert shared.status.fraction == 1 and shared.close.called
-    assert all((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (1, 2, 3))
-    shared = watched(3)
-    stopped = pool.Pool(creators([4, 5, 6], shared), [None] * 2, shared)
-    stopped.stop(2)
-    with pytest.raises(RunStopped) as stop:
-        stopped.train()
-    assert stop.value.status == 130
-    assert not any((tmp_path / str(seed) / "logs" / "log_1").exists() for seed in (4, 5, 6))
-    assert shared.status.fraction < 1 and shared.close.called
-
-
-def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
-    failing, creating, shared = queue.SimpleQueue(), threading.Event(), shown(2)
-
-    def fail():
-        failing.put(threading.current_thread())
-        creating.wait()
-        raise OSError(28, "No space left on device")
-
-    def create():
-        thread = failing.get()
-        creating.set()
-        thread.join()  # Until the pool has been stopped.
-        return device_trainer_of(tmp_path, shared=shared, shown_as=[1])
-
-    with pytest.raises(RunStopped, match=r"^error: .* No space left on device$") as stop:
-        pool.Pool([fail, create], [None] * 2, shared).train()
-    assert stop.value.status == 2
-    assert not (tmp_path / "1" / "checkpoints").exists()
-
-
-@pytest.mark.parametrize("where", ["create", "train"])
-def test_a_device_without_memory_is_said_in_one_line(where):
-    def fail(*_):
-        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 9 GB")
-
-    trainer = mock.Mock(failures={}, train=fail)
-    with pytest.raises(RunStopped) as stop:
-        pool.Pool([fail if where == "create" else lambda: trainer], [None], shown(1)).train()
-    assert str(stop.value) == "stopped by the device: RESOURCE_EXHAUSTED: Out of memory"
-    assert stop.value.status == 3  # With 1 or 2 a sweep would not try again.
 
 
 def test_a_loss_that_is_not_finite_stops_its_run_alone(tmp_path):

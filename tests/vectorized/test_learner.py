@@ -365,3 +365,12 @@ def test_without_the_minus_head_only_positive_rewards_are_learned():
     assert statistics["Values/QMinus"][0] == pytest.approx(0.96**100, rel=1e-5)
     outputs = agent.outputs(SMALL.network, of_runs.weights.params, np.full((1, *FRAME, 4), 99), 6)
     assert agent.action_keys(agent.constants, outputs).argmax() == outputs[0].argmax()
+
+
+def test_reference_to_learner_state_is_checked(tmp_path):
+    of_runs = learner.Learner(
+        [toys.log_dqn()], toys.problem(toys.Catch), toys.RUNNER, [toys.Catch.num_actions], [1]
+    )
+    leaves = of_runs.run_weights(0)
+    with pytest.raises(ValueError, match="another network"):
+        of_runs.set_run_weights(0, [leaf[..., :1] for leaf in leaves])

@@ -71,7 +71,7 @@ def our_curves(tmp_path, agent):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["LogDQN", "DQN"])
-def test_learns_as_fast_as_the_agent(tmp_path, capsys, name):
+def test_learns_as_fast_as_the_agent(tmp_path, name):
     gin.parse_config("ReplayBuffer.max_capacity = 2000\nReplayBuffer.batch_size = 32")
     if name == "LogDQN":
         ours = agents.VectorizedLogDQNAgent(c=1.0, beta_log=0.03, **SETTINGS)
@@ -90,9 +90,6 @@ def test_learns_as_fast_as_the_agent(tmp_path, capsys, name):
     theirs = np.mean([agents_curve(create, seed) for seed in SEEDS], axis=0)
     gin.clear_config()
     ours = np.mean(our_curves(tmp_path, ours), axis=0)
-    with capsys.disabled():
-        print(f"\n{name} on Catch, returns from -1 to 1, by fifths of {STEPS} agent steps:")
-        print(f"  a vectorized run {np.round(ours, 2)}, Dopamine's agent {np.round(theirs, 2)}")
     # A random policy gets about -0.6.
     for learned in (ours, theirs):
         assert learned[0] < -0.2

@@ -1,10 +1,11 @@
-"""The Nature network against Dopamine's in flax."""
+"""The networks: Nature's against Dopamine's in flax, precisions, and what suits an observation."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from dopamine.jax import networks as dopamine_networks
+from gymnax.environments import spaces
 
 from log_dqn import log_space
 from log_dqn.vectorized import networks
@@ -30,16 +31,10 @@ def test_nature_equals_dopamines():
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "most"),
-    [
-        pytest.param("nature", (84, 84, 4), 255, marks=pytest.mark.slow),
-        ("revisiting_rainbow", (10, 10, 7, 1), 1),
-    ],
-)
-def test_precision(name, shape, most):
+def test_precision():
+    name, shape = "revisiting_rainbow", (10, 10, 7, 1)
     rng = np.random.default_rng(3)
-    states = jnp.asarray(rng.integers(0, most, (8, *shape), endpoint=True, dtype=np.uint8))
+    states = jnp.asarray(rng.integers(0, 2, (8, *shape), dtype=np.uint8))
     params, _ = networks.NETWORKS[name].init(jax.random.key(4), shape)
     exact = jax.jit(networks.NETWORKS[name].apply)(params, states)
     features, gradients = {}, {}
@@ -70,3 +65,45 @@ def test_precision_of_the_products(precision, jaxs):
     program = str(jax.make_jaxpr(jax.grad(lambda p: network.apply(p, states).sum()))(params))
     # Three convolutions and a dense layer; as many gradients of weights, and three of inputs.
     assert program.count(f"precision=(Precision.{jaxs}, Precision.{jaxs})") == 4 + 4 + 3
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [
+        ((), "dense"), ((4,), "dense"), ((10, 5), "revisiting_rainbow"),
+        ((12, 12, 5), "revisiting_rainbow"), ((35, 40, 3), "revisiting_rainbow"),
+        ((36, 36), "nature"), ((64, 64, 3), "nature"), ((3, 3, 3, 3), "dense"),
+    ],
+)  # fmt: skip
+def test_the_network_by_shape(shape, name):
+    assert networks.by_shape("by_shape", shape) == name
+    network = networks.create(name, "float32")
+    params, features = network.init(jax.random.key(0), (*shape, 2))
+    assert network.apply(params, jnp.zeros((3, *shape, 2))).shape == (3, features)
+
+
+def test_a_stack_of_boards_is_more_channels():
+    states = np.random.default_rng(0).integers(0, 2, (3, 7, 6, 2, 4)).astype(bool)
+    network = networks.create("revisiting_rainbow", "float32")
+    params, _ = network.init(jax.random.key(0), states.shape[1:])
+    assert params["Conv_0"]["kernel"].shape == (3, 3, 8, 16)
+    together = network.apply(params, states.reshape(3, 7, 6, 8, 1))
+    np.testing.assert_array_equal(network.apply(params, states), together)
+
+
+def test_what_a_network_sees():
+    vector = spaces.Box(jnp.array([-2.0, 0, -jnp.inf, 5]), jnp.array([2.0, 10, 3e38, 5]), (4,))
+    prepare = networks.preparation(vector, (4,))
+    seen = prepare(jnp.array([[[1.0], [10], [7], [5]]]))
+    assert seen[0, :, 0].tolist() == [0.5, 1, 7, 5]
+    picture = networks.preparation(spaces.Box(0, 255, (2, 2)), (2, 2))
+    assert picture(jnp.full((1, 2, 2, 1), 51, jnp.uint8))[0, 0, 0, 0] == pytest.approx(0.2)
+    photo = jnp.full((1, 36, 36, 1), 51, jnp.uint8)
+    unbounded = networks.preparation(None, (36, 36), "uint8")(photo)
+    np.testing.assert_allclose(unbounded, 0.2, rtol=1e-6)
+    board = networks.preparation(None, (6, 6), "uint8")
+    assert board(jnp.ones((1, 6, 6, 1), jnp.uint8)).max() == 1
+    flags = networks.preparation(spaces.Box(0, 1, (2, 2)), (2, 2))
+    assert flags(jnp.ones((1, 2, 2, 1), bool)).max() == 1
+    number = networks.preparation(spaces.Discrete(3), ())
+    assert number(jnp.array([[2, 0]])).tolist() == [[[0, 0, 1], [1, 0, 0]]]

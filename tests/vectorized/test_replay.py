@@ -1,13 +1,24 @@
-"""The ring gives what a plain memory of whole episodes gives."""
+"""What is stored and learned from, against whole episodes in plain Python."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from log_dqn.vectorized import agents, learner, replay, timeline
+from log_dqn.cli import progress
+from log_dqn.vectorized import (
+    agents,
+    device_loop,
+    environments,
+    jax_environments,
+    learner,
+    replay,
+    timeline,
+    training,
+)
 from log_dqn.vectorized.timeline import Phase
 
+from . import own_jax_environment as own
 from . import toys
 
 STACK = 4
@@ -160,3 +171,128 @@ def test_a_slot_beyond_the_last_stores_nothing():
     stored = replay.add_step(memory, 4, jnp.ones(2, jnp.uint8), jnp.int32(3), jnp.int32(1))
     stored = replay.add_result(stored, 4, 1.0, True)
     assert all(field[4].any() and not field[:4].any() for field in stored)
+
+
+def episodes_of_the_clock(steps, ends, max_steps):
+    """Yields (observations, rewards, whether it was cut off) of each episode of so many steps."""
+    number = 0
+    while steps > 0:
+        length = min(own.length_of(number), max_steps)
+        is_cut = length < own.length_of(number) or bool(own.is_truncated(number, ends))
+        times = range(min(length, steps))
+        yield [(number, t) for t in times], [own.reward_of(number, t) for t in times], is_cut
+        # One that the program cuts off, the environment hasn't: it begins anew.
+        number = 0 if length < own.length_of(number) else number + 1
+        steps -= length
+
+
+def expected_transitions(n, gamma, clips, bootstraps, *clock):
+    """Returns (state, rewards, next state or None at an end) of each transition, in their order."""
+    found = []
+    for observations, rewards, is_cut in episodes_of_the_clock(*clock):
+        for first in range(len(observations)):
+            later = rewards[first : first + n]
+            later = [min(max(r, -1), 1) if clips else r for r in later]
+            total = round(sum(gamma**i * r for i, r in enumerate(later)), 5)
+            if first + n < len(observations):
+                found.append((observations[first], total, observations[first + n]))
+            elif is_cut and bootstraps:
+                found.append(None)
+            else:
+                found.append((observations[first], total, None))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("where", "n", "ends", "values", "max_steps", "bootstraps"),
+    [
+        ("device", 3, 2, 6, 4, True),
+        ("device", 2, 3, 6, 99, False),
+        pytest.param("device", 1, 3, 6, 99, True, marks=pytest.mark.slow),
+        pytest.param("device", 2, 1, 5, 99, True, marks=pytest.mark.slow),
+        ("host", 1, 3, 6, 99, True),
+        ("host", 3, 2, 6, 4, True),
+        ("host", 2, 3, 6, 99, False),
+    ],
+)
+def test_what_is_learned_from(tmp_path, where, n, ends, values, max_steps, bootstraps):
+    clips = n < 3
+    trainer = clock_trainer(tmp_path, where, n, max_steps, bootstraps, ends, values)
+    while trainer.position.chosen[0] < device_loop.CHUNK_STEPS:
+        trainer.step()
+    position, of_runs = trainer.position, trainer.learner
+    steps = int(position.stored[0])
+    assert steps == device_loop.CHUNK_STEPS - 1
+    due = timeline.update(of_runs.rules, position, np.False_, np.zeros(1, bool), np)
+    # All of the memory's, which has wrapped around twice.
+    slots = int(due.oldest[0]) + np.arange(int(due.available[0]))[:, None]
+    slots = (slots + np.arange(n + 1)) % of_runs.slots
+    memory = replay.Memory(*(np.asarray(field)[0] for field in of_runs.memory))
+    batch = replay.read(memory, slots)
+    batch = replay.transitions(replay.without_cuts(batch, 1) if bootstraps else batch, 1, 0.9)
+    ours = {
+        (tuple(s.tolist()), round(float(r), 5), None if end else tuple(s2.tolist()))
+        for s, r, s2, end in zip(
+            batch.states[..., 0], batch.rewards, batch.next_states[..., 0], batch.terminals,
+            strict=True,
+        )
+    }  # fmt: skip
+    first = steps + 1 - min(int(position.episode_steps[0]) + 1, n) - len(slots)
+    kept = expected_transitions(n, 0.9, clips, bootstraps, steps + 2, ends, max_steps)
+    kept = kept[first : first + len(slots)]
+    assert ours == {transition for transition in kept if transition is not None}
+    assert (None in kept) == (bootstraps and values == 6 and ends > 1)
+
+
+def clock_trainer(folder, where, n, max_steps, bootstraps, ends, values):
+    """Makes what trains a run on a clock in JAX, or on gymnasium's, which the host steps."""
+    room = "tests.vectorized.own"
+    if where == "device":
+        made = jax_environments.create_environment(
+            max_steps, f"{room}_jax_environment:clock", bootstraps, {"ends": ends, "values": values}
+        )
+    else:
+        env = f"gymnasium:{room}_gymnasium_environment:Clock-v0"
+        made = environments.create_gymnasium(max_steps, env, bootstraps, {"ends": ends})
+    runner = agents.RunnerSettings(
+        num_iterations=1, training_steps=10**6, evaluation_steps=0, replay_capacity=200,
+        stack_size=1, clip_rewards=n < 3,
+    )  # fmt: skip
+    agent = toys.log_dqn(update_horizon=n, gamma=0.9)
+    problem = learner.Problem(
+        toys.small_network, made.frame_shape, made.frame_dtype, 1, 8, 200, made.cuts,
+        runner.clip_rewards,
+    )  # fmt: skip
+    workload = training.Workload(toys.make_runs(folder, [agent], [1]), runner, [None])
+    shown = progress.Progress([0], 1, runner.steps_per_iteration)
+    if where == "device":
+        return device_loop.DeviceTrainer(workload, problem, made, shown, [0])
+    games = environments.GymnasiumGames(made, 1)
+    return training.HostTrainer(workload, problem, games, shown, [0])
+
+
+def steps_with(terminals):
+    """Steps of transitions with these ends; the frames number the transitions."""
+    terminals = np.array(terminals, np.uint8)
+    numbers = np.arange(len(terminals))[:, None].repeat(terminals.shape[1], 1)
+    zeros = np.zeros(terminals.shape, np.float32)
+    return replay.Memory(numbers, zeros.astype(np.uint8), zeros.astype(np.int8), zeros, terminals)
+
+
+def test_what_is_cut_off_gives_its_place_to_the_others():
+    steps = steps_with([[2, 0, 0], [0, 0, 0], [1, 2, 0], [0, 2, 0], [0, 0, 2], [0, 1, 0]])
+    whole = replay.without_cuts(steps, 1)
+    assert whole.frames[:, 0].tolist() == [1, 2, 4, 5, 1, 2]
+
+
+def test_actions_beyond_eight_bits():
+    for count, dtype, last in ((128, "int8", 127), (129, "int16", 128), (32767, "int16", 32766)):
+        memory = replay.create((3,), (), "bool", count)
+        stored = replay.add_step(memory, 1, jnp.bool_(1), jnp.int32(0), jnp.int32(last))
+        assert stored.actions.dtype == dtype and stored.actions[1] == last
+
+
+def test_a_state_is_of_no_more_observations_than_a_byte_counts():
+    assert agents.RunnerSettings(stack_size=256).stack_size == 256
+    with pytest.raises(ValueError, match=r"stack_size is 257; .* from 1 to 256"):
+        agents.RunnerSettings(stack_size=257)

@@ -251,7 +251,14 @@ def original_episodes(name, number, probabilities):
     return np.array(results).T
 
 
-def compare_episodes(name, probabilities, number):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "probabilities", "number"),
+    # Freeway's episodes are long, and a random chicken hardly ever crosses.
+    [(name, UNIFORM, 200 if "Freeway" in name else 2000) for name in games.MINATAR5]
+    + [("MinAtar/Freeway", UP, 200)],
+)
+def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities, number):
     mine = episodes(name, number, probabilities)
     theirs = original_episodes(name, number, probabilities)
     # Smirnov's bound: if the distributions are the same, the largest distance of the two empirical
@@ -262,16 +269,6 @@ def compare_episodes(name, probabilities, number):
         assert scipy.stats.ks_2samp(ours, original_s).statistic <= most
     if name == "MinAtar/Freeway":
         assert set(mine[1]) == set(theirs[1]) == {2501}
-
-
-# Freeway's episodes are long, and a random chicken hardly ever crosses.
-PLAYS = [(name, UNIFORM) for name in games.MINATAR5] + [("MinAtar/Freeway", UP)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "probabilities"), PLAYS)
-def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities):
-    compare_episodes(name, probabilities, 200 if name == "MinAtar/Freeway" else 2000)
 
 
 @pytest.mark.parametrize("name", ONE_QUICK)

@@ -21,7 +21,6 @@ PERIODS = {
 }  # fmt: skip
 TRAINING, EVALUATION = 4000, 1000
 CAPACITY = 2000
-ADVANCE = jax.jit(functools.partial(timeline.advance, xp=jnp))
 
 
 class Runs:
@@ -30,28 +29,37 @@ class Runs:
     def __init__(self, run_agents, runner):
         self.rules = timeline.create_rules(run_agents, runner)
         self.position = timeline.begin(len(run_agents))
-        self._step = 0
+        self._record = []
 
     def advance(self, rewards, ended):
         """Advances a step; returns the runs that were sure to learn, and the plan."""
         old = self.position
-        starting = timeline.starts(self.rules, old, self._step)
+        starting = timeline.starts(self.rules, old, len(self._record))
         due, if_ended = (
             timeline.update(self.rules, old, ended, starting, np) for ended in (np.False_, np.True_)
         )
         outcome = timeline.Outcome(None, np.array(rewards, np.float32), np.array(ended))
         found = timeline.advance(self.rules, old, outcome, starting, np)
-        # The device's program does the same, bit for bit.
-        theirs = jax.device_get(ADVANCE(self.rules, old, outcome, starting))
-        jax.tree.map(np.testing.assert_array_equal, found, theirs)
-        assert jax.tree.all(jax.tree.map(lambda new, old: new.dtype == old.dtype, found[0], old))
+        self._record.append(((old, outcome, starting), found))
         self.position, plan = found
-        self._step += 1
         # What is certain before the environment has answered comes true.
         is_sure = due.learns == if_ended.learns
         for ahead, then in zip(due[:4], plan.update[:4], strict=True):
             np.testing.assert_array_equal(ahead[is_sure], then[is_sure])
         return is_sure & due.learns, plan
+
+    def check_the_device(self):
+        """Asserts that the device's program does the same at all steps, bit for bit."""
+        args, found = jax.tree.map(lambda *steps: np.stack(steps), *self._record)
+
+        @jax.jit
+        def advance_all(rules, args):
+            # Not vectorized, for other fused operations would round differently.
+            return jax.lax.map(lambda step: timeline.advance(rules, *step, xp=jnp), args)
+
+        theirs = advance_all(self.rules, args)
+        jax.tree.map(np.testing.assert_array_equal, found, theirs)
+        assert [x.dtype for x in found[0]] == [x.dtype for x in args[0]]
 
 
 class Environment:
@@ -158,6 +166,7 @@ def our_steps(update_horizon, iterations, min_replay_history):
         event["epsilon"] = float(plan.choice.epsilon[0])
         if active:
             steps.append(event)
+    ours.check_the_device()
     return steps, returns, early, late
 
 
@@ -206,6 +215,7 @@ def test_runs_learn_at_the_same_steps():
         if step > 20 and learns.any():
             np.testing.assert_array_equal(learns, training)
             alone += training.sum() < 3
+    three.check_the_device()
     assert alone > 20
     assert (three.position.iteration > 10).all()
 
@@ -219,10 +229,24 @@ def test_nothing_is_learned_from_an_empty_memory():
         (certain,), plan = one.advance([0.0], [ended])
         (learns,), (available,) = plan.update.learns, plan.update.available
         learned.append((bool(certain), bool(learns), int(available) if learns else None))
+    one.check_the_device()
     assert learned == [(False, False, None), (False, False, None), (True, True, 1), (True, True, 2)]
 
 
-def test_a_state_is_of_no_more_observations_than_a_byte_counts():
-    assert agents.RunnerSettings(stack_size=256).stack_size == 256
-    with pytest.raises(ValueError, match=r"stack_size is 257; .* from 1 to 256"):
-        agents.RunnerSettings(stack_size=257)
+def test_which_numbers_are_finite():
+    position = timeline.begin(4)._replace(phase=np.array([1, 1, 2, 0]))
+    rewards = np.array([np.nan, 1, np.inf, np.nan], np.float32)
+    frames = np.zeros((4, 2, 3), np.float32)
+    outcome = timeline.Outcome(frames, rewards, np.zeros(4, bool))
+    starting = np.zeros(4, bool)
+    for xp in (np, jax.numpy):
+        faults = functools.partial(timeline.faults, position, xp=xp)
+        assert faults(outcome, starting).tolist() == [True, False, True, False]
+        # A reward before the start isn't the run's.
+        assert faults(outcome, ~starting).tolist() == [True, False, True, False]
+        bad = outcome._replace(frame=frames.copy())
+        bad.frame[1, 1, 2] = -np.inf
+        assert faults(bad, starting).tolist() == [True, True, True, False]
+        bad.frame[3] = np.nan
+        assert faults(bad, starting)[3] == 0 and faults(bad, ~starting)[3] == 1
+        assert not faults(bad._replace(frame=frames > 0), starting)[1]
