@@ -13,7 +13,7 @@ from log_dqn.mapping import LogMapping
 mappings = st.builds(
     LogMapping, gamma=st.floats(0.1, 0.999), k=st.floats(1, 300), c=st.floats(0.1, 5),
     q_init=st.sampled_from([0.0, 0.5, 1.0]), additive=st.booleans(),
-    linear_above=st.sampled_from([0.1, 1.0, 10.0, math.inf]),
+    linear_above=st.sampled_from([1e-6, 0.1, 1.0, 10.0, math.inf]),
 )  # fmt: skip
 
 
@@ -46,14 +46,6 @@ def test_log_linear_form_worked_by_hand():
     )
 
 
-@pytest.mark.parametrize("b", [1e-6, 0.1, 1.0, 10.0, math.inf])
-@pytest.mark.parametrize("additive", [True, False])
-def test_inverse_undoes_f_over_twelve_decades(b, additive):
-    x = 10.0 ** np.arange(-6, 7)
-    mapping = LogMapping(0.5, 30, 0.5, 1.0, additive, b)  # gamma^k is 9e-10.
-    np.testing.assert_allclose(mapping.inverse(mapping.f(x)), x, rtol=1e-9)
-
-
 def test_clipped_form_worked_by_hand():
     # gamma^k = 0.25; d = -2 ln(max(1, 0.25)) = 0, so f(x) = 2 ln(max(x, 0.25)).
     mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=1)
@@ -73,13 +65,6 @@ def test_paper_offsets():
     assert LogMapping(0.96, 100, 0.5, 0.0).d == pytest.approx(2.0410997260127585, rel=1e-12)
 
 
-@given(mappings)
-def test_zero_maps_to_q_init(mapping):
-    expected = mapping.q_init if mapping.additive else max(mapping.q_init, mapping.gamma**mapping.k)
-    rounding = 1e-15 * math.exp(mapping.log_floor) + 1e-300
-    assert mapping.inverse(0.0) == pytest.approx(expected, rel=1e-9, abs=rounding)
-
-
 @given(mappings, st.floats(-700, math.log(1000)))
 def test_inverse_undoes_f(mapping, log_x):
     x = math.exp(log_x)
@@ -90,13 +75,6 @@ def test_inverse_undoes_f(mapping, log_x):
         assert back == pytest.approx(x, rel=1e-9, abs=1e-12 * floor)
     else:
         assert back == pytest.approx(max(x, floor), rel=1e-9)
-
-
-@given(mappings, st.floats(0, 1))
-def test_f_undoes_inverse(mapping, position):
-    low, high = mapping.f(0.0), mapping.f(1000.0)
-    tq = low + position * (high - low)
-    assert mapping.f(mapping.inverse(tq)) == pytest.approx(tq, rel=1e-9, abs=1e-9)
 
 
 @given(mappings, st.floats(1e-6, 1000))
