@@ -80,7 +80,6 @@ def test_what_it_says(capsys):
         (["--epsilon=x"], "epsilon is 'x'; it must be a number from 0 to 1"),
         (["--seed=-1"], "seed is -1; it must be a whole number from 0 to 4294967295"),
         (["--seed=4294967295", "--episodes=2"], "seed is 4294967296; it must be a whole number"),
-        (["--agent=c51"], "agent is 'c51'; it must be one of dqn, log_dqn, loglin_dqn"),
     ],
 )
 def test_what_is_refused(arguments, message, capsys):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from log_dqn import trained
-from log_dqn.commands import play
 from log_dqn.film import evaluation, loading
 from log_dqn.results import protocol
 from log_dqn.run_folder import configuration, layout
@@ -88,11 +87,3 @@ def test_all_together_are_small():
 def test_what_there_is_not(arguments, named):
     with pytest.raises(ValueError, match=named):
         trained.find(*arguments)
-
-
-def test_play_says_which_discount_factors_there_are(tmp_path, capsys):
-    out = tmp_path / "film.gif"
-    assert play.main(["--trained=MinAtar/Asterix", "--gamma=0.7", f"--out={out}"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "gamma is 0.7; it must be 0.5 or 0.96 for loglin_dqn on MinAtar/Asterix" in line
-    assert not out.exists()
