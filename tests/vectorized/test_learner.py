@@ -293,13 +293,13 @@ def test_initial_weights():
 def test_actions_that_a_game_lacks_are_never_greedy():
     # Also where all of the game's own actions are bad.
     for agent in (create() for create, _ in AGENTS):
-        params = agent.init(networks.nature, jax.random.key(0), (84, 84, 4), 3, 6)
+        params = agent.init(SMALL.network, jax.random.key(0), (*FRAME, 4), 3, 6)
         bias = np.zeros(6 * agent.num_heads, np.float32)
         bias[:6] = [-9, -8, -9, 9, 9, 9]
         if agent.num_heads == 2:
             bias[6:] = [9, 8, 9, -9, -9, -9]
         params["Output"]["bias"] = jnp.asarray(bias)
-        outputs = agent.outputs(networks.nature, params, np.zeros((2, 84, 84, 4), np.uint8), 3)
+        outputs = agent.outputs(SMALL.network, params, np.zeros((2, *FRAME, 4), np.uint8), 3)
         keys = agent.action_keys(agent.constants, outputs)
         np.testing.assert_array_equal(np.argmax(keys, axis=-1), [1, 1])
         # Nor in targets.

@@ -16,7 +16,7 @@ import pytest
 
 from log_dqn.cli import shell
 from log_dqn.run_folder import checkpoints
-from log_dqn.vectorized import runs, timeline, training
+from log_dqn.vectorized import agents, runs, timeline, training
 from log_dqn.vectorized.timeline import Phase
 
 from . import toys
@@ -331,6 +331,32 @@ def events_of(folder):
     from tensorboard.backend.event_processing import event_accumulator
 
     return event_accumulator.EventAccumulator(str(folder)).Reload()
+
+
+LEARNING = {
+    "gamma": 0.9, "min_replay_history": 100, "update_period": 2, "target_update_period": 50,
+    "epsilon_train": 0.02, "epsilon_decay_period": 800,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "agent",
+    [
+        agents.VectorizedLogDQNAgent(c=1.0, beta_log=0.03, **LEARNING),
+        agents.VectorizedDQNAgent(learning_rate=0.01, **LEARNING),
+    ],
+    ids=["LogDQN", "DQN"],
+)
+def test_runs_learn_to_catch(tmp_path, agent):
+    """That they learn as Dopamine's agents do, other tests show step by step."""
+    settings = {"training_steps": 4000, "replay_capacity": 2000, "stack_size": 1}
+    runner = dataclasses.replace(toys.RUNNER, **settings)
+    trainer = toys.make_trainer(tmp_path, [agent] * 3, runner=runner)
+    trainer.train()
+    returns = np.array([log["iteration_0"]["train_episode_returns"] for log in trainer._logs])
+    # In the first and the last fifth of the episodes; a random policy gets about -0.6.
+    assert returns[:, :88].mean() < -0.2 and returns[:, -88:].mean() > 0.85
 
 
 def test_events_are_readable(tmp_path):
