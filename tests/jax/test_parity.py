@@ -34,6 +34,8 @@ def test_an_agent_takes_and_hands_on_what_dopamines_takes(monkeypatch, ours, the
     assert {name for name in parameters if known[name].default != parameters[name].default} == (
         changed
     )
+    own = {"head_init": "asymmetric", "loss_type": "huber", "precision": "float32", "gamma": 0.96}
+    assert {name: known[name].default for name in own} == own
     assert known["network"].default is NATURE[ours]
     handed_on = {}
     monkeypatch.setattr(theirs, "__init__", lambda self, **settings: handed_on.update(settings))
