@@ -200,6 +200,7 @@ def compare(tf_agent, jax_agent, layers, draw_states, num_updates=200):
             np.abs(of_jax["kernel"] - kernel).max() / largest,
             np.abs(of_jax["bias"] - bias).max() / largest,
         )
+    print(f"losses differ by {worst_loss:.1e}, weights by {worst_weight:.1e}")
     return worst_loss, worst_weight
 
 
