@@ -2,12 +2,14 @@
 
 import inspect
 import pathlib
+import sys
 
 import gin
 import pytest
 
 from log_dqn import compat, sweep, train, train_vectorized
 from log_dqn.cli import gin_files, shell
+from tests.programs import assert_refused
 
 with compat.quiet():
     from log_dqn.dopamine_run import request, start
@@ -161,3 +163,31 @@ def test_every_flag(tmp_path, capsys, program, name, argument):
     assert err.count("\n") == 1 and "error: " in err
     assert name.rstrip("s") in err
     assert not pathlib.Path(folder).parent.exists()
+
+
+BREAKOUT = "MinAtar/Breakout"
+
+
+@pytest.mark.parametrize(
+    ("package", "program", "arguments", "message"),
+    [
+        ("tensorflow", train, ["--game=Pong"], "tensorflow must be installed: pip install '.'"),
+        ("minatar", train, [f"--game={BREAKOUT}"], f"{BREAKOUT} needs the package minatar: pip"),
+        ("minatar", sweep, ["--agents=dqn", "--games=minatar5"], "Asterix needs the package min"),
+        ("ray", sweep, ["--agents=dqn", "--games=Pong"],
+         "ray must be installed: pip install '.[sweep]' in the source"),
+        ("wandb", train, ["--game=Pong", "--track"],
+         "track is True; it must be left out where the package wandb isn't installed"),
+        ("zstandard", train_vectorized, ["--games=Pong", "--checkpoint_replay"],
+         "checkpoint_replay is True; it must be left out where the package zstandard isn't"),
+        # The memories of MinAtar's games are always saved.
+        ("zstandard", train_vectorized, [f"--games={BREAKOUT}"],
+         f"games is '{BREAKOUT}'; it must be Atari's or gymnasium's where the "),
+    ],
+)  # fmt: skip
+def test_a_package_that_is_not_installed(
+    tmp_path, capsys, monkeypatch, package, program, arguments, message
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    folder = "base_dir" if program is train else "results_dir"
+    assert_refused(tmp_path, capsys, arguments, message, program, folder)

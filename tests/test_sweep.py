@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import importlib.util
 import os
 import pathlib
 import re
@@ -27,8 +26,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 TINY = [argument for argument in programs.tiny() if not argument.startswith("--game")]
 ONE = ["--agents=log_dqn", "--games=Centipede", *TINY]
 
-# A minute at most, on a machine that has other work too.
-PATIENCE = 120
+# Half a minute at most on a quiet machine; but others have much other work.
+PATIENCE = 400
 
 
 def command(results_dir, *arguments):
@@ -84,35 +83,45 @@ def starts(folder):
 
 
 @pytest.mark.slow
-def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained):
+def test_what_dies_is_retried_until_it_is_given_up_and_a_bad_setting_is_not(tmp_path, trained):
     results = tmp_path / "results"
-    scan = f"--scan=WrappedReplayBuffer.replay_capacity=200,{10**11}"
-    arguments = [*ONE, scan]
-    good = results / "log_dqn/replay_capacity=200/Centipede/1"
-    bad = results / f"log_dqn/replay_capacity={10**11}/Centipede/1"
-    with running(results, *arguments) as process:
-        wait_for((good / "logs/log_0").exists)
-        for number in processes(str(good)):
+    scan = f"--scan=WrappedReplayBuffer.replay_capacity=200,{10**11}"  # More than machines have.
+    of_good = "log_dqn/replay_capacity=200/Centipede"
+    killed, given_up = results / of_good / "1", results / of_good / "2"
+    bad = results / f"log_dqn/replay_capacity={10**11}/Centipede"
+    with running(results, *ONE, scan, "--seeds=2", "--max_failures=1") as process:
+        wait_for((killed / "logs/log_0").exists)
+        for number in processes(str(killed)):
             os.kill(number, signal.SIGKILL)
+        # Of the other run the worker is killed, which takes the process along, then the process.
+        wait_for((given_up / "logs/log_0").exists)
+        (number,) = processes(str(given_up))
+        os.kill(parent(number), signal.SIGKILL)
+        wait_for(lambda: number not in processes(str(given_up)))
+        wait_for(lambda: len(starts(given_up)) == 2)
+        (number,) = wait_for(lambda: processes(str(given_up)))
+        os.kill(number, signal.SIGKILL)
         assert process.wait(PATIENCE) == 1
     output = pathlib.Path(f"{results}.txt").read_text()
-    assert plan.progress(good).iterations == 2
-    assert len(starts(good)) == 2 and len(starts(bad)) == 1
-    assert "# ended by SIGKILL" in (good / "output.log").read_text()
-    name = "log_dqn/replay_capacity=200/Centipede/1"
-    assert f"{name}: ended by SIGKILL; to be retried" in output
-    assert f"{name}: started again, from iteration 1, on" in output
-    assert f"{name}: complete" in output
-    # More than any machine has.
-    assert "1 of 2 runs are complete, 1 failed; " in output
-    assert re.search(
-        "^failed: log_dqn/replay_capacity=10{11}/Centipede/1: .*capacity", output, re.M
-    )
+    assert plan.progress(killed).iterations == 2 and plan.progress(given_up).iterations == 1
+    assert [len(starts(f)) for f in (killed, given_up, bad / "1", bad / "2")] == [2, 2, 1, 1]
+    assert "# ended by SIGKILL" in (killed / "output.log").read_text()
+    for said in (
+        f"{of_good}/1: ended by SIGKILL; to be retried",
+        f"{of_good}/1: started again, from iteration 1, on",
+        f"{of_good}/1: complete",
+        f"{of_good}/2: the worker or its node died; to be retried",
+        f"{of_good}/2: started again, from iteration 1, on",
+        f"failed: {of_good}/2: ended by SIGKILL (attempt 2, the last)",
+        "1 of 4 runs are complete, 3 failed; ",
+    ):
+        assert said in output
+    assert re.search(r"^failed: log_dqn/replay_capacity=10{11}/.*/1: .*capacity", output, re.M)
     # It resumes with the weights that a run has which was not killed.
     straight = tmp_path / "straight"
     trained(straight, "--seed=1", *programs.tiny())
     for key, weight in programs.weights(straight, 1).items():
-        assert (programs.weights(good, 1)[key] == weight).all(), key
+        assert (programs.weights(killed, 1)[key] == weight).all(), key
     # Nothing of Ray's is left, nor of the processes.
     assert [path.name for path in results.iterdir()] == ["log_dqn"]
     assert not processes(str(results))
@@ -122,23 +131,22 @@ def test_a_killed_process_is_retried_and_a_bad_setting_is_not(tmp_path, trained)
 def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     results = tmp_path / "results"
     scan = "--scan=LogDQNAgent.gamma=0.84,0.96"
-    arguments = ["--agents=log_dqn", "--games=Alien,Zaxxon", "--seeds=2", *TINY, scan]
+    arguments = ["--agents=log_dqn", "--games=Alien,Zaxxon", *TINY, scan]
     folders = {
-        results / "log_dqn" / f"gamma={gamma}" / game / seed
+        results / "log_dqn" / f"gamma={gamma}" / game / "1"
         for gamma in (0.84, 0.96)
         for game in ("Alien", "Zaxxon")
-        for seed in "12"
     }
 
     def complete():
         return {folder for folder in folders if plan.progress(folder).iterations == 2}
 
     with running(results, *arguments) as process:
-        wait_for(lambda: len(complete()) >= 3 and processes(str(results)))
+        wait_for(lambda: complete() and processes(str(results)))
         process.kill()
     wait_for(lambda: not processes(str(results)))
     before = complete()
-    assert 3 <= len(before) <= 6
+    assert 1 <= len(before) <= 3
     written = {
         path: path.stat().st_mtime_ns
         for folder in before
@@ -147,7 +155,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     }
     done = run(results, *arguments)
     assert done.returncode == 0, done.stderr
-    assert f"8 of 8 runs are complete ({len(before)} of them before), 0 failed" in done.stdout
+    assert f"4 of 4 runs are complete ({len(before)} of them before), 0 failed" in done.stdout
     assert complete() == folders
     assert {path: path.stat().st_mtime_ns for path in written} == written
     assert [path.name for path in results.iterdir()] == ["log_dqn"]
@@ -155,7 +163,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     # And again there is nothing to do.
     done = run(results, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "8 of 8 runs are complete (8 of them before), 0 failed" in done.stdout
+    assert "4 of 4 runs are complete (4 of them before), 0 failed" in done.stdout
 
     names = {str(folder.relative_to(results)) for folder in folders}
     multiplexer = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(results))
@@ -168,42 +176,8 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     )  # fmt: skip
     assert status == 0
     scores = (tmp_path / "report/scores.csv").read_text()
-    assert scores.count("log_dqn/gamma=0.84") == scores.count("log_dqn/gamma=0.96") == 4
+    assert scores.count("log_dqn/gamma=0.84") == scores.count("log_dqn/gamma=0.96") == 2
     assert (tmp_path / "report/gamma.png").exists()
-
-
-@pytest.mark.slow
-def test_a_killed_worker_takes_its_process_along_and_is_replaced(tmp_path):
-    results = tmp_path / "results"
-    folder = results / "log_dqn/Centipede/1"
-    with running(results, *ONE) as process:
-        wait_for((folder / "logs/log_0").exists)
-        (number,) = processes(str(folder))
-        os.kill(parent(number), signal.SIGKILL)
-        wait_for(lambda: number not in processes(str(folder)))
-        assert process.wait(PATIENCE) == 0
-    output = pathlib.Path(f"{results}.txt").read_text()
-    assert "the worker or its node died; to be retried" in output
-    assert "started again, from iteration 1, on" in output
-    assert plan.progress(folder).iterations == 2
-    assert len(starts(folder)) == 2
-
-
-@pytest.mark.slow
-def test_a_run_that_keeps_dying_is_given_up(tmp_path):
-    results = tmp_path / "results"
-    folder = results / "log_dqn/Centipede/1"
-    with running(results, *ONE, "--max_failures=1") as process:
-        for attempt in (1, 2):
-            wait_for(
-                lambda n=attempt: (folder / "output.log").exists() and len(starts(folder)) == n
-            )
-            (number,) = wait_for(lambda: processes(str(folder)))
-            os.kill(number, signal.SIGKILL)
-            wait_for(lambda n=number: n not in processes(str(folder)))
-        assert process.wait(PATIENCE) == 1
-    output = pathlib.Path(f"{results}.txt").read_text()
-    assert "failed: log_dqn/Centipede/1: ended by SIGKILL (attempt 2, the last)" in output
 
 
 def pool_threads(process):
@@ -215,31 +189,22 @@ def pool_threads(process):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cpus", [1, 2])
-def test_a_run_computes_in_as_many_threads_as_it_is_given_cpus(tmp_path, cpus):
+@pytest.mark.parametrize(  # As a scheduler does, and as a terminal.
+    ("number", "send", "cpus"), [(signal.SIGTERM, os.kill, 1), (signal.SIGINT, os.killpg, 2)]
+)
+def test_a_run_has_a_thread_a_cpu_and_stops_with_its_sweep(tmp_path, number, send, cpus):
     if os.cpu_count() < cpus:
         pytest.skip("the machine has one core")
     results = tmp_path / "results"
     folder = results / "log_dqn/Centipede/1"
-    with running(results, *ONE, f"--cpus_per_run={cpus}"):
+    with running(results, *ONE, f"--cpus_per_run={cpus}") as process:
         wait_for((folder / "logs/log_0").exists)
-        (process,) = processes(str(folder))
-        assert pool_threads(process) == 2 * cpus
-    assert f"on the CPU with {cpus} thread" in (folder / "output.log").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(  # As a scheduler does, and as a terminal.
-    ("number", "send"), [(signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)]
-)
-def test_a_stopped_sweep_stops_its_processes_and_says_how_to_resume(tmp_path, number, send):
-    results = tmp_path / "results"
-    folder = results / "log_dqn/Centipede/1"
-    with running(results, *ONE) as process:
-        wait_for((folder / "logs/log_0").exists)
+        (training,) = processes(str(folder))
+        assert pool_threads(training) == 2 * cpus
         send(process.pid, number)
         assert process.wait(PATIENCE) == 128 + number
         assert not processes(str(results))
+    assert f"on the CPU with {cpus} thread" in (folder / "output.log").read_text()
     output = pathlib.Path(f"{results}.txt").read_text()
     assert f"stopped by {number.name}; the same command resumes" in output
     assert "Traceback" not in output
@@ -297,16 +262,17 @@ def test_vectorized_jobs(tmp_path):
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_minatar(tmp_path, vectorized):
     runner = "VectorizedRunner" if vectorized else "Runner"
+    names = games.MINATAR5 if vectorized else games.MINATAR5[:2]  # A job each, or one for all.
     results = tmp_path / "results"
     arguments = [
-        "--agents=log_dqn", "--games=minatar5", "--games_per_job=5",
+        "--agents=log_dqn", f"--games={','.join(names)}", "--games_per_job=5",
         f"--gin_bindings={runner}.num_iterations=1", f"--gin_bindings={runner}.training_steps=50",
         *["--vectorized"] * vectorized,
     ]  # fmt: skip
     done = run(results, *arguments)
     assert done.returncode == 0, done.stderr
-    assert "5 of 5 runs are complete, 0 failed" in done.stdout
-    for game in games.MINATAR5:
+    assert f"{len(names)} of {len(names)} runs are complete, 0 failed" in done.stdout
+    for game in names:
         folder = results / "log_dqn" / games.folder_name(game) / "1"
         assert plan.progress(folder).iterations == 1
         assert "beta2 = 0.999" in (folder / "operative_config.gin").read_text()
@@ -327,16 +293,6 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
     arguments = ["--agents=log_dqn", "--games=Pong", *arguments]
-    programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
-
-
-def test_minatar_that_is_not_installed_is_said(tmp_path, capsys, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "minatar" else find(name)
-    )
-    message = "MinAtar/Asterix needs the package minatar: pip install minatar"
-    arguments = ["--agents=dqn", "--games=minatar5"]
     programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
 
@@ -409,19 +365,6 @@ def test_ray_that_does_not_start_is_said_in_one_line(tmp_path, capsys, monkeypat
     monkeypatch.setattr(ray, "init", init)
     message = "error: Ray can't be started: The current node timed out during startup.\n"
     programs.assert_refused(tmp_path, capsys, ONE, message, sweep, "results_dir")
-
-
-@pytest.mark.slow
-def test_without_ray_it_says_how_to_install_it(tmp_path):
-    program = (
-        "import sys; sys.modules['ray'] = None\n"
-        "from log_dqn import sweep\n"
-        f"sys.exit(sweep.main(['--results_dir={tmp_path}/r', '--agents=dqn', '--games=Pong']))"
-    )
-    done = programs.python("-c", program)
-    (line,) = done.stderr.splitlines()
-    assert done.returncode == 2
-    assert "ray must be installed: pip install '.[sweep]' in the source" in line
 
 
 def test_a_folder_of_ray_has_its_name_only_once_it_is_held(tmp_path, monkeypatch):
