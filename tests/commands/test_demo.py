@@ -120,18 +120,19 @@ def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "_FILM_STEPS", 3)
     wrong = {**settings, "dqn": ["VectorizedDQNAgent.gamma=2"]}
     out = tmp_path / "new"
+    command = [f"--out={out}", "--game=MinAtar/Breakout"]  # Its episodes are short.
     with monkeypatch.context() as patch:
         patch.setattr(demo, "_SETTINGS", wrong)
-        assert demo.main([f"--out={out}"]) == 1
+        assert demo.main(command) == 1
     assert (
         "the training of dqn ended: log-dqn train-vectorized: error: VectorizedDQNAgent.gamma is 2"
         in (capsys.readouterr().err)
     )
-    assert demo.main([f"--out={out}"]) == 0
+    assert demo.main(command) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out / "demo.html")
     page = (out / "demo.html").read_text(encoding="utf-8")
     for agent, name in (("loglin_dqn", "LogLinDQN"), ("dqn", "DQN")):
-        folder = out / "gamma=0.5" / agent / "MinAtar-Freeway" / "1"
+        folder = out / "gamma=0.5" / agent / "MinAtar-Breakout" / "1"
         with layout.log_path(folder, 1).open("rb") as file:
             log = safe_pickle.load(file)
         shown = re.search(rf"<td>{name}</td><td>(.*)</td>", page)[1]
