@@ -60,6 +60,11 @@ def tiny(agent_class="LogDQNAgent"):
     ]
 
 
+def class_of(agent):
+    """The class of LogDQN, LogLinDQN or DQN, on TensorFlow or JAX."""
+    return "Jax" * agent.startswith("jax") + "Log" * ("log" in agent) + "DQNAgent"
+
+
 NEEDS_MINATAR = pytest.mark.skipif(
     importlib.util.find_spec("minatar") is None, reason="the extra minatar is not installed"
 )
@@ -67,14 +72,10 @@ NEEDS_MINATAR = pytest.mark.skipif(
 
 def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
     """Some hundred steps of a MinAtar game, with the agent's own gin file."""
-    agent_class = "Jax" * agent.startswith("jax") + "LogDQNAgent"
-    if "log" not in agent:
-        agent_class = agent_class.replace("LogDQN", "DQN")
-    capacity = (
-        "ReplayBuffer.max_capacity"
-        if agent.startswith("jax")
-        else "WrappedReplayBuffer.replay_capacity"
-    )
+    agent_class = class_of(agent)
+    capacity = "ReplayBuffer.max_capacity"
+    if not agent.startswith("jax"):
+        capacity = "WrappedReplayBuffer.replay_capacity"
     bindings = {
         "Runner.num_iterations": 2, "Runner.training_steps": 150,
         f"{agent_class}.min_replay_history": 50, f"{agent_class}.target_update_period": 40,

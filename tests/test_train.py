@@ -1,13 +1,12 @@
 import os
 import re
-import sys
 
 import gin
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from log_dqn import games, train
+from log_dqn import train
 from log_dqn.cli import progress, threads, words
 from log_dqn.dopamine_run import request, start
 from tests.programs import (
@@ -27,7 +26,7 @@ SLOW = pytest.mark.slow
 
 
 @SLOW
-def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
+def test_the_whole_program_trains(tmp_path):
     arguments = [*tiny(), "--seed=3", "--threads=1", f"--base_dir={tmp_path}"]
     first = python("-m", "log_dqn.train", *arguments)
     assert first.returncode == 0, first.stderr
@@ -35,11 +34,11 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
     assert lines[0] == f"Starting log_dqn on Centipede in {tmp_path}"
     expected = f"Training log_dqn on the CPU with 1 thread; results go to {tmp_path}"
     assert lines[1] == expected or "GPU" in lines[1]
+    offered = ["Film it", "Train on, to 4 iterations"]
     assert [line.split(":")[0] for line in lines[2:]] == [
         "iteration 1/2",
         "iteration 2/2",
-        "Film it",
-        "Train on, to 4 iterations",
+        *offered,
     ]
     assert first.stderr == ""
 
@@ -59,16 +58,6 @@ def test_the_whole_program_trains_checkpoints_and_resumes(tmp_path, capsys):
         for value in event.summary.value
     }
     assert {"Train/AverageReturns", "Eval/AverageReturns"} <= tags
-
-    capsys.readouterr()
-    more = "--gin_bindings=Runner.num_iterations=3"
-    assert run(tmp_path, *tiny(), "--seed=3", "--threads=1", more) == 0
-    second = capsys.readouterr().out.splitlines()
-    assert second[:2] == [lines[0], f"{lines[1]}; resumed from iteration 2"]
-    assert [line.split(":")[0] for line in second[2:-2]] == ["iteration 3/3"]
-    resumed = read_log(tmp_path, 2)
-    assert set(resumed) == {"iteration_0", "iteration_1", "iteration_2"}
-    assert resumed["iteration_1"] == log["iteration_1"]
 
 
 def test_a_run_computes_in_the_threads_it_names_whatever_the_shell_set(
@@ -94,10 +83,7 @@ def test_the_seed_decides_the_weights(tmp_path, trained):
             assert (value != other[name]).any(), name
 
 
-@pytest.mark.parametrize(
-    "agent",
-    ["dqn", *(pytest.param(a, marks=SLOW) for a in ("c51", "rainbow", "implicit_quantile"))],
-)
+@pytest.mark.parametrize("agent", ["dqn", pytest.param("c51", marks=SLOW)])
 def test_dopamines_agents_train(tmp_path, agent):
     agent_class = "DQNAgent" if agent == "dqn" else "RainbowAgent"
     arguments = [f"--base_dir={tmp_path}", f"--agent={agent}", "--seed=1", *tiny(agent_class)]
@@ -107,7 +93,6 @@ def test_dopamines_agents_train(tmp_path, agent):
     trained = weights(tmp_path, 0)
     assert all(np.isfinite(value).all() for value in trained.values())
     # Trained after the last sync: online and target differ.
-    # IQN's embedding layer has another name in each network.
     for name in (f"fully_connected{i}/{w}" for i in ("", "_1") for w in ("kernel", "bias")):
         assert (trained[f"Online/{name}"] != trained[f"Target/{name}"]).any()
 
@@ -116,10 +101,10 @@ def test_dopamines_agents_train(tmp_path, agent):
 @pytest.mark.parametrize(
     ("agent", "game"),
     [
-        # Of 10, 6, 7 and 4 channels.
+        # Of 10, 7, 6 and 4 channels.
         ("log_dqn", "MinAtar/Seaquest"),
-        pytest.param("dqn", "MinAtar/SpaceInvaders", marks=SLOW),
-        pytest.param("jax_log_dqn", "MinAtar/Freeway", marks=SLOW),
+        pytest.param("dqn", "MinAtar/Freeway", marks=SLOW),
+        pytest.param("jax_log_dqn", "MinAtar/SpaceInvaders", marks=SLOW),
         ("jax_dqn", "MinAtar/Asterix"),
     ],
 )
@@ -208,18 +193,6 @@ BAD_INPUT = [
 ]
 
 
-def test_minatar_that_is_not_installed_is_said_in_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(games.importlib.util, "find_spec", lambda name: None)
-    message = "MinAtar/Breakout needs the package minatar: pip install minatar"
-    assert_refused(tmp_path, capsys, [MINATAR], message)
-
-
-def test_libraries_that_are_not_installed_are_said_in_one_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow", None)
-    message = "tensorflow must be installed: pip install '.'"
-    assert_refused(tmp_path, capsys, ["--game=Pong"], message)
-
-
 @pytest.mark.parametrize(("arguments", "message"), BAD_INPUT)
 def test_bad_input_is_answered_in_one_line(tmp_path, capsys, arguments, message):
     assert_refused(tmp_path, capsys, arguments, message)
@@ -283,12 +256,6 @@ def test_a_gin_file_that_includes_itself_is_one_line(tmp_path):
     )
 
 
-def test_bad_input_leaves_what_was_there(tmp_path, capsys):
-    (tmp_path / "mine").write_text("keep")
-    assert train.main([f"--base_dir={tmp_path}", binding("LogDQNAgent.loss_type='l1'")]) == 2
-    assert (tmp_path / "mine").read_text() == "keep"
-
-
 def test_a_drawn_seed_is_recorded_and_kept(tmp_path):
     assert train.main([f"--base_dir={tmp_path}", *CARTPOLE, iterations(1)]) == 0
     drawn = re.search(
@@ -320,20 +287,3 @@ def test_a_gin_file_in_dopamines_own_style(tmp_path):
                        "--game=Breakout", *arguments]) == 0  # fmt: skip
     recorded = (tmp_path / "run" / "operative_config.gin").read_text()
     assert "create_atari_environment.game_name = 'Breakout'" in recorded
-
-
-def test_a_folder_that_cannot_be_written(tmp_path, capsys):
-    (tmp_path / "file").touch()
-    base_dir = tmp_path / "file" / "run"
-    assert train.main([f"--base_dir={base_dir}", *tiny()]) == 2
-    assert capsys.readouterr().err == (
-        f"log-dqn train: error: base_dir is '{base_dir}'; it must be a folder that can be written "
-        "(Not a directory)\n"
-    )
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind the superuser")
-def test_a_folder_without_permission(tmp_path, capsys):
-    tmp_path.chmod(0o500)
-    assert train.main([f"--base_dir={tmp_path}", *tiny()]) == 2
-    assert "(Permission denied)" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Environments of gymnasium: observations, time limits, and training on them."""
 
 import collections
+import itertools
 import re
 
 import gymnasium
@@ -15,7 +16,7 @@ from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from tests.cli import faulty_environment
 from tests.cli.faulty_environment import register
 from tests.dopamine_run.own_environment import TIME_LIMIT
-from tests.programs import assert_refused, read_log, run
+from tests.programs import assert_refused, class_of, read_log, run
 
 BINDING = "--gin_bindings=create_gymnasium_environment."
 OWN = "tests.dopamine_run.own_environment:Own/"
@@ -132,9 +133,7 @@ def test_evaluation_stores_nothing():
 
 def tiny(agent):
     """Some steps, with an update and a sync among them."""
-    agent_class = "Jax" * agent.startswith("jax") + "LogDQNAgent".replace(
-        "Log", "Log" * ("log" in agent)
-    )
+    agent_class = class_of(agent)
     memory = "ReplayBuffer" if "jax" in agent else "WrappedReplayBuffer"
     bindings = {
         "Runner.num_iterations": 2, "Runner.training_steps": 40, "Runner.evaluation_steps": 10,
@@ -144,9 +143,15 @@ def tiny(agent):
     return ["--seed=1", *(f"--gin_bindings={name}={value}" for name, value in bindings.items())]
 
 
-AGENTS = (
-    "log_dqn", "jax_log_dqn", *(pytest.param(a, marks=pytest.mark.slow) for a in ("dqn", "jax_dqn"))
-)  # fmt: skip
+AGENTS = ("log_dqn", "jax_log_dqn")
+# The environment's own limit, or a shorter one of the runner.
+LIMITS = [
+    *itertools.product(AGENTS, (TIME_LIMIT, 3), (True, False)),
+    *(
+        pytest.param(agent, TIME_LIMIT, True, marks=pytest.mark.slow)
+        for agent in ("dqn", "jax_dqn")
+    ),
+]
 
 
 def terminals(agent):
@@ -159,13 +164,7 @@ def terminals(agent):
     return collections.Counter(map(bool, stored))
 
 
-@pytest.mark.parametrize("bootstrap", [True, False])
-@pytest.mark.parametrize(
-    # The environment's own limit, and a shorter one of the runner.
-    "length",
-    [TIME_LIMIT, 3],
-)
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(("agent", "length", "bootstrap"), LIMITS)
 def test_agents_train_with_either_time_limit(tmp_path, monkeypatch, agent, length, bootstrap):
     runners = []
     create_runner = start.create_runner
@@ -216,7 +215,7 @@ def test_the_step_is_named_at_which_numbers_are_none(tmp_path, capsys, agent, fa
     assert capsys.readouterr().err.endswith(f"log-dqn train: {where}: {said}{end}")
 
 
-@pytest.mark.parametrize("agent", ["log_dqn", "jax_log_dqn"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_error_of_the_environment_is_shown_below_what_can_be_done(tmp_path, capsys, agent):
     # Not taken for one of saving, as the system's errors are.
     register("Broken", bad=FileNotFoundError(2, "No such file", "level.txt"), after=70)
@@ -247,7 +246,7 @@ def test_a_run_whose_environment_fails_as_it_resumes_stays(tmp_path, capsys):
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_nothing_to_learn_from(tmp_path, capsys, agent):
-    name = "Jax" * agent.startswith("jax") + ("LogDQNAgent" if "log" in agent else "DQNAgent")
+    name = class_of(agent)
     command = [
         f"--agent={agent}", f"--env={OWN}Vector-v0", *tiny(agent),
         f"--gin_bindings={name}.update_horizon=10",
@@ -295,22 +294,6 @@ def test_agents_train_on_pictures(tmp_path, agent):
     recorded = (tmp_path / "operative_config.gin").read_text()
     assert "stack_size = 1\n" not in recorded and "LunarLander" not in recorded
     assert "ClassicControl" not in recorded
-
-
-@pytest.mark.slow
-def test_the_same_command_and_the_recorded_configuration_go_on(tmp_path):
-    command = ["--env=CartPole-v1", *tiny("log_dqn")]
-    more = "--gin_bindings=Runner.num_iterations=3"
-    assert run(tmp_path / "pieces", *command) == 0
-    assert run(tmp_path / "pieces", *command, more) == 0
-    assert run(tmp_path / "whole", *command, more) == 0
-    recorded = tmp_path / "whole" / "operative_config.gin"
-    assert run(tmp_path / "recorded", f"--gin_files={recorded}") == 0
-    logs = [read_log(tmp_path / name, 2) for name in ("pieces", "whole", "recorded")]
-    for log in logs[1:]:
-        for iteration in ("iteration_1", "iteration_2"):
-            for name in ("train_episode_returns", "eval_episode_returns"):
-                assert log[iteration][name] == logs[0][iteration][name]
 
 
 BAD = [

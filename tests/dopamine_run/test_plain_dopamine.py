@@ -24,7 +24,7 @@ FAST = (
     "log_dqn.gin", "jax_log_dqn_minatar.gin", "log_dqn_cartpole.gin", "loglin_dqn_gym.gin"
 )  # fmt: skip
 SIZES = """
-Runner.num_iterations = 2
+Runner.num_iterations = 1
 Runner.training_steps = 60
 Runner.evaluation_steps = 20
 Runner.max_steps_per_episode = 30
@@ -70,13 +70,10 @@ def test_a_gin_file_trains_in_dopamines_runner(load, name, tmp_path):
     evaluates = "eval" in gin.query_parameter("create_runner.schedule")
     assert type(runner).__name__ == ("Runner" if evaluates else "TrainRunner")
     runner.run_experiment()
-    # At least 60 steps in each of two iterations, and updates from the 20th on.
-    assert runner._agent.training_steps >= 120
-    log = pickle.loads(pathlib.Path(tmp_path, "run/logs/log_1").read_bytes())
-    assert set(log) == {"iteration_0", "iteration_1"}
-    phases = ("train", "eval") if evaluates else ("train",)
-    for phase in phases:
-        assert len(log["iteration_1"][f"{phase}_episode_returns"]) >= 1
+    assert runner._agent.training_steps >= 60  # With updates from the 20th on.
+    log = pickle.loads(pathlib.Path(tmp_path, "run/logs/log_0").read_bytes())
+    for phase in ("train", "eval") if evaluates else ("train",):
+        assert len(log["iteration_0"][f"{phase}_episode_returns"]) >= 1
 
 
 def test_a_time_limit_that_would_be_learned_as_an_end_is_refused(load, tmp_path):
@@ -113,14 +110,7 @@ def test_dopamines_own_program_trains(tmp_path):
         "import log_dqn, runpy; "
         "runpy.run_module('dopamine.discrete_domains.train', run_name='__main__', alter_sys=True)"
     )
-    process = programs.python(
-        "-c",
-        start,
-        "--gin_files=log_dqn_cartpole.gin",
-        *sizes,
-        f"--base_dir={tmp_path}",
-        cwd=tmp_path,
-    )
+    command = ["-c", start, "--gin_files=log_dqn_cartpole.gin", f"--base_dir={tmp_path}", *sizes]
+    process = programs.python(*command, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
-    assert (tmp_path / "logs/log_1").is_file()
-    assert (tmp_path / "checkpoints/sentinel_checkpoint_complete.1").is_file()
+    assert (tmp_path / "checkpoints/sentinel_checkpoint_complete.0").is_file()

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from log_dqn.dopamine_run import reports
-from tests.programs import assert_refused, python, run, tiny
+from tests.programs import CARTPOLE, iterations, python, run
 
 NEEDS_WANDB = pytest.mark.skipif(
     importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
@@ -29,18 +29,14 @@ def test_the_numbers_of_an_iteration():
 
 @pytest.mark.slow
 def test_json_alone_on_standard_output(tmp_path, capsys):
-    assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
+    command = ["--json", "--seed=1", *CARTPOLE, iterations(2)]
+    assert run(tmp_path, *command) == 0
     out, err = capsys.readouterr()
     lines = [json.loads(line) for line in out.splitlines()]
-    assert [line["iteration"] for line in lines] == [1, 2]
-    assert all(line["train_episodes"] == 3 and line["num_iterations"] == 2 for line in lines)
-    assert [line.split()[0] for line in err.splitlines()] == [
-        "Starting",
-        "Training",
-        "Film",
-        "Train",
-    ]
-    assert run(tmp_path, "--json", "--seed=1", *tiny()) == 0
+    assert [(line["iteration"], line["num_iterations"]) for line in lines] == [(1, 2), (2, 2)]
+    first_words = [line.split()[0] for line in err.splitlines()]
+    assert first_words == ["Starting", "Training", "Film", "Train"]
+    assert run(tmp_path, *command) == 0
     out, err = capsys.readouterr()
     assert out == "" and "This run has finished its 2 iterations." in err
 
@@ -51,13 +47,13 @@ def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setenv("WANDB_MODE", "offline")
-    command = ["--track", "--seed=1", *tiny()]
+    command = ["--track", "--seed=1", *CARTPOLE, iterations(2)]
     name = tmp_path / "wandb" / "run_id"
 
     def written():
         return sorted(tmp_path.glob(f"wandb/offline-run-*-{name.read_text()}/*.wandb"))
 
-    assert run(tmp_path, *command, "--gin_bindings=Runner.num_iterations=1") == 0
+    assert run(tmp_path, *command, iterations(1)) == 0
     assert capsys.readouterr().err == ""
     (first,) = written()
     logged = first.read_bytes()
@@ -90,7 +86,7 @@ def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path, monk
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
     nobody = {"HOME": str(tmp_path), "NETRC": str(tmp_path / "none")}
-    arguments = [f"--base_dir={tmp_path / 'run'}", "--track", *tiny()]
+    arguments = [f"--base_dir={tmp_path / 'run'}", "--track", *CARTPOLE]
     done = python("-m", "log_dqn.train", *arguments, env=nobody)
     (line,) = done.stderr.splitlines()
     assert done.returncode == 2
@@ -106,12 +102,3 @@ def test_tracking_with_a_setting_that_cannot_be_names_it(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "nowhere")
     with pytest.raises(ValueError, match="Biases refuses: mode: Input should be 'online'"):
         reports.Tracker(tmp_path, {})
-
-
-def test_tracking_that_is_not_installed(tmp_path, capsys, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "wandb" else find(name)
-    )
-    message = "track is True; it must be left out where the package wandb isn't installed"
-    assert_refused(tmp_path, capsys, ["--track", *tiny()], message)

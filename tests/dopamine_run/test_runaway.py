@@ -2,7 +2,7 @@ import pytest
 
 from log_dqn import train
 from log_dqn.cli import divergence
-from tests.programs import NEEDS_MINATAR, tiny_minatar
+from tests.programs import NEEDS_MINATAR, class_of, tiny_minatar
 
 
 @NEEDS_MINATAR
@@ -17,7 +17,7 @@ from tests.programs import NEEDS_MINATAR, tiny_minatar
 )
 def test_runaway_values_are_told_once_a_run(tmp_path, capsys, monkeypatch, agent, times):
     monkeypatch.setattr(divergence, "RUNAWAY", 0.0)
-    agent_class = "Jax" * ("jax" in agent) + "Log" * ("log" in agent) + "DQNAgent"
-    arguments = [*tiny_minatar(agent), f"--gin_bindings={agent_class}.summary_writing_frequency=4"]
+    frequent = f"--gin_bindings={class_of(agent)}.summary_writing_frequency=4"
+    arguments = [*tiny_minatar(agent), frequent]
     assert train.main([f"--base_dir={tmp_path}", "--seed=1", *arguments]) == 0
     assert capsys.readouterr().err.count("values have diverged") == times
