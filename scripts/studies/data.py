@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import tensorboard_events
 
-from log_dqn import games, log_space
+from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.cli import shell
 from log_dqn.results import runs, scores
@@ -40,7 +39,7 @@ def path_of(stage: str) -> pathlib.Path:
 
 def read(stage: str) -> pd.DataFrame:
     """Returns the committed curves of the file of a stage; an absent setting is an empty text."""
-    absent = {"mean_return": [""], "q_plus": [""]}
+    absent = {"mean_return": [""]}
     return pd.read_csv(path_of(stage), keep_default_na=False, na_values=absent)
 
 
@@ -164,19 +163,9 @@ def _atari_curve(run: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
     log, returns = runs.read_run(run, "train", notify) or ({}, ())
     steps: Any = runs.parameters_of(run, notify).get("Runner.training_steps")
     check("Runner.training_steps", steps, bool(steps), "in its config.json")
-    q_plus = _q_plus(run, steps)
     for iteration, value in enumerate(returns):
         yield {
             "steps": (iteration + 1) * steps,
             "mean_return": value,
             "episodes": np.size(log[f"iteration_{iteration}"]["train_episode_returns"]),
-            "q_plus": q_plus.get(iteration),
         }
-
-
-def _q_plus(folder: pathlib.Path, steps: int) -> dict[int, float]:
-    """Returns the plus head's last mean value in each iteration of `steps` agent steps."""
-    events = tensorboard_events.read(folder)
-    has = log_space.Q_PLUS in events.Tags()["scalars"]
-    points = events.Scalars(log_space.Q_PLUS) if has else []
-    return {(p.step - 1) // steps: p.value for p in points if math.isfinite(p.value)}

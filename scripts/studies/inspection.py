@@ -1,10 +1,10 @@
 """What runs end with: the gradients of RMSProp, and the plus head's values."""
 
 import pathlib
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import tensorboard_events
 
 from log_dqn import compat, log_space
 from log_dqn.games import canonical, folder_name
@@ -65,7 +65,7 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     """
     rows = []
     for run in runs.read_runs(results_dir, "train", notify):
-        events = tensorboard_events.read(results_dir / run.agent / folder_name(run.game) / run.seed)
+        events = _events(results_dir / run.agent / folder_name(run.game) / run.seed)
         if log_space.Q_PLUS not in events.Tags()["scalars"] or run.gamma is None:
             continue
         q_plus = [point.value for point in events.Scalars(log_space.Q_PLUS)]
@@ -76,3 +76,15 @@ def values(results_dir: pathlib.Path, notify: runs.Notify) -> pd.DataFrame:
     if not rows:
         raise ValueError(f"--results_dir={results_dir}: no runs with {log_space.Q_PLUS}")
     return pd.DataFrame(rows, columns=[*_RUN, "score", "q_plus", "bound"]).sort_values(_RUN)
+
+
+def _events(folder: pathlib.Path) -> Any:
+    """Returns the `EventAccumulator` of a run's folder, with each scalar that was written."""
+    with compat.quiet():  # It may import TensorFlow.
+        from google.protobuf.message import DecodeError
+        from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+        try:
+            return EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+        except DecodeError as error:
+            raise ValueError(f"{folder}: damaged events of TensorBoard ({error})") from None

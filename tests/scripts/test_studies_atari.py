@@ -14,8 +14,8 @@ from tests.results import synthetic
 
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
 HEADER = (
-    "game,agent,setting,seed,steps,mean_return,episodes,q_plus\n"
-    "Alien,dqn,min_replay_history=1000000,1,125000,200,2,\n"
+    "game,agent,setting,seed,steps,mean_return,episodes\n"
+    "Alien,dqn,min_replay_history=1000000,1,125000,200,2\n"
 )
 RUN = {
     "game": "Pong",
@@ -23,7 +23,6 @@ RUN = {
     "setting": "",
     "seed": 1,
     "episodes": 1,
-    "q_plus": np.nan,
 }
 DQN = "DQN (TensorFlow: RMSProp, Huber)"
 POINTS = np.array([[1.0, 5.0], [3.0, 4.0]])
@@ -36,23 +35,18 @@ def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatc
     runs = tmp_path / "atari"
     folder = runs / "log_dqn" / "Pong" / "2"
     synthetic.write_log(folder, [5, 2.12345], episodes=2, config=CONFIG)
-    events = Events(folder)
-    for steps, q_plus in {100_000: 0.9, 125_000: 0.8, 125_001: 0.7, 250_000: np.inf}.items():
-        events.write({"Values/QPlus": q_plus}, steps)
-    events.close()
     random = runs / "dqn" / "min_replay_history=1000000" / "Pong" / "1"
     synthetic.write_log(random, [-20, -21], episodes=2, config=CONFIG)
     for _ in range(2):
         assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
     assert path.read_text() == HEADER + (
-        "Pong,dqn,min_replay_history=1000000,1,125000,-20,2,\n"
-        "Pong,dqn,min_replay_history=1000000,1,250000,-21,2,\n"
-        # The last finite value by 125,000 and by 250,000 steps.
-        "Pong,log_dqn,,2,125000,5,2,0.8\nPong,log_dqn,,2,250000,2.12345,2,0.7\n"
+        "Pong,dqn,min_replay_history=1000000,1,125000,-20,2\n"
+        "Pong,dqn,min_replay_history=1000000,1,250000,-21,2\n"
+        "Pong,log_dqn,,2,125000,5,2\nPong,log_dqn,,2,250000,2.12345,2\n"
     )
     synthetic.write_log(folder, [5, 2.12345, 3], episodes=2, config=CONFIG)
     assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
-    assert "Pong,log_dqn,,2,375000,3,2,\n" in path.read_text()
+    assert "Pong,log_dqn,,2,375000,3,2\n" in path.read_text()
     published = synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5})
     capsys.readouterr()
     arguments = [f"--baselines={published}", f"--out={tmp_path / 'o'}"]
