@@ -334,6 +334,7 @@ def test_the_environment_of_a_page(tmp_path, capsys, monkeypatch, page, env):
     (tmp_path / "corridor.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "corridor", raising=False)
+    gymnasium.registry.pop("Corridor-v0", None)  # Of a test that runs the page's examples.
     assert run(tmp_path / "results", env, VectorizedRunner__num_iterations=1) == 0
     out = capsys.readouterr().out
     assert " for observations int32[]; " in out
