@@ -164,6 +164,24 @@ def test_far_above_b_temporal_differences_are_dqns(run, dtype, rounding, n):
         np.testing.assert_array_equal(td_minus, 0)
 
 
+def test_without_a_line_the_update_is_the_papers_to_the_bit():
+    plain = {"gamma": 0.96, "k": 100, "c": 0.5, "beta_reg": 0.1}
+    tq, next_tq, reward, terminal = batch(plain, seed=1, size=1000)
+    rule = log_space.LogUpdate(**plain).rule
+    next_tqs, tqs = (next_tq[:, 0], next_tq[:, 1]), (tq[:, 0], tq[:, 1])
+    ls = rule.log_values(tqs)
+    for value, output, d in zip(ls, tqs, rule.ds, strict=True):
+        np.testing.assert_array_equal(value, (output - d) / 0.5)
+    log_targets = rule.log_targets(rule.next_log_values(next_tqs), reward, terminal)
+    tds = rule.td_errors(tqs, ls, log_targets)
+    for td, value, log_u in zip(tds, ls, log_targets, strict=True):
+        x = log_u - value
+        step = rule.step
+        near = np.float32(0.5) * np.log1p(step.beta_reg * np.expm1(np.clip(x, -1, 1)))
+        far = 0.5 * np.logaddexp(np.full_like(x, step.log_keep), x + step.log_beta_reg)
+        np.testing.assert_array_equal(td, np.where(abs(x) <= 1, near, far))
+
+
 @NAMESPACES
 def test_greedy_actions_over_many_orders_of_magnitude(run):
     # ln q_+ and ln q_- of four actions; the greedy one worked out by hand.

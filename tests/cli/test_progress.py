@@ -103,6 +103,10 @@ def test_the_line_of_one_run(clock):
     assert progress.Progress([4], 4, 250).pace == "00:00 left"
 
 
+def test_a_time_is_shown_as_tqdm_shows_it():
+    assert [*map(progress.duration, (0, 130.7, 97200))] == ["00:00", "02:10", "27:00:00"]
+
+
 def test_on_a_terminal_the_line_is_rewritten_and_never_wraps(monkeypatch, clock):
     terminal = set_terminal(monkeypatch, 30)
     shown = runs()

@@ -105,18 +105,22 @@ def test_whole_report(tmp_path, published, capsys):
     assert chances == [f"improvement_over_{a}" for a in ("DQN", "C51", "Rainbow", "IQN")]
 
 
-def test_agents_without_a_common_game_and_a_game_without_human_scores(tmp_path, run, out):
-    write_runs(tmp_path / "runs", "a$_{", ["Pong", "Carnival"], 200)
+def test_agents_without_a_common_game_and_games_without_human_scores(tmp_path, run, out):
+    # Breakout has no published curves here; NoSuchGame isn't a game.
+    write_runs(tmp_path / "runs", "a$_{", ["Pong", "Carnival", "NoSuchGame", "Breakout"], 200)
     write_runs(tmp_path / "runs", "b", ["Alien"], 200)
     status, lines = run()
     assert status == 0 and any("there are no aggregates" in line for line in lines)
-    (line,) = [line for line in lines if "Carnival" in line]
-    said = "Carnival: no human scores; it is in no aggregate and no relative score"
-    assert line.endswith(said) and said in (out / "report.html").read_text()
+    page = (out / "report.html").read_text()
+    assert "<td>published, final scores only on some or all games</td>" in page
     rows = read_csv(out / "scores.csv")
-    assert {row["hns"] for row in rows if row["game"] == "Carnival"} == {""}
+    for game in ("Carnival", "NoSuchGame"):
+        (line,) = [line for line in lines if game in line]
+        said = f"{game}: no human scores; it is in no aggregate and no relative score"
+        assert line.endswith(said) and said in page
+        assert {row["hns"] for row in rows if row["game"] == game} == {""}
     assert read_csv(out / "aggregates.csv") == []
-    assert len(read_csv(out / "relative.csv")) == 1
+    assert [row["game"] for row in read_csv(out / "relative.csv")] == ["Breakout", "Pong"]
     assert (out / "learning_curves.png").exists()
 
 

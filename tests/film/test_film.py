@@ -322,6 +322,17 @@ def test_a_vectorized_agent_values_and_acts_as_in_training(a_run, kind):
         frames = np.reshape(observation, (1, *shape[:-1]))
         own += training.act(frames, np.zeros(1, np.float32), choice).tolist()
     assert own == [value.keys.argmax() for value in values]
+    frames = [np.reshape(observation, shape[:-1]) for observation in observations[-shape[-1] :]]
+    state = np.stack(frames, axis=-1)
+    outputs = agent.outputs(network, training.weights.params, state[None], num_actions)
+    last = values[-1]
+    if kind == "vectorized dqn catch":
+        np.testing.assert_allclose(last.q, outputs[0][0], rtol=1e-6)
+    else:
+        c, floor = agent.c, agent.gamma**agent.k
+        expected = np.exp(outputs[0][0] / c), floor * np.exp(np.float64(outputs[1][0] / c))
+        np.testing.assert_allclose([last.q_plus, last.q_minus], expected, rtol=1e-5)
+        np.testing.assert_allclose(last.q, last.q_plus - last.q_minus)
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,28 @@ def test_a_loss_that_is_not_finite_stops_its_run_at_once(tmp_path, capsys):
     assert trainer.position.training_steps[1] >= 700
 
 
+class Lost(toys.Noise):
+    """Gives no number as its 20th reward."""
+
+    steps = 0
+
+    def step(self, action):
+        frame, reward, ended = super().step(action)
+        self.steps += 1
+        return frame, np.nan if self.steps == 20 else reward, ended
+
+
+def test_a_reward_that_is_no_number_stops_its_run_at_once(tmp_path):
+    trainer = toys.make_trainer(tmp_path, RUNS[:2], Lost, runner=NINE)
+    trainer.train()
+    assert trainer.position.chosen.tolist() == [21, 21]
+    said = (
+        "stopped at step 20, counted from the run's start: the game's reward or observation is not "
+        "finite"
+    )
+    assert trainer.failures == {run: f"log_dqn Catch {run + 1}: {said}" for run in range(2)}
+
+
 @pytest.mark.parametrize("num_runs", [1, 2])
 def test_weights_that_are_not_finite_stop_their_run_with_its_events(tmp_path, num_runs):
     trainer = toys.make_trainer(tmp_path, RUNS[:num_runs], toys.Noise, runner=NINE)
@@ -375,11 +397,13 @@ def test_events_are_readable(tmp_path):
     assert 0 < events.Scalars("Values/QPlus")[-1].value < 2
 
 
-def test_a_damaged_checkpoint_is_passed_over(tmp_path, capsys):
-    toys.make_trainer(tmp_path, runner=RUNNER).train()
-    path = tmp_path / "1" / "checkpoints" / "2" / "weights.npz"
+@pytest.mark.parametrize("name", ["weights.npz", "replay_frames.zst", "log.json"])
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, name, capsys):
+    settings = {"runner": RUNNER, "checkpoint_replay": True}
+    toys.make_trainer(tmp_path, **settings).train()
+    path = tmp_path / "1" / "checkpoints" / "2" / name
     path.write_bytes(path.read_bytes()[:-1])
-    rest = toys.make_trainer(tmp_path, found=True, runner=RUNNER)
+    rest = toys.make_trainer(tmp_path, found=True, **settings)
     assert rest.position.iteration[0] == 2
     assert "checkpoint 2" in capsys.readouterr().err
 
