@@ -1,16 +1,16 @@
 """Reads pickles of plain data and runs nothing that they ask for.
 
 `pickle.load` calls whatever a file names. Here a file may name numpy's numbers and a few
-containers; anything else is refused by name. numpy restores a dtype and an array from a state
-which the file controls, and believes it, so that both are read as a `Record`, and made here from
-checked parts. A file can still cost time and memory.
+containers; anything else is refused by name. numpy believes the state of a dtype or an array that
+it finds in a file. So both are read as a `Record`, and made here from checked parts. A file can
+still cost time and memory: a forged one may take for ever.
 """
 
 import collections
 import io
 import pickle
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import IO, Any
 
 import numpy as np
@@ -24,6 +24,8 @@ class UnsafePickleError(ValueError):
 
 class Record:
     """Stands for an object of an admitted class, and has none of its code.
+
+    What stands for an array of numbers or text is made one by `np.asarray`.
 
     Attributes:
         arguments: what the object was made with.
@@ -39,6 +41,31 @@ class Record:
     def __setstate__(self, state: Any) -> None:
         self.state = state
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        try:
+            _, shape, of_array, is_fortran, data = self.state
+            array = _from_bytes(data, of_array, shape, "F" if is_fortran else "C")
+        except UnsafePickleError:
+            raise
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
+            raise ValueError(f"an array's parts are damaged ({error})") from error
+        return array if dtype is None else array.astype(dtype)
+
+
+class _Function:
+    """A function that a pickle may call. A pickle can't set attributes on it."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._function(*arguments)
+
+    def __setstate__(self, _: Any) -> None:
+        raise UnsafePickleError("refused to set attributes of a function")
+
 
 def _dtype_of(record: Record) -> np.dtype:
     name = str(record.arguments[0])
@@ -50,40 +77,38 @@ def _dtype_of(record: Record) -> np.dtype:
 
 def _from_bytes(data: Any, dtype: Record, shape: Any = (), order: Any = "C") -> np.ndarray:
     data = data.encode("latin1") if isinstance(data, str) else data  # str: of Python 2
-    return np.frombuffer(data, _dtype_of(dtype)).reshape(shape, order=order).copy(order)
+    # memoryview: of a number, bytearray would make that many bytes.
+    return np.ndarray(shape, _dtype_of(dtype), bytearray(memoryview(data)), order=order)
 
 
-def array_of(record: Record | np.ndarray) -> np.ndarray:
-    """Returns an array of numbers or text that a pickle holds, from what it was read as."""
-    if isinstance(record, np.ndarray):  # Protocol 5 has the parts at once.
-        return record
-    _, shape, dtype, is_fortran, data = record.state
-    return _from_bytes(data, dtype, shape, "F" if is_fortran else "C")
+def _scalar(dtype: Record, data: Any) -> Any:
+    return _from_bytes(data, dtype)[()]
+
+
+# What protocols 0 to 2 write for bytes.
+def _bytes(text: str = "", _: str = "latin1") -> bytes:
+    return text.encode("latin1")
+
+
+_ADMITTED: dict[tuple[str, str], Any] = {
+    ("numpy", "ndarray"): Record,
+    ("numpy", "dtype"): Record,
+    ("_codecs", "encode"): _Function(_bytes),
+    ("builtins", "bytes"): _Function(_bytes),
+}
+for _core in ("numpy.core", "numpy._core"):  # numpy 1 and numpy 2
+    _ADMITTED[f"{_core}.multiarray", "_reconstruct"] = Record
+    _ADMITTED[f"{_core}.multiarray", "scalar"] = _Function(_scalar)
+    _ADMITTED[f"{_core}.numeric", "_frombuffer"] = _Function(_from_bytes)
+for _kind in (list, set, collections.OrderedDict, collections.defaultdict):
+    _ADMITTED[_kind.__module__, _kind.__name__] = _kind
 
 
 class _Unpickler(pickle.Unpickler):
     def __init__(self, data: bytes, records: Collection[tuple[str, str]]) -> None:
         # latin1: Dopamine's first versions also ran on Python 2.
         super().__init__(io.BytesIO(data), encoding="latin1")
-        arrays = {("numpy", "ndarray"), ("numpy", "dtype")}
-        self._admitted: dict[tuple[str, str], Any] = dict.fromkeys({*records, *arrays}, Record)
-        for core in ("numpy.core", "numpy._core"):  # numpy 1 and numpy 2
-            self._admitted[f"{core}.multiarray", "_reconstruct"] = Record
-            self._admitted[f"{core}.multiarray", "scalar"] = self._scalar
-            self._admitted[f"{core}.numeric", "_frombuffer"] = self._array
-        self._admitted["_codecs", "encode"] = self._bytes  # Protocols 0 to 2 have no bytes.
-        for container in (list, set, collections.OrderedDict, collections.defaultdict):
-            self._admitted[container.__module__, container.__name__] = container
-
-    # A pickle may set attributes on what it has named; methods take none.
-    def _scalar(self, dtype: Record, data: Any) -> Any:
-        return _from_bytes(data, dtype)[()]
-
-    def _array(self, *parts: Any) -> np.ndarray:
-        return _from_bytes(*parts)
-
-    def _bytes(self, text: str, _: str) -> bytes:
-        return text.encode("latin1")
+        self._admitted = _ADMITTED | dict.fromkeys(records, Record)
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -104,7 +129,7 @@ def load(file: IO[bytes], records: Collection[tuple[str, str]] = ()) -> Any:
 
     Returns:
         The object: numbers, strings, bytes, numpy's scalars, lists, tuples, sets, dicts,
-        OrderedDict, defaultdict and `Record`, which `array_of` makes an array of.
+        OrderedDict, defaultdict and, for arrays and objects of `records`, `Record`.
 
     Raises:
         UnsafePickleError: the pickle names something else. Nothing of it has been run.

@@ -132,7 +132,7 @@ def load_dopamine(
         except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path.name}: {error}") from error
     _restore(agent, folder, f"tf_ckpt-{iteration}")
-    agent.state = safe_pickle.array_of(bundle["state"])
+    agent.state = np.asarray(bundle["state"])
     agent.training_steps = bundle["training_steps"]
     return bundle
 
@@ -145,7 +145,7 @@ def _load_dopamine_element(memory: Any, name: str, file: IO[bytes]) -> None:
     elif name == "sum_tree":
         tree = safe_pickle.load(file, records=[_SUM_TREE]).state
         for level, loaded in zip(memory.sum_tree.nodes, tree["nodes"], strict=True):
-            level[...] = safe_pickle.array_of(loaded)
+            level[...] = np.asarray(loaded)
         memory.sum_tree.max_recorded_priority = float(tree["max_recorded_priority"])
     elif isinstance(getattr(memory, name), np.ndarray):
         setattr(memory, name, np.load(file, allow_pickle=False))

@@ -60,7 +60,7 @@ def test_arrays_come_back(array, numpy_1, protocol):
         data = data.replace(b"\x8c\x13numpy._core.numeric", b"\x8c\x12numpy.core.numeric")
         length = struct.pack("<Q", len(data) - 11)
         data = data[:3] + length + data[11:] if data[2:3] == b"\x95" else data
-    result = safe_pickle.array_of(loads(data))
+    result = np.asarray(loads(data))
     assert result.dtype == array.dtype
     assert result.flags.writeable
     np.testing.assert_array_equal(result, array)
@@ -68,7 +68,7 @@ def test_arrays_come_back(array, numpy_1, protocol):
 
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 def test_scalars_come_back(protocol):
-    scalars = [np.float64(2.5), np.float32(-1), np.int64(7), np.bool_(True)]
+    scalars = [np.float64(2.5), np.float32(-1), np.int64(7), np.bool_(True), np.str_(""), b""]
     loaded = loads(pickle.dumps(scalars, protocol))
     assert loaded == scalars
     assert [type(scalar) for scalar in loaded] == [type(scalar) for scalar in scalars]
@@ -102,7 +102,7 @@ def test_an_object_of_a_named_class_is_read_as_a_record():
     loaded = loads(pickle.dumps(Tree()), records=[(__name__, "Tree")])
     assert isinstance(loaded, safe_pickle.Record)
     assert loaded.state["total"] == 5.0
-    np.testing.assert_equal(list(map(safe_pickle.array_of, loaded.state["nodes"])), Tree().nodes)
+    np.testing.assert_equal(list(map(np.asarray, loaded.state["nodes"])), Tree().nodes)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,8 @@ FORGED = {
     ),
     "structured": np.zeros(2, dtype=[("a", object), ("b", "f4")])[::2],
     "str dtype": Call(RECONSTRUCT, np.ndarray, (0,), b"b", state=(1, (9,), "f8", False, b"")),
+    "no dtype": Call(RECONSTRUCT, np.ndarray, (0,), b"b", state=(1, (9,), Call(np.dtype), 0, b"")),
+    "no state": Call(RECONSTRUCT, np.ndarray, (0,), b"b", state=[1]),
     "few bytes": Call(RECONSTRUCT, np.ndarray, (0,), b"b", state=(1, (9,), np.dtype("f8"), 0, b"")),
     "a number": Call(RECONSTRUCT, np.ndarray, (0,), b"b", state=(1, (9,), np.dtype("f8"), 0, 9)),
 }
@@ -174,16 +176,16 @@ FORGED = {
 
 @pytest.mark.parametrize("value", FORGED.values(), ids=FORGED)
 def test_forged_arrays_are_refused(value):
-    with pytest.raises((ValueError, TypeError, AttributeError)):
-        safe_pickle.array_of(loads(pickle.dumps(value, protocol=4)))
+    with pytest.raises(ValueError, match=r"refused|damaged"):
+        np.asarray(loads(pickle.dumps(value, protocol=4)))
 
 
 @pytest.mark.parametrize(
     "name", [b"numpy\ndtype", b"numpy._core.multiarray\nscalar", b"collections\nOrderedDict"]
 )
-@pytest.mark.parametrize("state", [b"(Vx\nK\x01dN\x86", b"N(V__defaults__\n)d\x86"])
+@pytest.mark.parametrize("state", [b"(Vx\nK\x01d", b"N(V__defaults__\n)d\x86"])
 def test_what_is_handed_out_takes_no_attributes(name, state):
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match=r"refused|damaged"):
         loads(b"\x80\x02c" + name + b"\n" + state + b"b.")
 
 
