@@ -86,6 +86,7 @@ def report(chosen: str, source: str, folder: str) -> None:
         else:
             scores = minatar.report(stage, out)
             if stage == "beyond":
+                print(decisions.equal_discounts(scores))
                 rising = decisions.still_rising(data.curves_of(stage))
                 print(f"To be continued to 1,000,000 agent steps: {', '.join(rising) or 'none'}.\n")
             if stage in decisions.DECISIONS:

@@ -109,14 +109,32 @@ CHOOSING = 2
 """The first seeds, which choose the best discount factor; the others decide."""
 
 
+def _by_agent(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Returns the scores of each agent on a game, a row a seed, a column a discount factor."""
+    return {
+        agent: of_agent.pivot(index="seed", columns="gamma", values="score")
+        for agent, of_agent in of_game.groupby("agent")
+    }
+
+
+def equal_discounts(scores: pd.DataFrame) -> str:
+    """Returns LogLinDQN's mean score less the other agents' at each discount factor, in points."""
+    rows = [["game", "LogLinDQN less", *map("{:g}".format, sorted(scores["gamma"].unique()))]]
+    for game, of_game in scores.groupby("game"):
+        tables = _by_agent(of_game)
+        own = tables.pop("loglin_dqn")
+        for agent, table in tables.items():
+            there = table.reindex(columns=own.columns)
+            found = (t_interval(own[g].to_numpy(), there[g].to_numpy()) for g in own)
+            rows.append([game, agent, *(text_of(each, ".2f") for each in found)])
+    return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
+
+
 def low_discounts(scores: pd.DataFrame) -> str:
     """Answers question 2, where does a low discount factor win?, game by game, with tables."""
     rows, said = [["game", "agent", "best gamma", "score there", *map("at {:g}".format, HIGH)]], []
     for game, of_game in scores.groupby("game"):
-        tables = {
-            agent: of_agent.pivot(index="seed", columns="gamma", values="score")
-            for agent, of_agent in of_game.groupby("agent")
-        }
+        tables = _by_agent(of_game)
         best = {agent: float(t[:CHOOSING].mean().idxmax()) for agent, t in tables.items()}
         decide = {agent: table[CHOOSING:] for agent, table in tables.items()}
         own = decide["loglin_dqn"][best["loglin_dqn"]].to_numpy()

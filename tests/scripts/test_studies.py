@@ -412,6 +412,14 @@ def test_where_a_low_discount_factor_wins(scores, wins):
     assert found.endswith(f"\njumanji_games-snake: a low discount factor {said}.")
 
 
+def test_differences_at_equal_discount_factors():
+    """Of five seeds with variance 0.05: t(0.975, 8), 2.306, times sqrt(2 x 0.05 / 5) is 0.326."""
+    assert decisions.equal_discounts(snake(dqn=SNAKE_DQN | {0.5: 0.63})).splitlines()[-2] == (
+        "| jumanji_games-snake | dqn | 1.97 (1.64 to 2.30) | 1.80 (1.47 to 2.13)"
+        " | 1.80 (1.47 to 2.13) | 0.20 (-0.13 to 0.53) | 0.30 (-0.03 to 0.63) |"
+    )
+
+
 def test_the_table_of_a_low_discount_factor():
     """Means of the last three seeds: t(0.975, 2), 4.303, times sqrt(0.01 / 3) is 0.248."""
     assert decisions.low_discounts(snake()).splitlines()[2:5:2] == [
