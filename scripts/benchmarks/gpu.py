@@ -10,6 +10,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import pathlib
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -43,14 +44,22 @@ def _result(step: Callable[[], Result]) -> Result:
             return {"failed": str(error)}
 
 
+def _read(path: pathlib.Path) -> dict[str, Result]:
+    """Returns earlier results; raises ValueError if there is something else in the file."""
+    try:
+        results: Any = json.loads(path.read_bytes()) if path.exists() else {}
+    except ValueError:
+        results = None
+    fits = isinstance(results, dict) and all(isinstance(part, dict) for part in results.values())
+    check("out", str(path.parent), fits, f"a folder whose {path.name} has results of this program")
+    return results
+
+
 def run(args: argparse.Namespace) -> int:
     """Runs the steps that are missing, and prints the result of each; returns the exit status."""
     path = args.out / "gpu.json"
     shell.check_writable("out", str(args.out))
-    try:
-        results = json.loads(path.read_bytes()) if path.exists() else {}
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    results = _read(path)
     device_memory.limit(os.environ)
     if platforms := os.environ.get("JAX_PLATFORMS"):
         os.environ["JAX_PLATFORMS"] = f"{platforms},cpu"  # The CPU's, to compare.

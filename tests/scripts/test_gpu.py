@@ -92,15 +92,18 @@ def test_no_gpu(gpu, steps, at_once, tmp_path, capsys, found, arguments, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "DIR/gpu.json: Expecting property name"),
-        ('{"device": {"device": "NVIDIA A100"}}', "out is 'DIR'; it must be a folder without"),
+        ('{"device": {"device": "NVIDIA A100"}}', "a folder without"),
+        *((text, "a folder whose gpu.json has") for text in ("{", "[]", "3", "null")),
+        ('{"reads": 3}', "a folder whose gpu.json has"),
     ],
 )
 def test_other_results_are_kept(gpu, steps, at_once, tmp_path, capsys, text, said):
     (tmp_path / "gpu.json").write_text(text)
     assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"benchmark.py: error: {said.replace('DIR', str(tmp_path))}")
+    assert line.startswith(
+        f"benchmark.py: error: out is '{tmp_path}'; it must be {said} results of"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["gpu.json"]
     assert (tmp_path / "gpu.json").read_text() == text
 
