@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from benchmarks import measuring
 from log_dqn.cli import progress, threads
+from log_dqn.dopamine_run import request
 
 # Agent steps of a run, more than anybody waits for, and those before it learns.
 _STEPS, _START = 10**8, 1000
@@ -115,6 +116,12 @@ def _measure(kind: str, rounds: int) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints a table for each way to train."""
+    """Prints a table for each way to train, but for those whose packages are missing."""
     for kind in KINDS:
-        _measure(kind, args.rounds)
+        try:
+            if kind != "train_vectorized":
+                request.check_installed()
+        except ValueError as error:
+            print(f"{kind}: left out; {error}\n")
+        else:
+            _measure(kind, args.rounds)

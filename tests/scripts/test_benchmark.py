@@ -1,5 +1,7 @@
 """The one command of all benchmarks: what it parses, and what it prints."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,20 @@ def test_a_table_has_the_median_ratio_to_the_first_within_a_round(benchmark, cap
         "| peer | 2,000 (440 to 2,800) | 0.500 (0.140 to 1.300) |",
         "",
     ]
+
+
+def test_what_is_not_installed_is_left_out_of_the_cores_part(benchmark, monkeypatch, capsys):
+    from benchmarks import cores
+
+    monkeypatch.setattr(cores, "_measure", lambda kind, rounds: print(kind, rounds))
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    assert benchmark.main(["cores", "--rounds=2"]) == 0
+    lines = [line.split(": ") for line in capsys.readouterr().out.splitlines() if line]
+    missing = "left out; tensorflow must be installed"
+    assert [line[:2] for line in lines[:2]] == [
+        ["train, TensorFlow", missing], ["train, JAX", missing],
+    ]  # fmt: skip
+    assert lines[2:] == [["train_vectorized 2"]]
 
 
 def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
