@@ -3,6 +3,8 @@
 import argparse
 import pathlib
 import tempfile
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from benchmarks import agents_tf, measuring
 from log_dqn.run_folder import checkpoints
 from log_dqn.tf import agent_checkpoint
 
-# Frames of random play, again and again: further apart than any of both compressions looks back.
+# Frames of random play, again and again: further apart than either compressor's window.
 _FRAMES = 10_000
 
 
@@ -24,11 +26,21 @@ def _fill(memory: Any) -> None:
     memory.episode_end_indices = set(np.flatnonzero(memory._store["terminal"]).tolist())
 
 
+def _checksums(memory: Any) -> dict[str, int]:
+    return {name: zlib.crc32(array) for name, array in memory._store.items()}
+
+
 def run(_: argparse.Namespace) -> None:
-    """Prints a table of saving and one of loading, each done once."""
+    """Prints a table of saving and one of loading, each done once.
+
+    Raises:
+        ValueError: what was loaded is not what was saved.
+    """
     agents_tf.set_up()
     agent = agents_tf.Player("DQN", replay_steps=_FRAMES).agent
-    _fill(agent._replay.memory)
+    memory = agent._replay.memory
+    _fill(memory)
+    saved = _checksums(memory)
     state: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         ours, theirs = pathlib.Path(name, "ours"), pathlib.Path(name, "dopamine")
@@ -43,10 +55,26 @@ def run(_: argparse.Namespace) -> None:
             checkpoints.read_manifest(ours / "0")
             agent_checkpoint.load(agent, ours / "0", state)
 
+        def load_theirs() -> None:
+            if not agent.unbundle(str(theirs), 0, state):
+                raise ValueError("Dopamine can't load its checkpoint")
+
+        def loaded(load: Callable[[], None]) -> float:
+            for array in memory._store.values():
+                array[:] = 0
+            seconds = measuring.timed(load)()
+            if _checksums(memory) != saved:
+                raise ValueError(
+                    f"{load.__name__}: the replay memory is not the one that was saved"
+                )
+            return seconds
+
         bundle = agent.bundle_and_checkpoint
-        saving = {"ours": save_ours, "Dopamine's": lambda: state.update(bundle(str(theirs), 0))}
-        loading = {"ours": load_ours, "Dopamine's": lambda: agent.unbundle(str(theirs), 0, state)}
-        for title, work in (("saving", saving), ("loading", loading)):
-            blocks = {name: measuring.timed(of) for name, of in work.items()}
+        saving = {
+            "ours": measuring.timed(save_ours),
+            "Dopamine's": measuring.timed(lambda: state.update(bundle(str(theirs), 0))),
+        }
+        loading = {"ours": lambda: loaded(load_ours), "Dopamine's": lambda: loaded(load_theirs)}
+        for title, blocks in (("saving", saving), ("loading", loading)):
             times = measuring.interleave(blocks, 1, title, warm_up=0)
             measuring.print_table(title, "s", times)
