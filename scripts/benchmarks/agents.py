@@ -58,7 +58,7 @@ class Player:
 def play(agent: Any, environment: Any, action: int, steps: int) -> int:
     """Plays agent steps of training, as Dopamine's runner does, from the middle of an episode.
 
-    Takes the action that the agent has chosen last; returns that which it has chosen now.
+    Takes the action that the agent has chosen last; returns the next action.
     """
     for _ in range(steps):
         frame, reward, terminal, _ = environment.step(action)
