@@ -251,11 +251,16 @@ def original_episodes(name, number, probabilities):
     return np.array(results).T
 
 
+EPISODES = {
+    "Asterix": 2000, "Breakout": 2000, "Freeway": 200, "Seaquest": 500, "SpaceInvaders": 2000
+}  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "probabilities", "number"),
-    # Freeway's episodes are long, and a random chicken hardly ever crosses.
-    [(name, UNIFORM, 200 if "Freeway" in name else 2000) for name in games.MINATAR5]
+    # Freeway's episodes are long, and a random chicken hardly ever crosses; Seaquest's are slow.
+    [(f"MinAtar/{game}", UNIFORM, number) for game, number in EPISODES.items()]
     + [("MinAtar/Freeway", UP, 200)],
 )
 def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities, number):
