@@ -60,11 +60,11 @@ FROZEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("network", NETWORKS, ids=names)
 def test_it_plays_as_it_did_in_training(network):
-    """Its mean over 16 episodes is its score, within three standard errors and a third.
+    """Its mean over some episodes is its score, within three standard errors and a third.
 
     Its score is a mean over 100,000 steps of learning.
     """
-    found = returns(network.folder, 16)
+    found = returns(network.folder, 16 if "Seaquest" in network.game else 40)  # Those are long.
     error = 3 * found.std(ddof=1) / np.sqrt(len(found))
     score = FROZEN.get((network.agent, network.gamma, network.game), card(network.folder)["score"])
     assert found.mean() == pytest.approx(score, rel=1 / 3, abs=error)
