@@ -69,9 +69,8 @@ def assert_same_run(first, second, last):
             ["--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent")],
             marks=pytest.mark.slow,
         ),
-        pytest.param(["--agent=full_rainbow", *tiny("JaxDQNAgent", True)], marks=pytest.mark.slow),
     ],
-    ids=["cartpole", "minatar", "jax_rainbow", "jax_implicit_quantile", "full_rainbow"],
+    ids=["cartpole", "minatar", "jax_rainbow", "jax_implicit_quantile"],
 )
 def test_a_stopped_and_resumed_run_equals_one_that_was_not(tmp_path, arguments):
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"

@@ -14,8 +14,8 @@ import pytest
 from log_dqn.run_folder import layout
 
 ROOT = pathlib.Path(__file__).parents[2]
-KILLS = 8
-ITERATIONS = 10
+KILLS = 3
+ITERATIONS = 5
 STUDY = [
     "--games=MinAtar/Breakout,MinAtar/Freeway",
     "--scan=VectorizedLogDQNAgent.gamma=0.8,0.99",
