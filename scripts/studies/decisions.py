@@ -109,8 +109,8 @@ CHOOSING = 2
 """The first seeds, which choose the best discount factor; the others decide."""
 
 
-def _by_agent(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Returns the scores of each agent on a game, a row a seed, a column a discount factor."""
+def _points(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Returns a game's scores by agent, in points: rows are seeds, columns discount factors."""
     return {
         agent: of_agent.pivot(index="seed", columns="gamma", values="score")
         for agent, of_agent in of_game.groupby("agent")
@@ -118,11 +118,16 @@ def _by_agent(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def equal_discounts(scores: pd.DataFrame) -> str:
-    """Returns LogLinDQN's mean score less the other agents' at each discount factor, in points."""
+    """Returns LogLinDQN's mean score less the other agents' at each discount factor, in points.
+
+    A game on which LogLinDQN has no runs yet is left out.
+    """
     rows = [["game", "LogLinDQN less", *map("{:g}".format, sorted(scores["gamma"].unique()))]]
     for game, of_game in scores.groupby("game"):
-        tables = _by_agent(of_game)
-        own = tables.pop("loglin_dqn")
+        tables = _points(of_game)
+        own = tables.pop("loglin_dqn", None)
+        if own is None:
+            continue
         for agent, table in tables.items():
             there = table.reindex(columns=own.columns)
             found = (t_interval(own[g].to_numpy(), there[g].to_numpy()) for g in own)
@@ -134,7 +139,7 @@ def low_discounts(scores: pd.DataFrame) -> str:
     """Answers question 2, where does a low discount factor win?, game by game, with tables."""
     rows, said = [["game", "agent", "best gamma", "score there", *map("at {:g}".format, HIGH)]], []
     for game, of_game in scores.groupby("game"):
-        tables = _by_agent(of_game)
+        tables = _points(of_game)
         best = {agent: float(t[:CHOOSING].mean().idxmax()) for agent, t in tables.items()}
         decide = {agent: table[CHOOSING:] for agent, table in tables.items()}
         own = decide["loglin_dqn"][best["loglin_dqn"]].to_numpy()

@@ -418,6 +418,8 @@ def test_differences_at_equal_discount_factors():
         "| jumanji_games-snake | dqn | 1.97 (1.64 to 2.30) | 1.80 (1.47 to 2.13)"
         " | 1.80 (1.47 to 2.13) | 0.20 (-0.13 to 0.53) | 0.30 (-0.03 to 0.63) |"
     )
+    without = snake().query("agent != 'loglin_dqn'")
+    assert "jumanji" not in decisions.equal_discounts(without)
 
 
 def test_the_table_of_a_low_discount_factor():
