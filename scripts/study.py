@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from studies.stages import STAGES, is_atari
 
@@ -100,35 +99,16 @@ def collect(stage: str, results_dir: pathlib.Path) -> None:
     print(data.collect(stage, results_dir, _notify))
 
 
-def gradients(results_dir: pathlib.Path) -> None:
-    """Prints what gradients the runs of a folder end with."""
-    from studies import inspection
-
-    _print(inspection.gradients(results_dir, _notify))
-
-
-def values(results_dir: pathlib.Path) -> None:
-    """Prints what values the runs of a folder end with."""
-    from studies import inspection
-
-    _print(inspection.values(results_dir, _notify))
-
-
-def _print(table: Any) -> None:
-    print(table.to_string(index=False, float_format="%.3g"))
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the program; returns the exit status."""
     parser = shell.Parser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     programs = parser.add_subparsers(required=True)
-    for work in (run, collect, gradients, values, report):
+    for work in (run, collect, report):
         programs.add_parser(work.__name__).set_defaults(work=work)
     of = programs.choices
     for name in ("run", "collect"):
         of[name].add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
-    default = pathlib.Path("results/study")
-    for name in ("run", "collect", "gradients", "values"):
+        default = pathlib.Path("results/study")
         of[name].add_argument("--results_dir", type=shell.folder, default=default)
     add = of["run"].add_argument
     add("--seeds", help="N or A-B (default: of the runs that docs/data lacks)")

@@ -1,15 +1,12 @@
-"""The studies' tables and figures of Atari, the published runs' order, and what runs end with."""
+"""The studies' tables and figures of Atari, and the published runs' order."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import study
-import tensorflow as tf
 from studies import atari, data, early_order
 
 from log_dqn.results.runs import LearningCurve
-from log_dqn.run_folder import checkpoints
-from log_dqn.vectorized.runs import Events
 from tests.results import synthetic
 
 CONFIG = {"Runner.num_iterations": 3, "Runner.training_steps": 125_000}
@@ -179,42 +176,3 @@ def test_what_an_early_lead_says_of_the_end():
         assert line == f"| who is ahead at {steps:,} agent steps | {found} |"
     # By the other games all guesses are ties, or wrong: C51's and IQN's of DQN on Pong.
     assert other_games == "| who ends ahead on most other games | 0% (0% to 0%) |"
-
-
-def test_gradients_beside_the_epsilon_of_rmsprop(tmp_path, capsys):
-    folder = tmp_path / "dqn/c=1/Pong/1"
-    (folder / "logs").mkdir(parents=True)
-    command = ["gradients", f"--results_dir={tmp_path}"]
-    assert study.main(command) == 2 and "no runs with RMSProp" in capsys.readouterr().err
-    (folder / "config.json").write_text('{"RMSPropOptimizer.epsilon": 0.5}')
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        weights = tf.compat.v1.get_variable("Online/weights", initializer=[0.0, 0.0])
-        optimizer = tf.compat.v1.train.RMSPropOptimizer(1, decay=0.5, epsilon=0.5, centered=True)
-        step = optimizer.apply_gradients([(tf.constant([1.0, 3.0]), weights)])
-        session.run(tf.compat.v1.global_variables_initializer())
-        for _ in range(2):
-            session.run(step)
-        saver = tf.compat.v1.train.Saver()
-        checkpoints.write(
-            folder / "checkpoints", 0,
-            lambda place: saver.save(session, str(place / "weights"), write_meta_graph=False), {},
-        )  # fmt: skip
-    assert study.main(command) == 0
-    # Squares start at 1, gradients at 0: variances 1 - (3/4)^2 and 1/4 + 27/4 - (9/4)^2.
-    row = capsys.readouterr().out.splitlines()[1].split()
-    assert row == ["Pong", "dqn", "c=1", "0.5", "2", "0.5"]
-
-
-def test_values_beside_their_bound(tmp_path, capsys):
-    for agent in ("log_dqn/gamma=0.9", "dqn"):
-        config = {"VectorizedLogDQNAgent.gamma": 0.9}
-        folder = tmp_path / agent / "MinAtar-Freeway" / "1"
-        synthetic.write_log(folder, [1.0] * 18 + [2.0, 4.0], config=config)
-    # The last tenth are two: the median is 13.5.
-    events = Events(tmp_path / "log_dqn/gamma=0.9/MinAtar-Freeway/1")
-    for step in range(20):
-        events.write({"Values/QPlus": step - 5.0}, step)
-    events.close()
-    assert study.main(["values", f"--results_dir={tmp_path}"]) == 0
-    (row,) = capsys.readouterr().out.splitlines()[1:]
-    assert row.split() == ["MinAtar/Freeway", "log_dqn", "gamma=0.9", "3", "13.5", "10"]
