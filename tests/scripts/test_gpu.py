@@ -3,15 +3,12 @@
 import functools
 import json
 import os
-import subprocess
 import sys
 from unittest import mock
 
 import jax
 import numpy as np
 import pytest
-
-from tests.scripts import SCRIPTS
 
 
 @pytest.fixture
@@ -202,11 +199,8 @@ def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, fa
 
 
 @pytest.mark.slow
-def test_a_dry_run_of_everything(tmp_path):
-    program = (sys.executable, str(SCRIPTS / "benchmark.py"), "gpu", "--dry-run")
-    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS.parent), "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([*program, f"--out={tmp_path}"], env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
+def test_a_dry_run_of_everything(gpu, at_once, tmp_path):
+    assert gpu.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert list(results) == [
         "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, as many as fit",
