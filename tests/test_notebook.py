@@ -12,13 +12,13 @@ from log_dqn.results import runs
 from tests.programs import ROOT
 
 PATH = ROOT / "docs" / "log_dqn.ipynb"
-# As pip installs it, for a checkout that is not installed; but its demo trains for 10,000 steps.
+# As pip installs it, for a checkout that is not installed; but its demo trains for 5,000 steps.
 COMMAND = f"""#!{sys.executable}
 import sys
 from log_dqn.commands import demo, main
-demo._ITERATIONS, demo._STEPS = 2, 5_000
+demo._ITERATIONS, demo._STEPS, demo._FILM_STEPS = 2, 2_500, 20
 for lines in demo._SETTINGS.values():
-    lines.append("VectorizedRunner.training_steps=5000")
+    lines.append("VectorizedRunner.training_steps=2500")
 sys.exit(main.main())
 """
 
