@@ -27,6 +27,9 @@ AGENTS = looks({"loglin_dqn": "LogLinDQN", "log_dqn": "LogDQN", "dqn": "DQN"})
 CLAIMED = ("main", "controls", "confirm", "confirm_best")
 """The stages that compare agents, each with its best setting there."""
 
+DRAWN = {"main": "minatar", "beyond": "snake"}
+"""The stages that have figures, and how the figures' names begin."""
+
 MARGIN = 0.05
 """What an agent may lose in mean normalised score and still be as good as another."""
 
@@ -234,7 +237,7 @@ def beside(stage: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
 def draw_curves(curves: pd.DataFrame) -> Figure:
     """Draws learning curves of seeds and their mean, a row a game, a column a discount factor."""
     games, gammas = sorted(curves["game"].unique()), sorted(curves["gamma"].unique())
-    figure = Figure(figsize=(2.1 * len(gammas) + 0.6, 1.7 * len(games)), layout="constrained")
+    figure = Figure(figsize=(2.1 * len(gammas) + 0.6, 1.7 * len(games) + 0.8), layout="constrained")
     grid = figure.subplots(len(games), len(gammas), squeeze=False, sharex=True, sharey="row")
     for (row, game), (column, gamma) in itertools.product(enumerate(games), enumerate(gammas)):
         axes = grid[row, column]
@@ -253,15 +256,16 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
             axes.set_title(f"gamma {gamma:g}", fontsize=10)
         if column == 0:
             axes.set_ylabel(game.rpartition("/")[2])
-            axes.set_ylim(bottom=0)
+    for axes in grid[:, 0]:  # Once all of a row is drawn: it ends the scaling.
+        axes.set_ylim(bottom=0)
     grid[0, 0].legend(frameon=False, fontsize=8)
     figure.supxlabel("agent steps (millions)")
-    figure.supylabel("mean training return per episode")
+    figure.supylabel("mean training return")
     return figure
 
 
 def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
-    """Prints the tables of a stage; draws the figures of the main one.
+    """Prints the tables of a stage, and draws its figures, if it has any.
 
     Returns:
         The scores of the stage's runs; see `data.scores_of`.
@@ -272,11 +276,11 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     curves = data.curves_of(stage)
     scores = shown = data.scores_of(curves)
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
-    if stage == "main":
+    if stage in DRAWN:
         table = over_games(scores)
         drawn = {
-            "minatar_gammas": figures.gamma_panels(table, AGENTS),
-            "minatar_curves": draw_curves(curves),
+            f"{DRAWN[stage]}_gammas": figures.gamma_panels(table, AGENTS),
+            f"{DRAWN[stage]}_curves": draw_curves(curves),
         }
         out.mkdir(parents=True, exist_ok=True)
         for name, figure in drawn.items():
