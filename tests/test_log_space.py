@@ -322,10 +322,10 @@ def test_log_reward(run):
 
 @NAMESPACES
 def test_select(run):
-    values = np.array([[1.0, -np.inf, 3.0], [4.0, 5.0, np.inf]], np.float32)
-    actions = np.array([2, 0])
+    values = np.array([[[1.0, -np.inf, 3.0], [4.0, 5.0, np.inf]]], np.float32)
+    actions = np.array([[2, 0]])
     (result,) = run(lambda v, a, xp: (log_space.select(v, a, xp),), values, actions)
-    np.testing.assert_array_equal(result, [3.0, 4.0])
+    np.testing.assert_array_equal(result, [[3.0, 4.0]])
 
 
 @NAMESPACES
@@ -374,12 +374,13 @@ def test_loss_and_statistics_of_a_batch_worked_by_hand(run, loss_type):
     assert len(stopped) == 5  # Each head's difference and output, and the outputs of the gap.
 
 
-def test_one_action_has_no_gap():
-    one = (np.zeros((2, 1)), np.zeros((2, 1)))
+@pytest.mark.parametrize(("num_actions", "gap"), [(1, None), (2, 1.0)])
+def test_one_action_has_no_gap(num_actions, gap):
+    heads = (np.array([[2.0, 3.0]] * 2)[:, :num_actions],) * 2
     batch = (np.array([0, 0]), np.array([0.0, 1.0]), np.array([False, True]))
     rule = log_space.LogUpdate().rule
-    _, statistics = log_space.batch_loss(rule, "huber", one, one, *batch, lambda x: x)
-    assert "Values/LogActionGap" not in statistics
+    _, statistics = log_space.batch_loss(rule, "huber", heads, heads, *batch, lambda x: x)
+    assert statistics.get("Values/LogActionGap") == gap
 
 
 @NAMESPACES
