@@ -210,7 +210,9 @@ def test_runs_learn_at_the_same_steps():
     rng = np.random.default_rng(0)
     alone = 0
     for step in range(1000):
+        waiting = three.position.phase == timeline.Phase.WAITING
         _, plan = three.advance(np.zeros(3), rng.random(3) < 0.2)
+        assert not (plan.episode.ended & waiting).any()
         training, learns = three.position.phase == timeline.Phase.TRAINING, plan.update.learns
         if step > 20 and learns.any():
             np.testing.assert_array_equal(learns, training)
