@@ -222,6 +222,34 @@ def test_runs_learn_at_the_same_steps():
     assert (three.position.iteration > 10).all()
 
 
+@pytest.mark.parametrize(
+    ("phase", "ended", "available", "oldest", "learns", "slots", "age", "terminal"),
+    [
+        # The 26th step is stored in slot 25 % 12. The transitions of its episode's two steps lack
+        # their end; of the 24 others 8 are kept, from step 16 on, in slot 16 % 12.
+        (timeline.Phase.TRAINING, False, 8, 4, True, (1, 2), 1, False),
+        (timeline.Phase.TRAINING, True, 8, 4, True, (1, 2), 0, True),
+        # An evaluation stores nothing, in slot 12, and all 25 transitions are whole.
+        (timeline.Phase.EVALUATION, True, 8, 5, False, (12, 12), 0, False),
+    ],
+)
+def test_a_step_worked_by_hand(phase, ended, available, oldest, learns, slots, age, terminal):
+    agent = toys.log_dqn(update_horizon=3, min_replay_history=20, update_period=4)
+    runner = agents.RunnerSettings(replay_capacity=8, stack_size=2)
+    one = Runs([agent], runner)
+    one.position = timeline.begin(1)._replace(
+        phase=np.array([phase]), stored=np.array([25]), training_steps=np.array([24]),
+        chosen=np.array([30]), episode_steps=np.array([1]),
+        episode_return=np.float32([2.5]),
+    )  # fmt: skip
+    _, (episode, update, choice) = one.advance([1.0], [ended])
+    assert (update.available, update.oldest) == (available, oldest)
+    assert (update.number, update.learns) == (24, learns)
+    assert (choice.result_slot, choice.slot) == slots
+    assert (choice.number, choice.age, choice.terminal) == (30, age, terminal)
+    assert (episode.ended, episode.value, episode.length) == (ended, 3.5, 2)
+
+
 def test_nothing_is_learned_from_an_empty_memory():
     agent = toys.log_dqn(min_replay_history=0, update_period=1)
     one = Runs([agent], agents.RunnerSettings(stack_size=1, replay_capacity=18))
