@@ -237,6 +237,7 @@ def test_a_step_worked_by_hand(phase, ended, available, oldest, learns, slots, a
     agent = toys.log_dqn(update_horizon=3, min_replay_history=20, update_period=4)
     runner = agents.RunnerSettings(replay_capacity=8, stack_size=2)
     one = Runs([agent], runner)
+    assert (one.rules.epsilon_eval.dtype, one.rules.slots.dtype) == (np.float32, np.int32)
     one.position = timeline.begin(1)._replace(
         phase=np.array([phase]), stored=np.array([25]), training_steps=np.array([24]),
         chosen=np.array([30]), episode_steps=np.array([1]),
