@@ -225,17 +225,17 @@ def test_runs_learn_at_the_same_steps():
 @pytest.mark.parametrize(
     ("phase", "ended", "available", "oldest", "learns", "slots", "age", "terminal"),
     [
-        # The 26th step is stored in slot 25 % 12. The transitions of its episode's two steps lack
-        # their end; of the 24 others 8 are kept, from step 16 on, in slot 16 % 12.
-        (timeline.Phase.TRAINING, False, 8, 4, True, (1, 2), 1, False),
-        (timeline.Phase.TRAINING, True, 8, 4, True, (1, 2), 0, True),
-        # An evaluation stores nothing, in slot 12, and all 25 transitions are whole.
-        (timeline.Phase.EVALUATION, True, 8, 5, False, (12, 12), 0, False),
+        # The 26th step is stored in slot 25 % 11. The transitions of its episode's two steps lack
+        # their end; of the 24 others 7 are kept, from step 17 on, in slot 17 % 11.
+        (timeline.Phase.TRAINING, False, 7, 6, True, (3, 4), 1, False),
+        (timeline.Phase.TRAINING, True, 7, 6, True, (3, 4), 0, True),
+        # An evaluation stores nothing, in slot 11, and all 25 transitions are whole.
+        (timeline.Phase.EVALUATION, True, 7, 7, False, (11, 11), 0, False),
     ],
 )
 def test_a_step_worked_by_hand(phase, ended, available, oldest, learns, slots, age, terminal):
     agent = toys.log_dqn(update_horizon=3, min_replay_history=20, update_period=4)
-    runner = agents.RunnerSettings(replay_capacity=8, stack_size=2)
+    runner = agents.RunnerSettings(replay_capacity=7, stack_size=2)
     one = Runs([agent], runner)
     assert (one.rules.epsilon_eval.dtype, one.rules.slots.dtype) == (np.float32, np.int32)
     one.position = timeline.begin(1)._replace(
