@@ -86,8 +86,8 @@ def report(chosen: str, source: str, folder: str) -> None:
             scores = minatar.report(stage, out)
             if stage == "beyond":
                 print(decisions.equal_discounts(scores))
-                rising = decisions.still_rising(data.curves_of(stage))
-                print(f"To be continued to 1,000,000 agent steps: {', '.join(rising) or 'none'}.\n")
+                rising = ", ".join(decisions.still_rising(data.curves_of(stage))) or "none"
+                print(f"Continued to 1,000,000 agent steps, since curves rose: {rising}.\n")
             if stage in decisions.DECISIONS:
                 print(decisions.decide(stage, scores))
 

@@ -105,6 +105,9 @@ def best_again(scores: pd.DataFrame) -> str:
 LOW, HIGH = 0.9, (0.96, 0.99)
 """The largest low discount factor, and the high ones, of question 2."""
 
+FIRST = 10
+"""Iterations after which the plan says whether a game's runs are continued."""
+
 CHOOSING = 2
 """The first seeds, which choose the best discount factor; the others decide."""
 
@@ -156,13 +159,13 @@ def low_discounts(scores: pd.DataFrame) -> str:
 
 
 def still_rising(curves: pd.DataFrame) -> list[str]:
-    """Returns the games of question 2 whose runs the plan continues.
+    """Returns the games of question 2 whose runs the plan continues after `FIRST` iterations.
 
     There the mean curve of an agent's best discount factor, by its last mean score, rises by over
     10% in the last fifth.
     """
     found = []
-    for (game, _), of_agent in curves.groupby(["game", "agent"]):
+    for (game, _), of_agent in curves[curves["iteration"] < FIRST].groupby(["game", "agent"]):
         means = of_agent.pivot_table("mean_return", "iteration", "gamma")
         best = means[means.iloc[-1].idxmax()].to_numpy()
         if best[-1] > 1.1 * best[-1 - len(best) // 5] and game not in found:

@@ -32,7 +32,7 @@ def test_a_row_is_a_command():
         "train-vectorized", "--agent=dqn", "--env=jumanji_games:snake", "--seeds=51-52",
         "--results_dir=r/beyond", "--gin_files=vectorized_dqn_minatar.gin",
         "--gin_bindings=VectorizedRunner.network='by_shape'",
-        "--gin_bindings=VectorizedRunner.num_iterations=10",
+        "--gin_bindings=VectorizedRunner.num_iterations=20",
         "--gin_bindings=VectorizedDQNAgent.learning_rate=0.0005",
         "--scan=VectorizedDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99",
     ]  # fmt: skip
