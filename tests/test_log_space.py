@@ -375,7 +375,7 @@ def test_loss_and_statistics_of_a_batch_worked_by_hand(run, loss_type):
 
 
 @pytest.mark.parametrize(("num_actions", "gap"), [(1, None), (2, 1.0)])
-def test_one_action_has_no_gap(num_actions, gap):
+def test_two_actions_have_a_gap_and_one_has_none(num_actions, gap):
     heads = (np.array([[2.0, 3.0]] * 2)[:, :num_actions],) * 2
     batch = (np.array([0, 0]), np.array([0.0, 1.0]), np.array([False, True]))
     rule = log_space.LogUpdate().rule

@@ -21,7 +21,7 @@ def test_additive_form_worked_by_hand():
     # gamma^k = 0.5^2 = 0.25; d = -2 ln(0.75 + 0.25) = 0, so f(x) = 2 ln(x + 0.25).
     mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=0.75, additive=True)
     assert mapping.d == pytest.approx(0)
-    with np.errstate(all="raise"):  # Nobody is warned of a logarithm of 0.
+    with np.errstate(all="raise"):  # NumPy doesn't warn of log(0).
         assert mapping.f(0.0) == pytest.approx(-4 * math.log(2))
     assert mapping.f(0.25) == pytest.approx(-2 * math.log(2))
     assert mapping.f(0.75) == pytest.approx(0)
