@@ -86,6 +86,7 @@ def report(chosen: str, source: str, folder: str) -> None:
             scores = minatar.report(stage, out)
             if stage == "beyond":
                 print(decisions.equal_discounts(scores))
+                print(decisions.best_discounts(scores))
                 rising = ", ".join(decisions.still_rising(data.curves_of(stage))) or "none"
                 print(f"Continued to 1,000,000 agent steps, since curves rose: {rising}.\n")
             if stage in decisions.DECISIONS:
@@ -105,10 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     programs = parser.add_subparsers(required=True)
     for work in (run, collect, report):
         programs.add_parser(work.__name__).set_defaults(work=work)
-    of = programs.choices
+    of, default = programs.choices, pathlib.Path("results/study")
     for name in ("run", "collect"):
         of[name].add_argument("stage", choices=STAGES, metavar="stage", help=", ".join(STAGES))
-        default = pathlib.Path("results/study")
         of[name].add_argument("--results_dir", type=shell.folder, default=default)
     add = of["run"].add_argument
     add("--seeds", help="N or A-B (default: of the runs that docs/data lacks)")

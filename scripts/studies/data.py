@@ -44,12 +44,24 @@ def read(stage: str) -> pd.DataFrame:
 
 
 def curves_of(stage: str) -> pd.DataFrame:
-    """Returns the committed curves of a vectorized stage; raises ValueError if there are none."""
-    curves = read(stage)
-    found = curves[curves["stage"] == stage]
+    """Returns the committed curves of a vectorized stage's whole runs.
+
+    Raises:
+        ValueError: there are none.
+    """
+    found = _whole(stage)
     if found.empty:
         raise ValueError(f"{path_of(stage)} has no runs of the stage {stage}")
     return found
+
+
+def _whole(stage: str) -> pd.DataFrame:
+    """Returns the curves of a vectorized stage, without runs that were planned to be longer."""
+    curves = read(stage)
+    curves = curves[curves["stage"] == stage]
+    names, plan = curves[_NAME].itertuples(index=False, name=None), planned(stage)
+    needed = [plan.get(name, {}).get("VectorizedRunner.num_iterations", 0) for name in names]
+    return curves[curves.groupby(RUN)["iteration"].transform("size") >= needed]
 
 
 def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
@@ -83,10 +95,11 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
 
 
 def missing(stage: str) -> Iterator[tuple[str, Job]]:
-    """Yields, seed by seed, the rows of a stage with the games of which `docs/data` lacks a run."""
-    curves = read(stage)
-    if "stage" in curves:
-        curves = curves[curves["stage"] == stage]
+    """Yields, seed by seed, the rows of a stage with the games of which `docs/data` lacks a run.
+
+    A run that was planned to be longer is lacking, too.
+    """
+    curves = read(stage) if is_atari(stage) else _whole(stage)
     there = set(curves[[*_NAME, "seed"]].itertuples(index=False, name=None))
     for seed, job in itertools.product(seeds_of(stage), STAGES[stage]):
         lacking = {name[0] for name in job.runs() if (*name, seed) not in there}

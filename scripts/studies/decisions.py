@@ -138,6 +138,17 @@ def equal_discounts(scores: pd.DataFrame) -> str:
     return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
 
 
+def best_discounts(scores: pd.DataFrame) -> str:
+    """Returns each agent's mean score at its best discount factor less those at all, in points."""
+    rows = [["game", "agent", "best", *map("less {:g}".format, sorted(scores["gamma"].unique()))]]
+    for game, of_game in scores.groupby("game"):
+        for agent, table in _points(of_game).items():
+            best = table.mean().idxmax()
+            found = (t_interval(table[best].to_numpy(), table[g].to_numpy()) for g in table)
+            rows.append([game, agent, f"{best:g}", *(text_of(each, ".2f") for each in found)])
+    return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
+
+
 def low_discounts(scores: pd.DataFrame) -> str:
     """Answers question 2, where does a low discount factor win?, game by game, with tables."""
     rows, said = [["game", "agent", "best gamma", "score there", *map("at {:g}".format, HIGH)]], []

@@ -28,7 +28,7 @@ CLAIMED = ("main", "controls", "confirm", "confirm_best")
 """The stages that compare agents, each with its best setting there."""
 
 DRAWN = {"main": "minatar", "beyond": "snake"}
-"""The stages that have figures, and how the figures' names begin."""
+"""The stages with figures against the discount factor, and how their names begin."""
 
 MARGIN = 0.05
 """What an agent may lose in mean normalised score and still be as good as another."""
@@ -124,7 +124,9 @@ def over_games(scores: pd.DataFrame) -> pd.DataFrame:
     """
     normalised = normalise(scores)
     per_seed = normalised.groupby(["agent", "gamma", "seed"])["score"].mean().reset_index()
-    both = pd.concat([scores, per_seed.assign(game=OVER_GAMES)])
+    both = scores
+    if scores["game"].nunique() > 1:
+        both = pd.concat([scores, per_seed.assign(game=OVER_GAMES)])
     rows = [
         (*key, *map(float, t_interval(of.to_numpy())))
         for key, of in both.groupby(["agent", "game", "gamma"])["score"]
@@ -256,7 +258,7 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
             axes.set_title(f"gamma {gamma:g}", fontsize=10)
         if column == 0:
             axes.set_ylabel(game.rpartition("/")[2])
-    for axes in grid[:, 0]:  # Once all of a row is drawn: it ends the scaling.
+    for axes in grid[:, 0]:  # After all panels of a row, since set_ylim ends their autoscaling.
         axes.set_ylim(bottom=0)
     grid[0, 0].legend(frameon=False, fontsize=8)
     figure.supxlabel("agent steps (millions)")
@@ -278,10 +280,9 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
     if stage in DRAWN:
         table = over_games(scores)
-        drawn = {
-            f"{DRAWN[stage]}_gammas": figures.gamma_panels(table, AGENTS),
-            f"{DRAWN[stage]}_curves": draw_curves(curves),
-        }
+        drawn = {f"{DRAWN[stage]}_gammas": figures.gamma_panels(table, AGENTS)}
+        if stage == "main":
+            drawn["minatar_curves"] = draw_curves(curves)
         out.mkdir(parents=True, exist_ok=True)
         for name, figure in drawn.items():
             figure.savefig(out / f"{name}.png", dpi=150)

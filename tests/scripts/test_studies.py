@@ -108,6 +108,10 @@ def test_finished_runs_are_added_once_and_what_is_committed_stays(folder, capsys
     assert path.read_text() == after
     scores = data.scores_of(data.read("averaging")).set_index("stage")["score"]
     assert scores["averaging"].tolist() == [2.5, 2.5] and scores["main"] == 7.12346
+    first, *rest = after.splitlines(keepends=True)
+    path.write_text(first + "".join(rest[1:]))  # Breakout's run has an iteration less.
+    assert list(data.missing("averaging")) == [("6-6", job._replace(games="MinAtar/Breakout"))]
+    assert set(data.curves_of("averaging")["game"]) == {"MinAtar/Freeway"}
 
 
 @pytest.mark.parametrize(
@@ -384,6 +388,9 @@ def test_runs_that_still_rise_are_continued():
     )
     assert decisions.still_rising(curves[curves["gamma"] == 0.9]) == ["a"]
     assert decisions.still_rising(curves) == ["a", "b"]  # Gamma 0.5 ends higher, and rises.
+    later = curves[curves["iteration"] == 9].assign(iteration=10, mean_return=99.0)
+    longer = pd.concat([curves, later])
+    assert decisions.still_rising(longer[longer["gamma"] == 0.9]) == ["a"]
 
 
 def snake(loglin=LOGLIN, dqn=SNAKE_DQN, **first):
@@ -420,6 +427,10 @@ def test_differences_at_equal_discount_factors():
     assert decisions.equal_discounts(snake(dqn=SNAKE_DQN | {0.5: 0.63})).splitlines()[-2] == (
         "| jumanji_games-snake | dqn | 1.97 (1.64 to 2.30) | 1.80 (1.47 to 2.13)"
         " | 1.80 (1.47 to 2.13) | 0.20 (-0.13 to 0.53) | 0.30 (-0.03 to 0.63) |"
+    )
+    assert decisions.best_discounts(snake()).splitlines()[-1] == (
+        "| jumanji_games-snake | loglin_dqn | 0.9 | 1.40 (1.07 to 1.73) | 0.80 (0.47 to 1.13)"
+        " | 0.00 (-0.33 to 0.33) | 1.50 (1.17 to 1.83) | 3.00 (2.67 to 3.33) |"
     )
     without = snake().query("agent != 'loglin_dqn'")
     assert "jumanji" not in decisions.equal_discounts(without)
