@@ -99,6 +99,7 @@ def test_what_can_be_done_next_is_typed_as_it_works(folder):
     assert read(more, train).base_dir == str(folder)
 
 
+@pytest.mark.slow
 def test_runs_are_compared(tmp_path):
     published = synthetic.write_baselines(tmp_path / "a[1]", ["Pong"], {"DQN": 0.5, "C51": 1})
     folder, report = tmp_path / ODD, tmp_path / f"{ODD}2"

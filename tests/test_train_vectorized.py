@@ -277,6 +277,7 @@ def test_a_signal_whose_exit_is_lost_ends_the_program(tmp_path, monkeypatch, cap
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys):
     one = {"VectorizedRunner__num_iterations": 1}
     assert run(*arguments(tmp_path, **one)) == 0
@@ -300,6 +301,7 @@ def test_another_configuration_and_a_folder_in_use_are_refused(tmp_path, capsys)
     assert not (folder / "3").exists()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_does_not_load_is_said_in_one_line(tmp_path, capsys, monkeypatch):
     assert run(*arguments(tmp_path, VectorizedRunner__num_iterations=1)) == 0
     capsys.readouterr()

@@ -167,6 +167,7 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out):
     assert '<th scope="col">Agent steps</th>' in page and "Frames" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "factory"),
     [("CartPole-v1", "create_jax_environment"), ("gymnasium:My-v0", "create_host_environment")],

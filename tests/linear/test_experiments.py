@@ -239,6 +239,7 @@ def test_the_seed_alone_decides(name):
     assert not np.array_equal(rows(seed=4)[1], runs)
 
 
+@pytest.mark.slow
 def test_other_gammas_do_not_change_a_run():
     one = experiments.chain_log(Options(sweeps=400, gammas=(0.9,)))
     two = experiments.chain_log(Options(sweeps=400, gammas=(0.5, 0.9)))

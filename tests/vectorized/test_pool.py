@@ -101,6 +101,7 @@ def test_free_memory_of_a_gpu(monkeypatch, statistics):
         pool.free_memory()
 
 
+@pytest.mark.slow
 def test_the_pool_runs_all_jobs_and_stops_them(tmp_path):
     trainers = {}
 
