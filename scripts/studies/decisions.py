@@ -120,6 +120,11 @@ def _points(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
+def _in_points(rows: list[list[str]]) -> str:
+    """Returns a table of differences, headed."""
+    return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
+
+
 def equal_discounts(scores: pd.DataFrame) -> str:
     """Returns LogLinDQN's mean score less the other agents' at each discount factor, in points.
 
@@ -135,7 +140,7 @@ def equal_discounts(scores: pd.DataFrame) -> str:
             there = table.reindex(columns=own.columns)
             found = (t_interval(own[g].to_numpy(), there[g].to_numpy()) for g in own)
             rows.append([game, agent, *(text_of(each, ".2f") for each in found)])
-    return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
+    return _in_points(rows)
 
 
 def best_discounts(scores: pd.DataFrame) -> str:
@@ -146,7 +151,7 @@ def best_discounts(scores: pd.DataFrame) -> str:
             best = table.mean().idxmax()
             found = (t_interval(table[best].to_numpy(), table[g].to_numpy()) for g in table)
             rows.append([game, agent, f"{best:g}", *(text_of(each, ".2f") for each in found)])
-    return f"Differences in points (Welch's t over seeds):\n\n{words.markdown(rows)}\n"
+    return _in_points(rows)
 
 
 def low_discounts(scores: pd.DataFrame) -> str:
