@@ -65,6 +65,12 @@ def class_of(agent):
     return "Jax" * agent.startswith("jax") + "Log" * ("log" in agent) + "DQNAgent"
 
 
+def few_quantiles(agent_class):
+    """Settings of an implicit quantile agent whose updates take a moment."""
+    names = ("num_tau_samples", "num_tau_prime_samples", "num_quantile_samples")
+    return [f"--gin_bindings={agent_class}.{name}=4" for name in names]
+
+
 NEEDS_MINATAR = pytest.mark.skipif(
     importlib.util.find_spec("minatar") is None, reason="the extra minatar is not installed"
 )

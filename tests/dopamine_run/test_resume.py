@@ -21,6 +21,7 @@ from log_dqn.run_folder import data, lock
 from tests.programs import (
     CARTPOLE,
     NEEDS_MINATAR,
+    few_quantiles,
     iterations,
     read_log,
     run,
@@ -33,9 +34,7 @@ SLOW = pytest.mark.slow
 SEED = "--seed=4"
 GYMNASIUM = ["--agent=log_dqn", "--env=CartPole-v1", *CARTPOLE[1:]]
 QUANTILES = [
-    "--agent=implicit_quantile", *tiny("RainbowAgent"),
-    *(f"--gin_bindings=ImplicitQuantileAgent.num_{name}_samples=4"
-      for name in ("tau", "tau_prime", "quantile")),
+    "--agent=implicit_quantile", *tiny("RainbowAgent"), *few_quantiles("ImplicitQuantileAgent")
 ]  # fmt: skip
 
 

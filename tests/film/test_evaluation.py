@@ -21,6 +21,7 @@ def main(*arguments):
     return command.main([ASTERIX, "--max_steps=120", *arguments])
 
 
+@pytest.mark.slow
 def test_episodes_at_once_are_those_of_play():
     agent = dataclasses.replace(loading.load(trained.find("MinAtar/Asterix"), 0), epsilon=0.5)
     ended = []

@@ -12,6 +12,7 @@ from log_dqn.run_folder import arrays, data
 from tests.programs import (
     NEEDS_MINATAR,
     assert_refused,
+    few_quantiles,
     iterations,
     read_log,
     run,
@@ -32,6 +33,12 @@ CARTPOLE = [
 def tiny(agent_class, is_prioritized=False):
     binding = "--gin_bindings=PrioritizedSamplingDistribution.max_capacity=100"
     return [*tiny_tf(agent_class), *[binding] * is_prioritized]
+
+
+QUANTILES = [
+    "--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent"),
+    *few_quantiles("JaxImplicitQuantileAgent"),
+]  # fmt: skip
 
 
 def checkpoint(base_dir, iteration):
@@ -65,10 +72,7 @@ def assert_same_run(first, second, last):
         pytest.param(
             ["--agent=jax_rainbow", *tiny("JaxRainbowAgent", True)], marks=pytest.mark.slow
         ),
-        pytest.param(
-            ["--agent=jax_implicit_quantile", *tiny("JaxImplicitQuantileAgent")],
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(QUANTILES, marks=pytest.mark.slow),
     ],
     ids=["cartpole", "minatar", "jax_rainbow", "jax_implicit_quantile"],
 )

@@ -199,14 +199,16 @@ def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, fa
 
 
 @pytest.mark.slow
-def test_a_dry_run_of_everything(gpu, at_once, tmp_path):
+def test_a_dry_run_of_everything(gpu, at_once, monkeypatch, tmp_path):
+    both = {name: gpu.gpu_steps.agents.AGENTS[name] for name in ("log_dqn", "dqn")}
+    monkeypatch.setattr(gpu.gpu_steps.agents, "AGENTS", both)
     assert gpu.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert list(results) == [
         "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, as many as fit",
         "Atari, 1 run in tf32", "Atari, 1 run in bfloat16", "MinAtar, 1 run", "trace",
     ]  # fmt: skip
-    for agent in ("log_dqn", "dqn"):
+    for agent in both:
         errors = {
             precision: results["gradients"][f"{agent} in {precision}"]
             for precision in ("float32", "tf32", "bfloat16")

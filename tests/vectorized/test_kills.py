@@ -14,14 +14,14 @@ import pytest
 from log_dqn.run_folder import layout
 
 ROOT = pathlib.Path(__file__).parents[2]
-KILLS = 3
+KILLS = 2
 ITERATIONS = 5
 STUDY = [
     "--games=MinAtar/Breakout,MinAtar/Freeway",
     "--scan=VectorizedLogDQNAgent.gamma=0.8,0.99",
     f"--gin_bindings=VectorizedRunner.num_iterations={ITERATIONS}",
-    "--gin_bindings=VectorizedRunner.training_steps=1500",
-    "--gin_bindings=VectorizedRunner.replay_capacity=2000",
+    "--gin_bindings=VectorizedRunner.training_steps=500",
+    "--gin_bindings=VectorizedRunner.replay_capacity=1000",
     "--gin_bindings=VectorizedLogDQNAgent.min_replay_history=200",
 ]
 

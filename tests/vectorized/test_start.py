@@ -287,6 +287,7 @@ def film(run_dir, env=None, steps=4):
     return player, [step.screen for step in steps]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "lightness", "returns", "actions"),
     [
