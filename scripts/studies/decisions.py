@@ -156,20 +156,18 @@ def best_discounts(scores: pd.DataFrame) -> str:
 
 def low_discounts(scores: pd.DataFrame) -> str:
     """Answers question 2, where does a low discount factor win?, game by game, with tables."""
-    rows, said = [["game", "agent", "best gamma", "score there", *map("at {:g}".format, HIGH)]], []
+    margins = (f"LogLinDQN's best less this at {gamma:g}" for gamma in HIGH)
+    rows, said = [["game", "agent", "best gamma", "score there", *margins]], []
     for game, of_game in scores.groupby("game"):
         tables = _points(of_game)
         best = {agent: float(t[:CHOOSING].mean().idxmax()) for agent, t in tables.items()}
         decide = {agent: table[CHOOSING:] for agent, table in tables.items()}
-        own = decide["loglin_dqn"][best["loglin_dqn"]].to_numpy()
+        own, wins = decide["loglin_dqn"][best["loglin_dqn"]], best["loglin_dqn"] <= LOW
         for agent, table in decide.items():
-            found = (t_interval(table[gamma].to_numpy()) for gamma in (best[agent], *HIGH))
-            rows.append([game, agent, f"{best[agent]:g}", *map(text_of, found)])
-        wins = best["loglin_dqn"] <= LOW and all(
-            t_interval(own, table[gamma].to_numpy()).low > 0
-            for table in decide.values()
-            for gamma in HIGH
-        )
+            there = text_of(t_interval(table[best[agent]].to_numpy()))
+            less = [t_interval(own.to_numpy(), table[gamma].to_numpy()) for gamma in HIGH]
+            wins = wins and min(each.low for each in less) > 0
+            rows.append([game, agent, f"{best[agent]:g}", there, *map(text_of, less)])
         said.append(f"{game}: a low discount factor {'wins' if wins else 'is not shown to win'}.")
     return "\n\n".join([words.markdown(rows), "\n".join(said)])
 
