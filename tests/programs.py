@@ -66,7 +66,7 @@ def class_of(agent):
 
 
 def few_quantiles(agent_class):
-    """Settings of an implicit quantile agent whose updates take a moment."""
+    """Returns bindings that give an implicit quantile agent four samples of each kind."""
     names = ("num_tau_samples", "num_tau_prime_samples", "num_quantile_samples")
     return [f"--gin_bindings={agent_class}.{name}=4" for name in names]
 

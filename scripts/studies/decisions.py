@@ -166,7 +166,7 @@ def low_discounts(scores: pd.DataFrame) -> str:
         for agent, table in decide.items():
             there = text_of(t_interval(table[best[agent]].to_numpy()))
             less = [t_interval(own.to_numpy(), table[gamma].to_numpy()) for gamma in HIGH]
-            wins = wins and min(each.low for each in less) > 0
+            wins = wins and all(each.low > 0 for each in less)
             rows.append([game, agent, f"{best[agent]:g}", there, *map(text_of, less)])
         said.append(f"{game}: a low discount factor {'wins' if wins else 'is not shown to win'}.")
     return "\n\n".join([words.markdown(rows), "\n".join(said)])

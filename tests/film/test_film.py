@@ -73,7 +73,7 @@ def train_many(results_dir, agent, game_name):
         "max_steps_per_episode": 20, "replay_capacity": 200,
     }  # fmt: skip
     kind = {"log_dqn": "LogDQN", "dqn": "DQN"}[agent]
-    # Atari's networks stay as they begin: to compile their update takes long.
+    # Compiling the update of Atari's network is slow, so it stays untrained.
     history = 190 if game_name == "Centipede" else 20
     arguments = [
         f"--results_dir={results_dir}", f"--games={game_name}", f"--agent={agent}",
@@ -103,7 +103,7 @@ UNTRAINED = {
 }
 VECTORIZED = {
     "vectorized log_dqn": ("log_dqn", "Centipede"),
-    "vectorized log_dqn minatar": ("log_dqn", "MinAtar/Breakout"),
+    "vectorized log_dqn minatar": ("log_dqn", "MinAtar/Freeway"),
     "vectorized dqn catch": ("dqn", "bsuite/Catch"),
 }
 SLOW = (
@@ -305,7 +305,13 @@ def test_an_agent_of_dopamines_kind_values_and_acts_as_it_does_itself(a_run, kin
 @NEEDS_MINATAR
 @pytest.mark.parametrize(
     "kind",
-    ["vectorized log_dqn", pytest.param("vectorized dqn catch", marks=pytest.mark.slow)],
+    [
+        "vectorized log_dqn",
+        *[
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("vectorized log_dqn minatar", "vectorized dqn catch")
+        ],
+    ],
 )
 def test_a_vectorized_agent_values_and_acts_as_in_training(a_run, kind):
     player = loading.load(a_run(kind), seed=3)

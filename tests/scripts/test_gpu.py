@@ -200,6 +200,7 @@ def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, fa
 
 @pytest.mark.slow
 def test_a_dry_run_of_everything(gpu, at_once, monkeypatch, tmp_path):
+    # LogLinDQN's agent, without its gin file, is LogDQN's.
     both = {name: gpu.gpu_steps.agents.AGENTS[name] for name in ("log_dqn", "dqn")}
     monkeypatch.setattr(gpu.gpu_steps.agents, "AGENTS", both)
     assert gpu.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0

@@ -422,6 +422,11 @@ def test_where_a_low_discount_factor_wins(scores, wins):
     assert found.endswith(f"\njumanji_games-snake: a low discount factor {said}.")
 
 
+def test_one_deciding_seed_has_no_interval_and_decides_nothing():
+    few = snake().query("gamma != 0.99 or agent != 'dqn' or seed < 54")
+    assert decisions.low_discounts(few).endswith("a low discount factor is not shown to win.")
+
+
 def test_differences_at_equal_discount_factors():
     """Of five seeds with variance 0.05: t(0.975, 8), 2.306, times sqrt(2 x 0.05 / 5) is 0.326."""
     assert decisions.equal_discounts(snake(dqn=SNAKE_DQN | {0.5: 0.63})).splitlines()[-2] == (

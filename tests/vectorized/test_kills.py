@@ -14,7 +14,6 @@ import pytest
 from log_dqn.run_folder import layout
 
 ROOT = pathlib.Path(__file__).parents[2]
-KILLS = 2
 ITERATIONS = 5
 STUDY = [
     "--games=MinAtar/Breakout,MinAtar/Freeway",
@@ -58,14 +57,14 @@ def test_a_study_that_is_killed_ends_like_one_that_is_not(tmp_path):
     whole = start(tmp_path / "whole")
     assert whole.wait() == 0, whole.communicate()
     rng = random.Random(1)
-    for _ in range(KILLS):
+    for more in (1, 0, 2):
         process = start(tmp_path / "killed")
-        enough = finished(tmp_path / "killed") + rng.randint(0, 3)
+        enough = finished(tmp_path / "killed") + more
         while finished(tmp_path / "killed") < enough:
             assert process.poll() is None, "the study is too short for so many kills"
             time.sleep(0.02)
-        # In an iteration, while it is saved, or, with no iteration to wait for, as it starts.
-        time.sleep(rng.uniform(0, 0.4 if enough else 4))
+        # In an iteration, while it is saved, or, with no iteration to wait for, as it goes on.
+        time.sleep(rng.uniform(0, 0.4) if more else rng.uniform(2, 4))
         process.kill()
         process.communicate()
     last = start(tmp_path / "killed")
