@@ -20,11 +20,13 @@ os.environ |= {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# Compilation is most of what the tests of JAX take. Without most optimizations, with XLA's older
-# code generator for CPUs and in one thread, it is a third. programs.AS_USERS_DO undoes it.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Compilation is most of what the tests of JAX take. With few optimizations, XLA's older code
+# generator for CPUs and one thread it is a third, but with none Seaquest's steps take ten times as
+# long. programs.AS_USERS_DO undoes it.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
 # The same examples in every run, however slow the machine.

@@ -98,7 +98,7 @@ def tiny_minatar(agent, game="MinAtar/Breakout", evaluates=True):
 
 
 # The environment of a program that compiles as without the tests' settings.
-AS_USERS_DO = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "0", "XLA_FLAGS": ""}
+AS_USERS_DO = {"XLA_FLAGS": ""}
 
 
 def python(*arguments, env=(), **settings):

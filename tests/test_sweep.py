@@ -130,13 +130,9 @@ def test_what_dies_is_retried_until_it_is_given_up_and_a_bad_setting_is_not(tmp_
 @pytest.mark.slow
 def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     results = tmp_path / "results"
-    scan = "--scan=LogDQNAgent.gamma=0.84,0.96"
-    arguments = ["--agents=log_dqn", "--games=Alien,Zaxxon", *TINY, scan]
-    folders = {
-        results / "log_dqn" / f"gamma={gamma}" / game / "1"
-        for gamma in (0.84, 0.96)
-        for game in ("Alien", "Zaxxon")
-    }
+    scan = "--scan=LogDQNAgent.gamma=0.84,0.92,0.96"
+    arguments = ["--agents=log_dqn", "--games=Alien", *TINY, scan]
+    folders = {results / f"log_dqn/gamma={gamma}/Alien/1" for gamma in (0.84, 0.92, 0.96)}
 
     def complete():
         return {folder for folder in folders if plan.progress(folder).iterations == 2}
@@ -146,7 +142,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
         process.kill()
     wait_for(lambda: not processes(str(results)))
     before = complete()
-    assert 1 <= len(before) <= 3
+    assert 1 <= len(before) <= 2
     written = {
         path: path.stat().st_mtime_ns
         for folder in before
@@ -155,7 +151,7 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     }
     done = run(results, *arguments)
     assert done.returncode == 0, done.stderr
-    assert f"4 of 4 runs are complete ({len(before)} of them before), 0 failed" in done.stdout
+    assert f"3 of 3 runs are complete ({len(before)} of them before), 0 failed" in done.stdout
     assert complete() == folders
     assert {path: path.stat().st_mtime_ns for path in written} == written
     assert [path.name for path in results.iterdir()] == ["log_dqn"]
@@ -163,20 +159,20 @@ def test_a_sweep_that_is_killed_repeats_nothing_and_is_compared(tmp_path):
     # And again there is nothing to do.
     done = run(results, *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "4 of 4 runs are complete (4 of them before), 0 failed" in done.stdout
+    assert "3 of 3 runs are complete (3 of them before), 0 failed" in done.stdout
 
     names = {str(folder.relative_to(results)) for folder in folders}
     multiplexer = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(results))
     assert set(multiplexer.Runs()) == names
 
-    baselines = synthetic.write_baselines(tmp_path / "base", ["Alien", "Zaxxon"], {"DQN": 1})
+    baselines = synthetic.write_baselines(tmp_path / "base", ["Alien"], {"DQN": 1})
     status = compare.main(
         [f"--results_dir={results}", f"--out={tmp_path / 'report'}", f"--baselines={baselines}",
          "--repetitions=20"]
     )  # fmt: skip
     assert status == 0
     scores = (tmp_path / "report/scores.csv").read_text()
-    assert scores.count("log_dqn/gamma=0.84") == scores.count("log_dqn/gamma=0.96") == 2
+    assert [scores.count(f"log_dqn/gamma={gamma}") for gamma in (0.84, 0.92, 0.96)] == [1, 1, 1]
     assert (tmp_path / "report/gamma.png").exists()
 
 
@@ -222,10 +218,10 @@ def test_two_nodes_share_the_work(tmp_path):
         cluster.wait_for_nodes()
         results = tmp_path / "results"
         address = f"--ray_address={cluster.address}"
-        done = run(results, *ONE, "--seeds=4", address)
+        done = run(results, *ONE, "--seeds=3", address)
         assert done.returncode == 0, done.stderr
-        nodes = [starts(results / "log_dqn/Centipede" / seed) for seed in "1234"]
-        assert [len(started) for started in nodes] == [1, 1, 1, 1]
+        nodes = [starts(results / "log_dqn/Centipede" / seed) for seed in "123"]
+        assert [len(started) for started in nodes] == [1, 1, 1]
         assert len({node for (node,) in nodes}) == 2
         too_much = run(tmp_path / "more", *ONE, "--cpus_per_run=2", address)
         assert too_much.returncode == 2
@@ -262,7 +258,7 @@ def test_vectorized_jobs(tmp_path):
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_minatar(tmp_path, vectorized):
     runner = "VectorizedRunner" if vectorized else "Runner"
-    names = games.MINATAR5 if vectorized else games.MINATAR5[:2]  # A job each, or one for all.
+    names = games.MINATAR5[: 3 if vectorized else 1]  # One job for all three.
     results = tmp_path / "results"
     arguments = [
         "--agents=log_dqn", f"--games={','.join(names)}", "--games_per_job=5",

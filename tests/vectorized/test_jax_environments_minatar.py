@@ -44,9 +44,7 @@ def copied(game):
 def batched(name):
     """A game's `reset` and `step`, compiled for a batch."""
     game = jax_environments.create_game(name)
-    # Half of the time is compilation, and how much is optimized doesn't change whole numbers.
-    compiled = functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 1})
-    return compiled(jax.vmap(game.reset)), compiled(jax.vmap(game.step))
+    return jax.jit(jax.vmap(game.reset)), jax.jit(jax.vmap(game.step))
 
 
 # A policy that is better than random: it plays on in copies.
@@ -195,7 +193,7 @@ ONE_QUICK = [
 
 @pytest.mark.parametrize("name", ONE_QUICK)
 def test_a_step_leads_where_the_original_s_does(name):
-    number = 400 if name == "MinAtar/Breakout" else 1500
+    number = 400 if name == "MinAtar/Breakout" else 1000
     assert compare_steps(name, good_states(name, number)) > 0.9
 
 
@@ -252,7 +250,7 @@ def original_episodes(name, number, probabilities):
 
 
 EPISODES = {
-    "Asterix": 2000, "Breakout": 2000, "Freeway": 200, "Seaquest": 500, "SpaceInvaders": 2000
+    "Asterix": 2000, "Breakout": 2000, "Freeway": 120, "Seaquest": 300, "SpaceInvaders": 2000
 }  # fmt: skip
 
 
@@ -261,7 +259,7 @@ EPISODES = {
     ("name", "probabilities", "number"),
     # Freeway's episodes are long, and a random chicken hardly ever crosses; Seaquest's are slow.
     [(f"MinAtar/{game}", UNIFORM, number) for game, number in EPISODES.items()]
-    + [("MinAtar/Freeway", UP, 200)],
+    + [("MinAtar/Freeway", UP, 120)],
 )
 def test_random_play_has_the_original_s_returns_and_lengths(name, probabilities, number):
     mine = episodes(name, number, probabilities)
