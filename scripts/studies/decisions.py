@@ -20,12 +20,11 @@ from studies.minatar import (
 )
 from studies.stages import planned
 
-LOGLIN, LINE, START, HEAD, DQN = "LogLinDQN", "line only", "no optimistic start", "one head", "DQN"
+LOGLIN, LINE, START, DQN = "LogLinDQN", "line only", "no optimistic start", "DQN"
 VARIANTS = {
     ("loglin_dqn", ""): LOGLIN,
     ("loglin_dqn", "linear_above=1e-09,c=1e-09"): LINE,
     ("loglin_dqn", "q_init_plus=0"): START,
-    ("loglin_dqn", "minus_head=False"): HEAD,
     ("dqn", ""): DQN,
 }
 """The variants of LogLinDQN, by agent and setting without the discount factor."""
@@ -58,20 +57,19 @@ def mechanism(scores: pd.DataFrame) -> str:
     keys = without_gamma_in(scores)[["agent", "setting"]].itertuples(index=False, name=None)
     scores = scores.assign(agent=[VARIANTS[key] for key in keys])
     agents, parts = by_agent(scores), parts_of(sorted(scores["game"].unique()))
-    left, said = [["gamma", "games", LINE, START, HEAD]], []
+    left, said = [["gamma", "games", LINE, START]], []
     for gamma in agents[DQN]:
         tuned, held_out = (
             {name: of[gamma][:, parts[part]] for name, of in agents.items()}
             for part in ("tuned", "held out")
         )
         for part, group in (("tuned", tuned), ("held out", held_out)):
-            cells = (f"{gap_left(group, name):.2f}" for name in (LINE, START, HEAD))
+            cells = (f"{gap_left(group, name):.2f}" for name in (LINE, START))
             left.append([f"{gamma:g}", part, *cells])
-            for name in (START, HEAD):
-                if gap_left(group, name) > 0.5:
-                    said.append(
-                        f"At {gamma:g}, {part} games: {name} loses over half, so that part does it."
-                    )
+            if gap_left(group, START) > 0.5:
+                said.append(
+                    f"At {gamma:g}, {part} games: {START} loses over half, so that part does it."
+                )
         does_it = logarithm_does_it(tuned) and logarithm_does_it(held_out)
         does = "does it" if does_it else "is not shown to do it"
         said.append(f"At {gamma:g} the logarithm {does}.")
@@ -81,7 +79,7 @@ def mechanism(scores: pd.DataFrame) -> str:
             )
     return "\n\n".join(
         [
-            contrasts(scores, LOGLIN, [LINE, START, HEAD, DQN]),
+            contrasts(scores, LOGLIN, [LINE, START, DQN]),
             "Part of the gap between LogLinDQN (0) and DQN (1) that a variant leaves open:",
             words.markdown(left),
             "\n".join(said),
