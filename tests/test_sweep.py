@@ -258,7 +258,7 @@ def test_vectorized_jobs(tmp_path):
 @pytest.mark.parametrize("vectorized", [False, True])
 def test_minatar(tmp_path, vectorized):
     runner = "VectorizedRunner" if vectorized else "Runner"
-    names = games.MINATAR5[: 3 if vectorized else 1]  # One job for all three.
+    names = games.MINATAR5[: 3 if vectorized else 2]  # One job for all, or a job each.
     results = tmp_path / "results"
     arguments = [
         "--agents=log_dqn", f"--games={','.join(names)}", "--games_per_job=5",
