@@ -21,8 +21,8 @@ os.environ |= {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 # Compilation is most of what the tests of JAX take. With few optimizations, XLA's older code
-# generator for CPUs and one thread it is a third, but with none Seaquest's steps take ten times as
-# long. programs.AS_USERS_DO undoes it.
+# generator for CPUs and one thread it is a third, but with none Seaquest's steps take eight times
+# as long. programs.AS_USERS_DO undoes it.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
