@@ -1,5 +1,6 @@
 """What docs/reports/plan.md decides by the stages `mechanism`, `best_again` and `beyond`."""
 
+import collections
 from collections.abc import Callable
 
 import numpy as np
@@ -216,9 +217,24 @@ DECISIONS: dict[str, Callable[[pd.DataFrame], str]] = {
 
 
 def decide(stage: str, scores: pd.DataFrame) -> str:
-    """Returns the answer by the scores of a stage; before all seeds are whole, how many are."""
-    seeds, runs = data.seeds_of(stage), scores.groupby("seed").size()
-    whole = [seed for seed in seeds if runs.get(seed, 0) == len(planned(stage))]
-    if len(whole) < len(seeds):
-        return f"{len(whole)} of {len(seeds)} seeds: no verdict before all are there."
-    return DECISIONS[stage](scores)
+    """Returns the answer by the scores of a stage; before all seeds are whole, how many are.
+
+    Question 1 is decided at each discount factor alone, the others over all.
+    """
+
+    def part_of(setting: str) -> str:
+        return setting.partition(",")[0] if stage == "mechanism" else "all"
+
+    seeds, parts = data.seeds_of(stage), scores["setting"].map(part_of)
+    runs = scores.groupby([parts, "seed"]).size()
+    needed = collections.Counter(part_of(setting) for _, _, setting in planned(stage))
+    whole = {
+        part: sum(runs.get((part, seed), 0) == number for seed in seeds)
+        for part, number in needed.items()
+    }
+    lacking = {part: number for part, number in whole.items() if number < len(seeds)}
+    decided = scores[~parts.isin(list(lacking))]
+    said = [] if decided.empty else [DECISIONS[stage](decided)]
+    for part, number in lacking.items():
+        said.append(f"{part}: {number} of {len(seeds)} seeds: no verdict before all are there.")
+    return "\n\n".join(said)

@@ -356,11 +356,33 @@ def test_with_one_head_minatars_numbers_are_loglin_dqns():
     assert (pairs["mean_return_x"] == pairs["mean_return_y"]).all()
 
 
+def no_verdict(part, number):
+    return f"{part}: {number} of 10 seeds: no verdict before all are there."
+
+
 def test_there_is_no_verdict_before_all_seeds_are_whole():
     scores = plan_scores("mechanism", mechanism_means)
-    for rows, number in ((scores[scores["seed"] < 36], 5), (scores[1:], 9), (scores[:0], 0)):
-        line = f"{number} of 10 seeds: no verdict before all are there."
-        assert decisions.decide("mechanism", rows) == line
+    for rows, at_05, others in (
+        (scores[scores["seed"] < 36], 5, 5),
+        (scores[(scores["gamma"] > 0.5) & (scores["seed"] < 40)], 0, 9),
+        (scores[:0], 0, 0),
+    ):
+        found = decisions.decide("mechanism", rows).split("\n\n")
+        numbers = {"gamma=0.5": at_05, "gamma=0.8": others, "gamma=0.9": others}
+        assert found == [no_verdict(*each) for each in numbers.items()]
+    best = plan_scores("best_again", lambda *_: 10.0)
+    assert decisions.decide("best_again", best[1:]) == no_verdict("all", 9)
+
+
+def test_the_mechanism_is_decided_at_each_discount_factor_alone():
+    scores = plan_scores("mechanism", mechanism_means)
+    at_05 = scores[scores["gamma"] == 0.5]
+    one_more = scores[(scores["gamma"] == 0.8) & (scores["seed"] == 31)]
+    *_, verdict, at_08, at_09 = decisions.decide("mechanism", pd.concat([at_05, one_more])).split(
+        "\n\n"
+    )
+    assert verdict == "At 0.5 the logarithm does it."
+    assert (at_08, at_09) == (no_verdict("gamma=0.8", 1), no_verdict("gamma=0.9", 0))
 
 
 @pytest.mark.parametrize(
