@@ -257,8 +257,10 @@ def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
         Shape [num_games]; NaN for bounds where a game has less than `LEAST_SEEDS` seeds.
     """
     x, y = mean_over_seeds(own), mean_over_seeds(reference)
-    value = (x - y) / np.maximum(y, 1)
-    slopes = np.stack([1 / np.maximum(y, 1), np.where(y > 1, x / np.maximum(y, 1) ** 2, 1)])
+    denominator = np.maximum(y, 1)
+    value = (x - y) / denominator
+    # The mean of scores that are divided by it is 1, but for rounding.
+    slopes = np.stack([1 / denominator, np.where(y > 1 - 1e-9, x / denominator**2, 1)])
     half = _half_width((own, reference), slopes, LEAST_SEEDS)
     return Interval(value, value - half, value + half)
 

@@ -166,6 +166,17 @@ def test_relative_intervals_are_welchs():
     assert 0.93 < covers < 0.97
 
 
+def test_relative_intervals_do_not_depend_on_rounding():
+    """A reference by whose mean scores are divided has 1, or a little less or more."""
+    own, reference = np.array([[0.3], [0.5], [0.7]]), np.array([[0.9], [1.0], [1.1]])
+    found = [statistics.relative_intervals(own, reference * f) for f in (1 - 2e-16, 1, 1 + 3e-16)]
+    np.testing.assert_allclose(found, np.broadcast_to(found[1], (3, 3, 1)), rtol=1e-9)
+    # Variances of the means are 0.04 / 3 and 0.01 / 3, slopes 1 and 0.5; Welch's degrees of
+    # freedom are (0.04 + 0.0025)**2 / ((0.04**2 + 0.0025**2) / 2).
+    half = scipy.stats.t.ppf(0.975, 0.0425**2 / ((0.04**2 + 0.0025**2) / 2)) * (0.0425 / 3) ** 0.5
+    np.testing.assert_allclose(found[1], [[-0.5], [-0.5 - half], [-0.5 + half]])
+
+
 def over_games(scores):
     return statistics.t_interval(*scores.T, weights=[1 / 5] * 5, least=3)
 
