@@ -117,7 +117,11 @@ def provide_baselines() -> None:
     preprocessing uses; baselines is not on PyPI in a version that installs.
     Can go: when atari_lib imports it where it is used. A real `baselines` is left alone.
     """
-    if "baselines" in sys.modules or importlib.util.find_spec("baselines") is not None:
+    if "baselines" in sys.modules:
+        return
+    # Any folder of that name is found, too, but has no origin: downloaded scores, say.
+    found = importlib.util.find_spec("baselines")
+    if found is not None and found.origin is not None:
         return
     wrappers = _MissingBaselines("baselines.common.atari_wrappers")
     common = types.ModuleType("baselines.common")

@@ -103,6 +103,19 @@ def test_a_real_baselines_is_left_alone(tmp_path):
     assert out == "the real one"
 
 
+def test_a_folder_named_baselines_is_not_the_package(tmp_path):
+    (tmp_path / "baselines").mkdir()
+    out, _ = run(
+        """
+        import log_dqn
+        from baselines.common import atari_wrappers
+        print(atari_wrappers.__name__)
+        """,
+        env={"PYTHONPATH": os.pathsep.join([str(tmp_path), os.getcwd()])},
+    )
+    assert out == "baselines.common.atari_wrappers"
+
+
 def test_a_user_s_choice_of_keras_and_log_level_is_kept():
     out, _ = run(
         """
