@@ -158,8 +158,8 @@ def check_spaces(environment_id: str | None, environment: gymnasium.Env) -> None
         size = spaces.flatdim(space)
     except (NotImplementedError, ValueError):
         size = 0
-    allowed = f"one that makes a vector, of at most {_MOST:,} numbers"
-    check("observation_space", 0 < size <= _MOST, allowed)
+    fits = 0 < size <= _MOST or is_picture(space)
+    check("observation_space", fits, f"one that makes a vector, of at most {_MOST:,} numbers")
 
 
 def _not_finite(array: np.ndarray) -> str:

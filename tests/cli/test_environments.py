@@ -58,6 +58,12 @@ def test_spaces(settings, said):
     assert "\n" not in str(raised.value)
 
 
+def test_a_picture_may_be_as_large_as_ataris():
+    space = spaces.Box(*BYTES, (210, 160, 3), np.uint8)
+    environment = make("Large", space=space, good=np.zeros(space.shape, np.uint8))
+    assert environment.observation_space == space
+
+
 def four_values(action):
     return OBSERVATION, 1.0, False, {}
 
