@@ -58,7 +58,8 @@ def lines(
         shown["zorder"] = 3 - x[-1] / longest
         if len(known) == 1:
             at, middle = x[known], value[known]
-            error = np.array([middle - low[known], high[known] - middle])
+            # A bootstrap's interval need not hold the value.
+            error = np.maximum([middle - low[known], high[known] - middle], 0)
             bounds = None if np.isnan(error).any() else error
             axes.errorbar(at, middle, bounds, fmt=look.marker, ms=3.4 * width, capsize=2, **shown)
             continue

@@ -390,9 +390,13 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
 
 
 def _seeds_curve(rows: pd.DataFrame) -> Series:
-    """Returns emulator frames and, of one agent's runs of a game, mean, least and greatest."""
+    """Returns emulator frames and, of one agent's runs of a game, mean, least and greatest.
+
+    They end with the shortest run.
+    """
     step, curves = statistics.curves(rows)
     returns = statistics.curve_array(curves, [rows["game"].iloc[0]])[:, 0]
+    returns = returns[:, : curves["returns"].map(len).min()]
     # fmin and fmax, unlike min and max, leave NaN out.
     bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
     if len(returns) < LEAST_SEEDS:

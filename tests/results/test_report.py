@@ -192,6 +192,13 @@ def test_learning_curves_show_mean_and_range():
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
 
 
+def test_a_learning_curve_ends_with_the_shortest_run():
+    of_seeds = [(0.0, 0.0), (0.0, 0.0, 0.0, 10.0), (0.0, 0.0, 0.0, 10.0)]
+    runs = [run("a", seed=str(seed), returns=values) for seed, values in enumerate(of_seeds)]
+    [line] = figure_of("learning_curves", runs).axes[0].lines
+    np.testing.assert_array_equal(line.get_xydata(), [(1e6, 0), (2e6, 0)])
+
+
 def over_frames(curve, names, protocol=PUBLISHED):
     runs = [run("a", protocol=protocol)]
     return DRAW[names](made(runs), NOTHING._replace(curves={"a": curve})).figure
@@ -204,6 +211,12 @@ def test_a_curve_of_one_point_is_a_marker():
     [line, *_] = over_frames(curve, "mean_median").axes[0].lines
     np.testing.assert_array_equal(line.get_xydata(), [[199e6, 3]])
     assert line.get_marker() not in ("", "None")
+
+
+def test_a_bootstraps_interval_may_lie_beside_its_value():
+    curve = np.array([1e6]), Interval(*np.full((3, 2, 1), [[[3.0]], [[3.5]], [[4.0]]]))
+    [error] = over_frames(curve, "mean_median").axes[0].collections
+    np.testing.assert_array_equal(error.get_segments(), [[[1e6, 3], [1e6, 4]]])
 
 
 def interval(value):
