@@ -122,9 +122,12 @@ def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collectio
         for text, bound in of_text.items()
         if not bound or any(line.name in read for line in bound)
     }
-    named = " ".join(str(line.value) for text in used for line in of_text[text])
-    macros = set(re.findall(r"%([\w./]+)", named))
-    return used | {text for text in texts if any(line.name in macros for line in of_text[text])}
+    values = [line.value for line in lines if line.name in read]
+    seen = set[str]()
+    while macros := set(re.findall(r"%([\w./]+)", " ".join(map(str, values)))) - seen:
+        seen |= macros  # A macro may name another.
+        values = [line.value for line in lines if line.name in macros]
+    return used | {text for text in texts if any(line.name in seen for line in of_text[text])}
 
 
 def plans(options: SweepOptions) -> list[plan.AgentPlan]:

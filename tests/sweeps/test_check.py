@@ -59,6 +59,13 @@ def test_a_macro_is_used_under_its_whole_name():
     assert used == set(texts[:2])
 
 
+def test_a_macro_of_a_file_or_of_another_macro_is_used(tmp_path):
+    (tmp_path / "my.gin").write_text("LogDQNAgent.gamma = %a\na = 0.9\n")
+    texts = ["a = %b", "b = 0.8", "c = 0.7"]
+    lines = gin_files.parse([str(tmp_path / "my.gin")], texts).lines
+    assert check._used(lines, texts, ["LogDQNAgent.gamma"]) == set(texts[:2])
+
+
 @pytest.mark.slow
 def test_tensorflow_says_nothing():
     code = (
