@@ -42,12 +42,13 @@ def seed_environment(environment: Any, seed: int) -> None:
 def random_state(environment: Any) -> dict[str, Any]:
     """Returns the random states of Python, NumPy and the environment, which Dopamine wraps.
 
-    They are plain data. For Atari they hold the whole emulator; other environments give what
-    decides what happens from the next `reset` on: their random generator's state, and MinAtar's
-    last action.
+    They are plain data. For Atari they hold the whole emulator, and the generator that draws frame
+    skips where they are random; other environments give what decides what happens from the next
+    `reset` on: their random generator's state, and MinAtar's last action.
     """
-    game = environment.environment.unwrapped
+    game, frame_skips = environment.environment.unwrapped, None
     if hasattr(game, "ale"):
+        frame_skips = game.np_random.bit_generator.state
         of_environment = game.clone_state(include_rng=True).serialize()
     elif isinstance(game, minatar.Game):
         of_environment = game.state_between_episodes()
@@ -57,6 +58,7 @@ def random_state(environment: Any) -> dict[str, Any]:
         "python": random.getstate(),
         "numpy": np.random.get_state(legacy=False),
         "environment": of_environment,
+        "frame_skips": frame_skips,
         "game_over": environment.game_over,
     }
 
@@ -67,6 +69,8 @@ def restore_random_state(environment: Any, state: dict[str, Any]) -> None:
     environment.environment.reset()
     if hasattr(game, "ale"):
         game.restore_state(ale_py.ALEState(state["environment"]))
+        if "frame_skips" in state:  # Checkpoints of earlier versions have none.
+            game.np_random.bit_generator.state = state["frame_skips"]
     elif isinstance(game, minatar.Game):
         game.restore_between_episodes(state["environment"])
     else:

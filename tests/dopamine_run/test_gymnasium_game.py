@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from log_dqn.dopamine_run import gymnasium_game, runner, start
+from log_dqn.dopamine_run import gymnasium_game, runner, seeding, start
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf import time_limit
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
@@ -86,6 +86,24 @@ def test_the_seed_decides_what_happens():
         gymnasium_game.create_environment("CartPole-v1", seed=seed).step(0)[0] for seed in (1, 1, 2)
     )
     assert (first == again).all() and (first != other).any()
+
+
+def frames_of(game):
+    """Emulator frames after each of some steps of an episode."""
+    game.reset()
+    return [game.step(0)[3]["episode_frame_number"] for _ in range(30)]
+
+
+def test_random_frame_skips_are_restored_exactly():
+    game, resumed = (create("ale_py:Pong-v4") for _ in range(2))
+    seeding.seed_environment(game, 1)
+    frames_of(game)
+    state = seeding.random_state(game)
+    expected = frames_of(game)
+    seeding.restore_random_state(resumed, state)
+    assert frames_of(resumed) == expected
+    # Skips are 2, 3 or 4 frames.
+    assert {*np.diff(expected)} >= {2, 3, 4}
 
 
 @pytest.mark.parametrize("horizon", [1, 3])
