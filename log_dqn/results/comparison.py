@@ -113,7 +113,7 @@ def _nothing_own(request: Request) -> ValueError:
 
 def _read(request: Request, note: Notify) -> tuple[list[LearningCurve], list[LearningCurve]]:
     """Reads own and published runs; none of the former bears the name of a published agent."""
-    wanted = games.select(request.games) if request.games else None
+    wanted = request.chosen_games() or None
     own: list[LearningCurve] = []
     if request.results_dir is not None:
         folders = _wanted_folders(request)

@@ -71,20 +71,30 @@ class Request:
                 "--metric=eval: it must be 'train' without --results_dir; the published baselines "
                 "are training returns"
             )
-        games.select(self.games or ())
-        if self.results_dir is not None:
-            find_runs(self.results_dir)
+        self.chosen_games()
         check_source(self.baselines)
         if self.baselines == DOPAMINE:  # Other files may hold other agents.
             self.check_agents(NAMES)
+
+    def chosen_games(self) -> list[str]:
+        """Returns the names of the games that are asked for; none for all.
+
+        Environments of own runs are known by their folders, such as Acrobot-v1.
+        """
+        own = {game for _, game, *_ in self._own_runs() if games.canonical(game) is None}
+        folders = {name: games.folder_name(name) for name in self.games or ()}
+        selected = games.select(name for name, folder in folders.items() if folder not in own)
+        return [*selected, *(folder for folder in folders.values() if folder in own)]
+
+    def _own_runs(self) -> list[tuple[str, str, str, pathlib.Path]]:
+        return [] if self.results_dir is None else find_runs(self.results_dir)
 
     def check_agents(self, taken: Collection[str]) -> None:
         """Checks that one of the agents, and the reference, is published or has own runs.
 
         The names of published agents are `taken`.
         """
-        found = [] if self.results_dir is None else find_runs(self.results_dir)
-        known = {*taken, *(own_name(agent, taken) for agent, *_ in found)}
+        known = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs())}
         for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
             if named and not known.intersection(named):
                 raise ValueError(

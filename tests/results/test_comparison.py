@@ -237,6 +237,17 @@ def test_a_game_without_baselines_has_an_experience_of_its_own(published, tmp_pa
     assert tables.scored(compared).endswith("own runs have; up to 600 agent steps on " + game)
 
 
+def test_ones_own_environment_can_be_compared_alone(published, tmp_path):
+    for agent in ("log_dqn", "dqn"):
+        write_runs(tmp_path, agent, ["Pong", "own_module-Corridor-v0"], 10)
+    compared, _ = compare(published, tmp_path, games=("own_module:Corridor-v0",))
+    assert compared.games == ["own_module-Corridor-v0"] and compared.divides_by_best
+    compared, _ = compare(published, tmp_path, games=("own_module-Corridor-v0", "pong"))
+    assert compared.games == ["Pong", "own_module-Corridor-v0"]
+    with pytest.raises(ValueError, match="games is 'Corridor-v0'; it must be one of Dopamine's"):
+        compare(published, tmp_path, games=("Corridor-v0",))
+
+
 def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path):
     """A game without baselines is held against the reference agent's runs there, or the first's."""
     for seed in range(5):
