@@ -12,6 +12,7 @@ import numpy as np
 
 from log_dqn import minatar
 from log_dqn.checks import check, check_extra
+from log_dqn.cli.environments import LEAST_SIDE
 from log_dqn.dopamine_run import seeding
 from log_dqn.vectorized.jax_environments import JaxGame
 
@@ -66,12 +67,14 @@ def _names(game: str, num_actions: int, own: Sequence[str] | None = None) -> tup
 def picture(frame: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Draws any observation, uint8, shape [height, width, 3].
 
-    A picture is drawn as it is, a board with several channels by `board`, one without them by its
-    numbers, and all else as bars: what a network sees of it, shape [...], from -1 to 1.
+    A picture is drawn as it is, a board with channels, also of zeros and ones in bytes, by `board`,
+    one without them by its numbers, and all else as bars: what a network sees of it, shape [...],
+    from -1 to 1.
     """
-    if frame.ndim == 3 and frame.shape[-1] in (1, 3) and frame.dtype == np.uint8:
-        return np.broadcast_to(frame, (*frame.shape[:2], 3))
     if frame.ndim == 3:
+        sides, of_bytes = frame.shape[:2], frame.dtype == np.uint8 and frame.shape[-1] in (1, 3)
+        if of_bytes and (min(sides) >= LEAST_SIDE or frame.max() > 1):
+            return np.broadcast_to(frame, (*sides, 3))
         return board(frame != 0)
     if frame.ndim == 2:
         shown = matplotlib.colormaps["turbo"](np.abs(frame) / max(np.abs(frame).max(), 1))

@@ -143,6 +143,8 @@ def _text(value: float, digits: int, is_log: bool) -> str:
         return f"{math.exp(value):.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
     exponent = math.floor(value / math.log(10))
     mantissa = math.exp(value - exponent * math.log(10))
+    if round(mantissa, digits - 1) >= 10:
+        mantissa, exponent = mantissa / 10, exponent + 1
     return f"{mantissa:.{digits - 1}f}e{exponent}".replace("-", "\u2212")
 
 
@@ -218,7 +220,7 @@ class Painter:
         screen = Image.fromarray(pixels)
         scale = min(width / screen.width, height / screen.height)
         resample = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.LANCZOS
-        size = round(screen.width * scale), round(screen.height * scale)
+        size = max(round(screen.width * scale), 1), max(round(screen.height * scale), 1)
         image.paste(screen.resize(size, resample), (left, top))
         right, bottom = left + size[0], top + size[1]
         draw = ImageDraw.Draw(image)

@@ -486,6 +486,8 @@ def test_log_dqns_values_are_kept_where_floats_end():
     assert values.q.tolist() == [0, 0] and values.keys.argmax() == 0
     series = painter._Series("q+", True)
     assert series.bounds(*values.heads[0][::-1]) == ("1.00e\u22121000", "2.72e\u22121000")
+    assert painter._text(math.log(999_900), 3, True) == "1.00e6"
+    assert painter._text(math.log(994_900), 3, True) == "9.95e5"
 
 
 @pytest.mark.parametrize(
@@ -554,6 +556,13 @@ def test_small_differences_on_a_large_value_are_drawn_as_large_ones():
     np.testing.assert_array_equal(*places)
     low, high = places[0]
     assert (np.subtract(high, low) > 80).all()
+
+
+def test_a_screen_may_be_very_wide():
+    screen, values = np.zeros((1, 700, 3), np.uint8), values_of([0.0, 1.0])
+    frame = painter.Painter("run", 0.96, ["a", "b"]).frame(Step(screen, values, 0, 0.0))
+    left, top, *_ = painter.WIDE.screen
+    assert (np.asarray(frame)[top, left : left + 320] == 0).all()
 
 
 def test_a_long_title_gives_way():
@@ -757,6 +766,12 @@ def test_bad_input(a_run, tmp_path, capsys, kind, damage, message):
 
 
 def test_pictures_of_observations():
+    # Zeros and ones are fields, whatever their type; a picture has more, or is large.
+    fields = np.eye(4, dtype=np.uint8)[..., None] * np.ones(3, np.uint8)
+    np.testing.assert_array_equal(game.picture(fields, None), game.board(fields != 0))
+    np.testing.assert_array_equal(game.picture(200 * fields, None), 200 * fields)
+    dark = np.ones((36, 36, 3), np.uint8)
+    np.testing.assert_array_equal(game.picture(dark, None), dark)
     vector = game.picture(np.zeros(2), np.array([[0.5], [-1.0]]))
     assert vector.shape == (81, 24, 3)
     lit = (vector != game._EMPTY).any(axis=-1)
