@@ -69,8 +69,7 @@ def restore_random_state(environment: Any, state: dict[str, Any]) -> None:
     environment.environment.reset()
     if hasattr(game, "ale"):
         game.restore_state(ale_py.ALEState(state["environment"]))
-        if "frame_skips" in state:  # Checkpoints of earlier versions have none.
-            game.np_random.bit_generator.state = state["frame_skips"]
+        game.np_random.bit_generator.state = state["frame_skips"]
     elif isinstance(game, minatar.Game):
         game.restore_between_episodes(state["environment"])
     else:

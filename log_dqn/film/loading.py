@@ -238,7 +238,8 @@ def _load_vectorized(
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
     if named is not None and _is_known(named[1]):
-        settings["network"] = gin.get_configurable(named[1])
+        network_class = gin.get_configurable(named[1])
+        settings["network"] = network_class(**_of(network_class.__name__, parameters))
     runner = RunnerSettings(**settings)
     agent_class: Any = vectorized_agents.AGENTS[runner.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))

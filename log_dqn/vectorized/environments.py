@@ -24,6 +24,7 @@ from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
 from log_dqn.vectorized import networks, request
 from log_dqn.vectorized.timeline import Outcome
 
+_MOST_FRAMES = 2**31 - 1  # The emulator counts in 32 bits.
 MOST_ACTIONS = 2**15 - 1
 """The replay memory stores actions in 16 bits."""
 
@@ -110,7 +111,7 @@ class AtariGames:
                 img_width=ATARI.frame_shape[1],
                 frameskip=FRAME_SKIP,
                 repeat_action_probability=STICKY_PROBABILITY,
-                max_num_frames_per_episode=FRAME_SKIP * max_steps_per_episode,
+                max_num_frames_per_episode=min(FRAME_SKIP * max_steps_per_episode, _MOST_FRAMES),
                 # Defaults of `AtariVectorEnv` that differ from Dopamine.
                 noop_max=0,
                 use_fire_reset=False,

@@ -263,6 +263,8 @@ def create_environment(
     declared = getattr(space, "shape", None)
     allowed = f"one whose observations have their space's shape: {declared}, and not {shape}"
     check("env", environment_id, declared is None or np.array_equal(declared, shape), allowed)
+    with _explained(environment_id, "one whose space's bounds have its shape"):
+        prepare = networks.preparation(space, shape, dtype)
     reset_game, step_game = functions(
         begin, step, lambda x: jnp.asarray(x).astype(dtype), max_steps_per_episode, like=like,
         cuts=bootstrap_at_time_limit,
@@ -270,7 +272,7 @@ def create_environment(
     return JaxGame(
         name=str(environment_id), frame_shape=shape, frame_dtype=dtype, num_actions=num_actions,
         reset=reset_game, step=step_game, cuts=bootstrap_at_time_limit,
-        prepare=networks.preparation(space, shape, dtype), environment=(environment, params),
+        prepare=prepare, environment=(environment, params),
     )  # fmt: skip
 
 

@@ -358,9 +358,14 @@ class Learner:
 
     def _run_leaves(self, run: int) -> list[tuple[bool, np.ndarray]]:
         """Returns whether each of a run's arrays is of the output layer, and the array."""
-        output = jax.tree_util.DictKey(agents.OUTPUT)
+
+        def is_output(path: tuple[Any, ...]) -> bool:
+            # A user's network may have a layer of this name further down.
+            layers = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
+            return layers[:1] == [agents.OUTPUT]
+
         return [
-            (output in path, np.asarray(leaf[run] if self.num_runs > 1 else leaf))
+            (is_output(path), np.asarray(leaf[run] if self.num_runs > 1 else leaf))
             for path, leaf in jax.tree_util.tree_leaves_with_path(self.weights)
         ]
 

@@ -185,6 +185,8 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
         return ("nature" if is_large else "revisiting_rainbow") if has_sides else "dense"
     fits = has_sides or not isinstance(network, str) or network == "dense"
     check("network", network, fits, f"'dense' for observations of shape {frame_shape}")
+    fits = network != "minatar" or min(frame_shape[:2]) >= 3
+    check("network", network, fits, f"another for {frame_shape}: sides must be at least 3")
     return network
 
 

@@ -82,6 +82,9 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
         )  # fmt: skip
         with of(chosen.optimizer):
             chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
+        if isinstance(runner.network, type):
+            with contextlib.suppress(Exception):  # `check_fits` says what it raises.
+                runner.network()
         environment = None
         for name, create in CREATORS.items():
             if files.bound(f"{name}.environment_id") is not None:
@@ -89,6 +92,9 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
         config = configuration.operative()
         settings.append(ReadSetting(setting, runner, chosen, config, environment))
         gin_settings.check_is_read(lines, settings[-1].config)
+    # An environment's module may have set it.
+    is_64_bit = jax.config.jax_enable_x64
+    check("jax_enable_x64", is_64_bit, not is_64_bit, "False: training computes in 32 bits")
     first = settings[0]
     for other in settings[1:]:
         check(
@@ -183,7 +189,9 @@ def _check_module(runner: RunnerSettings, game: Game) -> None:
     try:
         network = create_network(runner, game)
         params = jax.eval_shape(lambda key: network.init(key, shape[1:])[0], key)
-        if jax.tree.leaves(params):
+        if agents.OUTPUT in params:
+            why = f"{agents.OUTPUT!r} is the name of the layer that follows"
+        elif jax.tree.leaves(params):
             states = jax.ShapeDtypeStruct(shape, game.frame_dtype)
             output = jax.eval_shape(network.apply, params, states).shape
             why = "" if len(output) == 2 and output[0] == 2 else f"2 states make {output}"

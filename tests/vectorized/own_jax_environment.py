@@ -97,11 +97,22 @@ def board(channels=2):
     return Still(jnp.eye(6, dtype=bool)[..., None].repeat(channels, -1)), Params()
 
 
+class Body(nn.Module):
+    """Has a layer that is named as the agents' last one is."""
+
+    width: int
+
+    @nn.compact
+    def __call__(self, flat):
+        return nn.Dense(self.width, name="Output")(flat)
+
+
 @gin.configurable
 class Torso(nn.Module):
     """A network of one's own, without a fault or with one."""
 
     fault: str = ""
+    width: int = 5
 
     @nn.compact
     def __call__(self, states):
@@ -114,7 +125,9 @@ class Torso(nn.Module):
             return nn.Dense(5)(states)
         if self.fault == "takes any number of states for one":
             return nn.Dense(5)(states[:1].reshape(1, -1))
-        features = nn.relu(nn.Dense(5)(flat))
+        if self.fault == "names a layer as the agents' last one":
+            return nn.Dense(5, name="Output")(flat)
+        features = nn.relu(Body(self.width)(flat))
         return nn.Dropout(0.5, deterministic=self.fault != "drops")(features)
 
 

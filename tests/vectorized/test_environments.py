@@ -108,6 +108,7 @@ def test_an_episode_ends_at_its_longest():
     np.testing.assert_array_equal(np.flatnonzero(np.all(ended, axis=1)), [6, 13, 20])
     assert np.sum(ended) == 6
     assert ale_py.__version__.startswith("0.12")
+    environments.AtariGames(["Pong"], 10**9)  # More frames than the emulator counts.
 
 
 def create(name, max_steps=10**9, bootstraps=True, **settings):

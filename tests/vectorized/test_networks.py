@@ -82,6 +82,12 @@ def test_the_network_by_shape(shape, name):
     assert network.apply(params, jnp.zeros((3, *shape, 2))).shape == (3, features)
 
 
+def test_minatars_network_needs_three_fields():
+    assert networks.by_shape("minatar", (3, 10, 2)) == "minatar"
+    with pytest.raises(ValueError, match=r"network is 'minatar'; it must be another for \(2, 10,"):
+        networks.by_shape("minatar", (2, 10, 3))
+
+
 def test_a_stack_of_boards_is_more_channels():
     states = np.random.default_rng(0).integers(0, 2, (3, 7, 6, 2, 4)).astype(bool)
     network = networks.create("revisiting_rainbow", "float32")

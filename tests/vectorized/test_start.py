@@ -4,9 +4,11 @@ import functools
 import json
 import re
 import sys
+import types
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -96,6 +98,30 @@ def test_runs_resume_exactly_and_do_not_depend_on_others(
     assert f"{creator}.settings was None and is {settings}" in capsys.readouterr().err
 
 
+def test_64_bits_are_refused(tmp_path, capsys):
+    jax.config.update("jax_enable_x64", True)
+    try:
+        message = "jax_enable_x64 is True; it must be False: training computes in 32 bits"
+        assert_refused(tmp_path, capsys, [f"--env={OWN}:board"], message)
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+def test_bounds_of_another_shape_are_refused(tmp_path, capsys, monkeypatch):
+    box = types.SimpleNamespace(low=np.zeros(3), high=np.ones(3))
+    environment = own.Still(jnp.zeros(10), box), own.Params()
+    monkeypatch.setattr(own, "board", lambda: environment)
+    message = "one whose space's bounds have its shape: .*"
+    assert_refused(tmp_path, capsys, [f"--env={OWN}:board"], message)
+
+
+def test_more_steps_than_are_counted_are_refused(tmp_path, capsys):
+    options = ["num_iterations=1000", "training_steps=1000000", "evaluation_steps=1"]
+    bindings = [f"--gin_bindings=VectorizedRunner.{option}" for option in options]
+    message = "num_iterations is 1000; it must be at most 999, with 1000001 steps each"
+    assert_refused(tmp_path, capsys, [f"--env={OWN}:board", *bindings], message)
+
+
 def test_an_environment_that_has_changed_is_refused(tmp_path, capsys, monkeypatch):
     assert run(tmp_path, f"{OWN}:board") == 0
     monkeypatch.setattr(own, "board", functools.partial(own.board, 3))
@@ -106,10 +132,15 @@ def test_an_environment_that_has_changed_is_refused(tmp_path, capsys, monkeypatc
 
 def test_a_network_of_ones_own(tmp_path, capsys):
     torso = ["--gin_bindings=VectorizedRunner.network=@Torso", f"--gin_bindings=import {OWN}"]
-    assert run(tmp_path, f"{OWN}:board", *torso, VectorizedRunner__stack_size=2) == 0
+    settings = {"VectorizedRunner__stack_size": 2, "Torso__width": 7}
+    assert run(tmp_path, f"{OWN}:board", *torso, **settings) == 0
     assert "network Torso for observations bool[6, 6, 2]" in capsys.readouterr().out
     shapes = [array.shape for array in weights(tmp_path, f"{OWN}:board", 1)]
-    assert sorted(shapes[:4]) == [(4,), (5,), (5, 4), (144, 5)]
+    assert sorted(shapes[:4]) == [(4,), (7,), (7, 4), (144, 7)]
+    settings["VectorizedRunner__num_iterations"] = 3
+    assert run(tmp_path, f"{OWN}:board", *torso, **settings) == 0
+    trained = loading.load(run_folder(tmp_path, f"{OWN}:board"), 0, f"{OWN}:board")
+    assert trained.iterations == 3
 
 
 @pytest.mark.parametrize(
@@ -120,6 +151,7 @@ def test_a_network_of_ones_own(tmp_path, capsys):
         ("raises", "no network (RuntimeError in .*own_jax_environment.py, line"),
         ("drops", 'needs PRNG for "dropout" .*(InvalidRngError in .*own_jax_environment.py,'),
         ("has no parameters", "it has no parameters"),
+        ("names a layer as the agents' last one", "'Output' is the name of the layer that follows"),
     ],
 )
 def test_a_wrong_network_of_ones_own_is_said_in_one_line(tmp_path, capsys, fault, why):
