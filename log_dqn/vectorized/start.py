@@ -93,7 +93,7 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
         settings.append(ReadSetting(setting, runner, chosen, config, environment))
         gin_settings.check_is_read(lines, settings[-1].config)
     # An environment's module may have set it.
-    is_64_bit = jax.config.jax_enable_x64
+    is_64_bit = jax.dtypes.canonicalize_dtype("float64") == "float64"
     check("jax_enable_x64", is_64_bit, not is_64_bit, "False: training computes in 32 bits")
     first = settings[0]
     for other in settings[1:]:
