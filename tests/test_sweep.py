@@ -251,6 +251,11 @@ def test_vectorized_jobs(tmp_path):
             assert plan.progress(results / agent / "Pong" / seed).iterations == 2
     done = run(results, *arguments)
     assert "6 of 6 runs are complete (6 of them before), 0 failed" in done.stdout
+    # What was trained otherwise is not taken for it.
+    done = run(results, *arguments, "--gin_bindings=VectorizedDQNAgent.gamma=0.5")
+    assert done.returncode == 1
+    assert "4 of 6 runs are complete (4 of them before), 2 failed" in done.stdout
+    assert "VectorizedDQNAgent.gamma was 0.99 and is 0.5" in done.stdout
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ class Board:
 
     def __init__(self, jobs: Sequence[plan.Job], skipped: int, file: TextIO) -> None:
         """Shows jobs in a file, and counts runs with them that were complete before."""
-        self._rows = [[_Row(run, plan.progress(run.folder)) for run in job.runs] for job in jobs]
+        self._rows = [[_Row(run, plan.progress_of(run)) for run in job.runs] for job in jobs]
         self._skipped = skipped
         self._file = file
         self._live: rich.live.Live | None = None

@@ -3,12 +3,13 @@
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from log_dqn import scan
+from log_dqn.cli import gin_files
 from log_dqn.games import KNOWN, folder_name
-from log_dqn.run_folder import layout
+from log_dqn.run_folder import configuration, layout
 
 
 def game_or_env(name: str) -> dict[str, Any]:
@@ -25,12 +26,14 @@ class PlannedRun:
         folder: its folder.
         num_iterations: its iterations when it is finished.
         steps_per_iteration: planned agent steps of an iteration.
+        bound: what the user's gin lines and the scan bind, by short names; plain values alone.
     """
 
     name: str
     folder: pathlib.Path
     num_iterations: int
     steps_per_iteration: int
+    bound: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
 
 class RunProgress(NamedTuple):
@@ -91,10 +94,14 @@ class Plan:
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
+        own = gin_files.parse(self.gin_files, agent.gin_bindings)
+        bound = {line.name: own.values(line.name)[-1] for line in own.lines}
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
-            yield PlannedRun(str(folder.relative_to(self.results_dir)), folder, *length), setting
+            values = configuration.as_json(configuration.by_short_name(bound | setting.bindings))
+            name = str(folder.relative_to(self.results_dir))
+            yield PlannedRun(name, folder, *length, values), setting
 
     def _gin(self, agent: AgentPlan) -> tuple[str, ...]:
         return (
@@ -177,6 +184,19 @@ def progress(folder: pathlib.Path) -> RunProgress:
     return RunProgress()
 
 
+def progress_of(run: PlannedRun) -> RunProgress:
+    """Does what `progress` does; a run that has other values of what is bound has not begun.
+
+    Raises:
+        ValueError: the run's configuration can't be read.
+    """
+    then = configuration.by_short_name(configuration.read(run.folder))
+    # References and macros are written in several ways.
+    now = {n: v for n, v in run.bound.items() if n in then and str(v)[:1] not in ("@", "%")}
+    differs = configuration.differences({name: then[name] for name in now}, now)
+    return RunProgress() if differs else progress(run.folder)
+
+
 def is_complete(run: PlannedRun) -> bool:
-    """Returns whether a run's log has all its iterations."""
-    return progress(run.folder).iterations >= run.num_iterations
+    """Returns whether a run's log has all its iterations; see `progress_of`."""
+    return progress_of(run).iterations >= run.num_iterations

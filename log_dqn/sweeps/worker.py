@@ -75,7 +75,7 @@ class Worker(tune.Trainable):
         self._death: str | None = None
         self._numbers = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the worker)
         self._logs_seen: dict[pathlib.Path, Any] = {}
-        self._progress = [plan.progress(run.folder) for run in job.runs]
+        self._progress = [plan.progress_of(run) for run in job.runs]
 
     def _start(self) -> subprocess.Popen:
         job = self._job
@@ -154,7 +154,7 @@ class Worker(tune.Trainable):
                 continue
             if self._logs_seen.get(run.folder) != version:
                 self._logs_seen[run.folder] = version
-                self._progress[index] = plan.progress(run.folder)
+                self._progress[index] = plan.progress_of(run)
 
     def _last_line(self) -> str:
         """Returns the last line that the process printed."""

@@ -14,7 +14,11 @@ def test_a_run_is_the_training_program():
     log_dqn = settings("log_dqn", "LogDQNAgent.c=0.5,1", bindings=["Runner.num_iterations=2"])
     games = ["Pong", "Alien"]
     planned = plan.Plan(
-        pathlib.Path("/results"), [log_dqn, settings("dqn")], games, range(1, 3), ["my.gin"]
+        pathlib.Path("/results"),
+        [log_dqn, settings("dqn")],
+        games,
+        range(1, 3),
+        ["log_dqn_quick.gin"],
     )
     jobs = planned.single_jobs()
     assert [job.runs[0].name for job in jobs[:6]] == [
@@ -23,10 +27,10 @@ def test_a_run_is_the_training_program():
     assert [job.arguments[5] for job in jobs] == ["--seed=1"] * 6 + ["--seed=2"] * 6
     assert jobs[1].arguments == (
         "-m", "log_dqn.train", "--base_dir=/results/log_dqn/c=1/Pong/1", "--agent=log_dqn",
-        "--game=Pong", "--seed=1", "--gin_files=my.gin", "--gin_bindings=Runner.num_iterations=2",
-        "--gin_bindings=LogDQNAgent.c = 1",
+        "--game=Pong", "--seed=1", "--gin_files=log_dqn_quick.gin",
+        "--gin_bindings=Runner.num_iterations=2", "--gin_bindings=LogDQNAgent.c = 1",
     )  # fmt: skip
-    assert jobs[2].arguments[6:] == ("--gin_files=my.gin",)
+    assert jobs[2].arguments[6:] == ("--gin_files=log_dqn_quick.gin",)
     (run,) = jobs[1].runs
     assert run == plan.PlannedRun("log_dqn/c=1/Pong/1", jobs[1].output.parent, 2, 80)
     assert train.create_parser().parse_args(jobs[1].arguments[2:]).seed == 1
@@ -52,10 +56,26 @@ def test_progress_is_the_newest_readable_log_s(tmp_path):
     assert plan.is_complete(run)
 
 
+def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
+    """It is started, and refuses to resume in its own words."""
+    agent = settings(
+        "log_dqn", "LogDQNAgent.c=0.5",
+        bindings=["g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2"],
+    )  # fmt: skip
+    planned = plan.Plan(tmp_path, [agent], ["Pong"], range(1, 2), [])
+    [[run]] = [job.runs for job in planned.single_jobs()]
+    then = {"LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5}
+    synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
+    assert plan.is_complete(run)
+    for other in ({"LogDQNAgent.gamma": 0.8}, {"LogDQNAgent.c": 1.0}):
+        synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then | other)
+        assert not plan.is_complete(run)
+
+
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
     agents = [settings("log_dqn", "A.c=0.5,1", bindings=["A.k=2"]), settings("dqn")]
     games = ["Pong", "Alien", "Zaxxon"]
-    planned = plan.Plan(pathlib.Path("/results"), agents, games, range(1, 3), ["my.gin"])
+    planned = plan.Plan(pathlib.Path("/results"), agents, games, range(1, 3), ["log_dqn_quick.gin"])
     jobs = planned.vectorized_jobs(games_per_job=2)
     assert [job.arguments[3:5] for job in jobs] == [
         (f"--agent={agent}", f"--games={of_job}")
@@ -67,8 +87,8 @@ def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
     ]
     assert jobs[0].arguments == (
         "-m", "log_dqn.train_vectorized", "--results_dir=/results", "--agent=log_dqn",
-        "--games=Pong,Alien", "--seeds=1-2", "--gin_files=my.gin", "--gin_bindings=A.k=2",
-        "--scan=A.c=0.5,1",
+        "--games=Pong,Alien", "--seeds=1-2", "--gin_files=log_dqn_quick.gin",
+        "--gin_bindings=A.k=2", "--scan=A.c=0.5,1",
     )  # fmt: skip
     assert str(jobs[0].output) == "/results/log_dqn/output_Pong.log"
 
