@@ -24,7 +24,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 OPTIMIZERS = ("adam", "rmsprop", "sgd")
 """Names that the `create_optimizer` of Dopamine's JAX agents knows."""
@@ -180,17 +180,37 @@ def config_dir() -> pathlib.Path:
     return installed if installed.is_dir() else package.parent / "configs"
 
 
+def is_shipped(gin_file: str) -> bool:
+    """Returns whether a gin file is one of the package's."""
+    return pathlib.Path(gin_file).resolve().parent == config_dir().resolve()
+
+
 def provide_gin_files() -> None:
     """Lets gin find the package's gin files by name, with or without `configs/` before it.
 
     Reason: Dopamine's wheel ships no gin files, so that ours also hold its baselines' settings. And
-    gin opens files in the locale's encoding, where a byte order mark is taken for a name.
+    gin opens files in the locale's encoding, where a byte order mark is taken for a name; and what
+    ours include it looks for in the working directory, where edited copies may lie.
     Can go: never for LogDQN's own files.
     """
     import gin
 
-    # gin asks its own reader first.
-    gin.config._FILE_READERS[0] = (functools.partial(open, encoding="utf-8-sig"), os.path.isfile)
+    reading: list[str] = []
+
+    @contextlib.contextmanager
+    def read(path: str) -> Iterator[TextIO]:
+        reading.append(path)
+        try:
+            with open(path, encoding="utf-8-sig") as file:
+                yield file
+        finally:
+            reading.pop()
+
+    def exists(path: str) -> bool:
+        fits = not reading or not is_shipped(reading[-1]) or is_shipped(path)
+        return fits and os.path.isfile(path)
+
+    gin.config._FILE_READERS[0] = (read, exists)  # gin asks its own reader first.
     for folder in (config_dir(), config_dir().parent):
         gin.add_config_file_search_path(str(folder))
 

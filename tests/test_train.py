@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from log_dqn import train
 from log_dqn.cli import progress, threads, words
+from log_dqn.compat import config_dir
 from log_dqn.dopamine_run import request, start
 from tests.programs import (
     CARTPOLE,
@@ -231,6 +232,28 @@ def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):
         ValueError, match=r"own.gin'; .*include 'c51.gin' in it, or give --agent=c51"
     ):
         request.parse([str(own)], [])
+
+
+@pytest.mark.parametrize(
+    ("gin_files", "agent", "gamma"),
+    [
+        # LogLinDQN's file includes LogDQN's.
+        ([], "log_dqn", 0.96), ([], "loglin_dqn", 0.96), (["loglin_dqn.gin"], None, 0.96),
+        (["log_dqn.gin"], None, 0.123), (["my.gin"], None, 0.123),
+    ],
+)  # fmt: skip
+def test_a_copy_in_the_working_directory_is_read_if_the_user_names_it(
+    tmp_path, monkeypatch, gin_files, agent, gamma
+):
+    shipped = (config_dir() / "log_dqn.gin").read_text()
+    copy = shipped.replace("LogDQNAgent.gamma = 0.96", "LogDQNAgent.gamma = 0.123")
+    (tmp_path / "log_dqn.gin").write_text(copy)
+    (tmp_path / "my.gin").write_text("include 'log_dqn.gin'\n")
+    monkeypatch.chdir(tmp_path)
+    written = request.parse(gin_files, [], game="Pong", agent=agent).written
+    assert written.values("LogDQNAgent.gamma")[-1] == gamma
+    start.configure(written)
+    assert gin.query_parameter("LogDQNAgent.gamma") == gamma
 
 
 @pytest.mark.parametrize(

@@ -26,13 +26,14 @@ def named(agent: str | None, gin_files: Sequence[str]) -> str:
     return agent or ", ".join(gin_files) or DEFAULT_AGENT
 
 
-def find_gin_file(name: str, command: str = "") -> str:
+def find_gin_file(name: str, command: str = "", is_shipped: bool = False) -> str:
     """Returns the path of a gin file.
 
     `name` is a path, or the name of a file that comes with the package, with or without `configs/`
-    before it. If a command is given, the error names files for it.
+    before it. If a command is given, the error names files for it. `is_shipped` says that it comes
+    with the package, whatever lies in the working directory.
     """
-    if os.path.isfile(name):
+    if os.path.isfile(name) and not is_shipped:
         return name
     packaged = config_dir() / pathlib.PurePath(name).name
     if str(pathlib.PurePath(name).parent) in (".", "configs") and packaged.is_file():
@@ -138,15 +139,14 @@ def parse(
             elif isinstance(statement, config_parser.ImportStatement):
                 written.modules.add(statement.module)
             elif isinstance(statement, config_parser.IncludeStatement):
-                add_file(find_gin_file(statement.filename), text)
+                add_file(find_gin_file(statement.filename, is_shipped=is_shipped), text)
 
     def add_file(path: str, text: str) -> None:
         if path in around:
             raise RecursionError
         around.append(path)
-        is_shipped = pathlib.Path(path).resolve().parent == config_dir().resolve()
         with open(path, encoding="utf-8-sig") as file:
-            add(file, "gin_files", text, is_shipped)
+            add(file, "gin_files", text, compat.is_shipped(path))
         around.pop()
 
     for name in gin_files:
@@ -245,7 +245,7 @@ def parse_for(
             f"gin_files is {gin_files[0]!r}; it must build on an agent's own: write "
             f"include {default(agent)!r} in it, or give --agent={agent or DEFAULT_AGENT} beside it"
         )
-    own = parse([default(agent)], [])
+    own = parse([find_gin_file(default(agent), is_shipped=True)], [])
     written = Written(
         [*own.files, *users.files], users.bindings, [*own.lines, *users.lines],
         own.macros | users.macros, own.modules | users.modules,
