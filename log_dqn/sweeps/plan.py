@@ -101,7 +101,7 @@ class Plan:
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
             values = configuration.as_json(configuration.by_short_name(bound | setting.bindings))
             name = str(folder.relative_to(self.results_dir))
-            yield PlannedRun(name, folder, *length, bound=values), setting
+            yield PlannedRun(name, folder, length[0], length[1], values), setting
 
     def _gin(self, agent: AgentPlan) -> tuple[str, ...]:
         return (
