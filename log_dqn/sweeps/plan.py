@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
+import json
 import pathlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +12,8 @@ from log_dqn import scan
 from log_dqn.cli import gin_files
 from log_dqn.games import KNOWN, folder_name
 from log_dqn.run_folder import configuration, layout
+
+_WHICH_RUN = re.compile(r".*\.(game_name|environment_id)|seed_everything\.seed")
 
 
 def game_or_env(name: str) -> dict[str, Any]:
@@ -99,7 +103,7 @@ class Plan:
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
-            values = configuration.as_json(configuration.by_short_name(bound | setting.bindings))
+            values = _comparable(bound | setting.bindings)
             name = str(folder.relative_to(self.results_dir))
             yield PlannedRun(name, folder, length[0], length[1], values), setting
 
@@ -153,6 +157,21 @@ class Plan:
         return jobs
 
 
+def _comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what a run's configuration has as it is bound.
+
+    That is no reference, macro or scoped name, which can be written in several ways, and not which
+    game and seed it is: the folder says so, and a gin file may name others.
+    """
+    kept = {
+        name: value
+        for name, value in configuration.as_json(bound).items()
+        if "/" not in name and not re.search("[@%]", json.dumps(value))
+    }
+    named = configuration.by_short_name(kept)
+    return {name: value for name, value in named.items() if not _WHICH_RUN.fullmatch(name)}
+
+
 def progress(folder: pathlib.Path) -> RunProgress:
     """Reads how far a run has come from its newest readable log; its folder need not exist.
 
@@ -185,14 +204,13 @@ def progress(folder: pathlib.Path) -> RunProgress:
 
 
 def progress_of(run: PlannedRun) -> RunProgress:
-    """Does what `progress` does; a run that has other values of what is bound has not begun.
-
-    Raises:
-        ValueError: the run's configuration can't be read.
-    """
-    then = configuration.by_short_name(configuration.read(run.folder))
-    # References and macros are written in several ways.
-    now = {n: v for n, v in run.bound.items() if n in then and str(v)[:1] not in ("@", "%")}
+    """Does what `progress` does; a run that has other values of what is bound has not begun."""
+    try:
+        trained = configuration.read(run.folder)
+    except ValueError:  # Training writes it again.
+        trained = {}
+    then = configuration.by_short_name(trained)
+    now = {name: value for name, value in run.bound.items() if name in then}
     differs = configuration.differences({name: then[name] for name in now}, now)
     return RunProgress() if differs else progress(run.folder)
 

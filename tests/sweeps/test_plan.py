@@ -60,12 +60,22 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
     """It is started, and refuses to resume in its own words."""
     agent = settings(
         "log_dqn", "LogDQNAgent.c=0.5",
-        bindings=["g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2"],
+        bindings=[
+            "g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2", "A.of = [%g, @f()]",
+            "s/LogDQNAgent.c = 1", "seed_everything.seed = 7",
+        ],
     )  # fmt: skip
-    planned = plan.Plan(tmp_path, [agent], ["Pong"], range(1, 2), [])
+    planned = plan.Plan(tmp_path, [agent], ["Alien"], range(1, 2), ["log_dqn.gin"])
     [[run]] = [job.runs for job in planned.single_jobs()]
-    then = {"LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5}
+    # The folder says which game and seed it is; the file is Pong's.
+    then = {
+        "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5,
+        "A.of": [0.9, "@f()"], "create_environment.game_name": "Alien", "seed_everything.seed": 1,
+    }  # fmt: skip
     synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
+    assert plan.is_complete(run)
+    # Training writes a damaged file again.
+    (run.folder / "config.json").write_text("{")
     assert plan.is_complete(run)
     for other in ({"LogDQNAgent.gamma": 0.8}, {"LogDQNAgent.c": 1.0}):
         synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then | other)
