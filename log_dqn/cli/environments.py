@@ -159,7 +159,11 @@ def check_spaces(environment_id: str | None, environment: gymnasium.Env) -> None
     except (NotImplementedError, ValueError):
         size = 0
     fits = 0 < size <= _MOST or is_picture(space)
-    check("observation_space", fits, f"one that makes a vector, of at most {_MOST:,} numbers")
+    check(
+        "observation_space",
+        fits,
+        f"one that makes a vector, of at most {_MOST:,} numbers, or a picture",
+    )
 
 
 def _not_finite(array: np.ndarray) -> str:

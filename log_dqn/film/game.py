@@ -12,7 +12,6 @@ import numpy as np
 
 from log_dqn import minatar
 from log_dqn.checks import check, check_extra
-from log_dqn.cli.environments import LEAST_SIDE
 from log_dqn.dopamine_run import seeding
 from log_dqn.vectorized.jax_environments import JaxGame
 
@@ -64,17 +63,16 @@ def _names(game: str, num_actions: int, own: Sequence[str] | None = None) -> tup
     return _ACTIONS.get(name, tuple(f"action {number}" for number in range(num_actions)))
 
 
-def picture(frame: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def picture(frame: np.ndarray, seen: np.ndarray, has_levels: bool) -> np.ndarray:
     """Draws any observation, uint8, shape [height, width, 3].
 
-    A picture is drawn as it is, a board with channels, also of zeros and ones in bytes, by `board`,
-    one without them by its numbers, and all else as bars: what a network sees of it, shape [...],
-    from -1 to 1.
+    A picture is drawn as it is, a board with several channels by `board`, one without them by its
+    numbers, and all else as bars: what a network sees of it, shape [...], from -1 to 1.
+    `has_levels` says that bytes are those of a picture, and not a board's zeros and ones.
     """
+    if frame.ndim == 3 and frame.shape[-1] in (1, 3) and has_levels:
+        return np.broadcast_to(frame, (*frame.shape[:2], 3))
     if frame.ndim == 3:
-        sides, of_bytes = frame.shape[:2], frame.dtype == np.uint8 and frame.shape[-1] in (1, 3)
-        if of_bytes and (min(sides) >= LEAST_SIDE or frame.max() > 1):
-            return np.broadcast_to(frame, (*sides, 3))
         return board(frame != 0)
     if frame.ndim == 2:
         shown = matplotlib.colormaps["turbo"](np.abs(frame) / max(np.abs(frame).max(), 1))
@@ -181,6 +179,7 @@ class BoardGame:
         self._reset, self._step = jax.jit(functools.partial(begin, game)), jax.jit(game.step)
         self.action_names = _names(game.name, game.num_actions, getattr(own, "action_names", None))
         self.channel_names = tuple(getattr(own, "channel_names", ()))
+        self._has_levels = bool(game.frame_dtype == "uint8" and (self._seen(1) < 1).all())
 
     def reset(self, seed: int) -> np.ndarray:
         """Begins the episode of a seed; returns the first observation."""
@@ -203,7 +202,11 @@ class BoardGame:
             if getattr(drawn, "dtype", None) == np.uint8 and np.ndim(drawn) == 3:
                 return np.asarray(drawn)
             self._render = None
-        seen = self._frame
-        if self.program.prepare is not None:
-            seen = np.asarray(self.program.prepare(jnp.asarray(seen)[None, ..., None]))
-        return picture(self._frame, seen)
+        return picture(self._frame, self._seen(self._frame), self._has_levels)
+
+    def _seen(self, frame: Any) -> np.ndarray:
+        """Returns what a network sees of an observation, or of one that has one value."""
+        frame = np.broadcast_to(frame, self.program.frame_shape)
+        if self.program.prepare is None:
+            return frame
+        return np.asarray(self.program.prepare(jnp.asarray(frame)[None, ..., None]))

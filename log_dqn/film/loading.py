@@ -149,7 +149,9 @@ def _is_known(name: str) -> bool:
 
 
 def _with_tuples(value: Any) -> Any:
-    """Returns a value with the tuples that are lists in JSON."""
+    """Returns a value with the tuples that are lists in JSON, those in a dictionary too."""
+    if isinstance(value, dict):
+        return {key: _with_tuples(item) for key, item in value.items()}
     return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
@@ -238,8 +240,9 @@ def _load_vectorized(
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
     if named is not None and _is_known(named[1]):
-        network_class = gin.get_configurable(named[1])
-        settings["network"] = network_class(**_of(network_class.__name__, parameters))
+        short = configuration.by_short_name(parameters)
+        given = _with_tuples(_of(named[1].rpartition(".")[2], short))
+        settings["network"] = gin.get_configurable(named[1])(**given)
     runner = RunnerSettings(**settings)
     agent_class: Any = vectorized_agents.AGENTS[runner.agent]
     agent = agent_class(**_of(agent_class.__name__, parameters))

@@ -102,14 +102,16 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
             other.runner == first.runner and other.agent.shared == first.agent.shared
             and _shared_settings(other.config) == _shared_settings(first.config),
             f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
-            "of VectorizedRunner, of the optimizer or of the environment",
+            "of VectorizedRunner, of the optimizer, of the network or of the environment",
         )  # fmt: skip
     return settings
 
 
 def _shared_settings(config: configuration.Configuration) -> dict[str, Any]:
-    shared = (*OPTIMIZERS, *CREATORS)
-    return {n: v for n, v in config.parameters.items() if n.split(".")[0] in shared}
+    parameters = configuration.by_short_name(config.parameters)
+    network = str(parameters["VectorizedRunner.network"]).rpartition(".")[2].removeprefix("@")
+    shared = (*OPTIMIZERS, *CREATORS, network)
+    return {n: v for n, v in parameters.items() if n.split(".")[0] in shared}
 
 
 def plan_runs(

@@ -11,7 +11,9 @@ from typing import ClassVar
 
 import gin
 import gymnasium
+import gymnax
 import imageio.v2 as imageio
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -28,6 +30,7 @@ from log_dqn.run_folder import data, layout
 from log_dqn.vectorized import agents, jax_environments, learner, networks, timeline
 from tests.dopamine_run.own_environment import TIME_LIMIT, Own
 from tests.programs import NEEDS_MINATAR, forget, python, tiny
+from tests.vectorized import own_jax_environment
 
 SIZE = painter.WIDE.width, painter.WIDE.height
 
@@ -766,22 +769,30 @@ def test_bad_input(a_run, tmp_path, capsys, kind, damage, message):
 
 
 def test_pictures_of_observations():
-    # Zeros and ones are fields, whatever their type; a picture has more, or is large.
-    fields = np.eye(4, dtype=np.uint8)[..., None] * np.ones(3, np.uint8)
-    np.testing.assert_array_equal(game.picture(fields, None), game.board(fields != 0))
-    np.testing.assert_array_equal(game.picture(200 * fields, None), 200 * fields)
-    dark = np.ones((36, 36, 3), np.uint8)
-    np.testing.assert_array_equal(game.picture(dark, None), dark)
-    vector = game.picture(np.zeros(2), np.array([[0.5], [-1.0]]))
+    vector = game.picture(np.zeros(2), np.array([[0.5], [-1.0]]), False)
     assert vector.shape == (81, 24, 3)
     lit = (vector != game._EMPTY).any(axis=-1)
     assert (lit[:, 0].sum(), lit[:, 12].sum(), lit[:, 8].sum()) == (21, 41, 0)
     assert lit[20:41, 0].all() and lit[40:, 12].all()
-    numbers = game.picture(np.array([[0, 1], [2, 4]]), None)
+    numbers = game.picture(np.array([[0, 1], [2, 4]]), None, False)
     assert (numbers[0, 0] == game._EMPTY).all() and len(
         np.unique(numbers.reshape(4, 3), axis=0)
     ) == 4
     photo = np.full((40, 50, 3), 9, np.uint8)
-    np.testing.assert_array_equal(game.picture(photo, None), photo)
+    np.testing.assert_array_equal(game.picture(photo, None, True), photo)
     board = np.eye(3, dtype=np.float32)[..., None].repeat(2, -1)
-    np.testing.assert_array_equal(game.picture(board, None), game.board(board > 0))
+    np.testing.assert_array_equal(game.picture(board, None, False), game.board(board > 0))
+
+
+@pytest.mark.parametrize(("bound", "is_picture"), [(1, False), (255, True)])
+def test_small_bytes_are_a_picture_by_their_space(monkeypatch, bound, is_picture):
+    bytes_ = np.eye(4, dtype=np.uint8)[..., None] * np.ones(3, np.uint8)
+    space = gymnax.environments.spaces.Box(0, bound, bytes_.shape, np.uint8)
+    made = own_jax_environment.Still(jnp.asarray(bytes_), space), own_jax_environment.Params()
+    monkeypatch.setattr(own_jax_environment, "board", lambda: made)
+    monkeypatch.delattr(own_jax_environment.Still, "render")
+    name = f"{own_jax_environment.__name__}:board"
+    shown = game.BoardGame(jax_environments.create_environment(9, name))
+    shown.reset(0)
+    expected = bytes_ if is_picture else game.board(bytes_ != 0)
+    np.testing.assert_array_equal(shown.screen(), expected)

@@ -112,7 +112,7 @@ class Torso(nn.Module):
     """A network of one's own, without a fault or with one."""
 
     fault: str = ""
-    width: int = 5
+    widths: tuple = (5,)
 
     @nn.compact
     def __call__(self, states):
@@ -127,8 +127,9 @@ class Torso(nn.Module):
             return nn.Dense(5)(states[:1].reshape(1, -1))
         if self.fault == "names a layer as the agents' last one":
             return nn.Dense(5, name="Output")(flat)
-        features = nn.relu(Body(self.width)(flat))
-        return nn.Dropout(0.5, deterministic=self.fault != "drops")(features)
+        for width in self.widths:
+            flat = nn.relu(Body(width)(flat))
+        return nn.Dropout(0.5, deterministic=self.fault != "drops")(flat)
 
 
 class Wrong(Clock):

@@ -132,7 +132,7 @@ def test_an_environment_that_has_changed_is_refused(tmp_path, capsys, monkeypatc
 
 def test_a_network_of_ones_own(tmp_path, capsys):
     torso = ["--gin_bindings=VectorizedRunner.network=@Torso", f"--gin_bindings=import {OWN}"]
-    settings = {"VectorizedRunner__stack_size": 2, "Torso__width": 7}
+    settings = {"VectorizedRunner__stack_size": 2, "Torso__widths": (7,)}
     assert run(tmp_path, f"{OWN}:board", *torso, **settings) == 0
     assert "network Torso for observations bool[6, 6, 2]" in capsys.readouterr().out
     shapes = [array.shape for array in weights(tmp_path, f"{OWN}:board", 1)]
@@ -141,6 +141,13 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert run(tmp_path, f"{OWN}:board", *torso, **settings) == 0
     trained = loading.load(run_folder(tmp_path, f"{OWN}:board"), 0, f"{OWN}:board")
     assert trained.iterations == 3
+
+
+def test_the_runs_of_a_job_share_a_network(tmp_path, capsys):
+    torso = ["--gin_bindings=VectorizedRunner.network=@Torso", f"--gin_bindings=import {OWN}"]
+    options = [f"--env={OWN}:board", *torso, "--scan=Torso.widths=(5,),(9,)"]
+    message = "scan is 'widths=.*'; it must be of settings that may differ within a job: .*network"
+    assert_refused(tmp_path, capsys, options, message)
 
 
 @pytest.mark.parametrize(
