@@ -383,7 +383,8 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
     cut = cuts.pop() if len(cuts) == 1 else "; an axis ends where own runs can be seen"
     return Shown(
         figure,
-        f"Mean over seeds{cut}; bands run from the least to the greatest seed, {_OF_SEEDS}.",
+        f"Mean over seeds, as far as each has come{cut}; bands run from the least to the greatest "
+        f"seed, {_OF_SEEDS}.",
         f"Learning curves of {', '.join(look.name for look in of_agents.values())} in "
         f"{counted(len(of_games), 'panel')}, one a game; where they end is in the table of games.",
     )
@@ -392,15 +393,13 @@ def _learning_curves(comparison: Comparison, results: Results) -> Drawn:
 def _seeds_curve(rows: pd.DataFrame) -> Series:
     """Returns emulator frames and, of one agent's runs of a game, mean, least and greatest.
 
-    They end with the shortest run.
+    They are of the runs that came so far; bounds are NaN where these are fewer than `LEAST_SEEDS`.
     """
     step, curves = statistics.curves(rows)
     returns = statistics.curve_array(curves, [rows["game"].iloc[0]])[:, 0]
-    returns = returns[:, : curves["returns"].map(len).min()]
+    enough = (~np.isnan(returns)).sum(axis=0) >= LEAST_SEEDS
     # fmin and fmax, unlike min and max, leave NaN out.
-    bounds = np.fmin.reduce(returns), np.fmax.reduce(returns)
-    if len(returns) < LEAST_SEEDS:
-        bounds = (np.full(returns.shape[1], np.nan),) * 2
+    bounds = (np.where(enough, of.reduce(returns), np.nan) for of in (np.fmin, np.fmax))
     frames = step * np.arange(1, returns.shape[1] + 1)
     return frames, Interval(statistics.mean_over_seeds(returns), *bounds)
 

@@ -84,7 +84,8 @@ class Request:
         own = {game for _, game, *_ in self._own_runs() if games.canonical(game) is None}
         folders = {name: games.folder_name(name) for name in self.games or ()}
         selected = games.select(name for name, folder in folders.items() if folder not in own)
-        return [*selected, *(folder for folder in folders.values() if folder in own)]
+        found = dict.fromkeys(folder for folder in folders.values() if folder in own)
+        return [*selected, *found]
 
     def _own_runs(self) -> list[tuple[str, str, str, pathlib.Path]]:
         return [] if self.results_dir is None else find_runs(self.results_dir)

@@ -192,11 +192,13 @@ def test_learning_curves_show_mean_and_range():
     assert figure.get_supxlabel() == "emulator frames (an agent step is 4 frames)"
 
 
-def test_a_learning_curve_ends_with_the_shortest_run():
-    of_seeds = [(0.0, 0.0), (0.0, 0.0, 0.0, 10.0), (0.0, 0.0, 0.0, 10.0)]
+def test_a_band_ends_with_the_third_longest_run():
+    of_seeds = [(0.0, 0.0), (0.0, 2.0, 0.0, 10.0), (0.0, 1.0, 0.0, 10.0)]
     runs = [run("a", seed=str(seed), returns=values) for seed, values in enumerate(of_seeds)]
-    [line] = figure_of("learning_curves", runs).axes[0].lines
-    np.testing.assert_array_equal(line.get_xydata(), [(1e6, 0), (2e6, 0)])
+    axes = figure_of("learning_curves", runs).axes[0]
+    assert axes.lines[0].get_ydata().tolist() == [0, 1, 0, 10]
+    [band] = axes.collections[0].get_paths()
+    assert band.vertices.max(axis=0).tolist() == [2e6, 2]
 
 
 def over_frames(curve, names, protocol=PUBLISHED):
