@@ -68,9 +68,10 @@ def picture(frame: np.ndarray, seen: np.ndarray, has_levels: bool) -> np.ndarray
 
     A picture is drawn as it is, a board with several channels by `board`, one without them by its
     numbers, and all else as bars: what a network sees of it, shape [...], from -1 to 1.
-    `has_levels` says that bytes are those of a picture, and not a board's zeros and ones.
+    `has_levels` says that bytes are a picture's by their space, also if they are zeros and ones.
     """
-    if frame.ndim == 3 and frame.shape[-1] in (1, 3) and has_levels:
+    has_levels |= bool(frame.max() > 1)
+    if frame.ndim == 3 and frame.shape[-1] in (1, 3) and frame.dtype == np.uint8 and has_levels:
         return np.broadcast_to(frame, (*frame.shape[:2], 3))
     if frame.ndim == 3:
         return board(frame != 0)

@@ -216,7 +216,7 @@ def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Ga
             is_told = env == name or (env is None and ":" not in own_id(name))
             allowed = f"{name!r}, on which the run was trained"
             check("env", env, is_told, f"{allowed}: a film imports nothing that a run names")
-            return create(most, **settings)
+            return create(most, **_with_tuples(settings))
     return environments.ATARI
 
 

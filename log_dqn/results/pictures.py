@@ -397,7 +397,8 @@ def _seeds_curve(rows: pd.DataFrame) -> Series:
     """
     step, curves = statistics.curves(rows)
     returns = statistics.curve_array(curves, [rows["game"].iloc[0]])[:, 0]
-    enough = (~np.isnan(returns)).sum(axis=0) >= LEAST_SEEDS
+    lengths = curves["returns"].map(len).to_numpy()[:, None]
+    enough = (lengths > np.arange(returns.shape[1])).sum(axis=0) >= LEAST_SEEDS
     # fmin and fmax, unlike min and max, leave NaN out.
     bounds = (np.where(enough, of.reduce(returns), np.nan) for of in (np.fmin, np.fmax))
     frames = step * np.arange(1, returns.shape[1] + 1)

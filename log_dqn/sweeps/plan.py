@@ -209,7 +209,9 @@ def progress_of(run: PlannedRun) -> RunProgress:
         trained = configuration.read(run.folder)
     except ValueError:  # Training writes it again.
         trained = {}
-    then = configuration.by_short_name(trained)
+    # Without scopes, as in `_comparable`.
+    plain = {name: value for name, value in trained.items() if "/" not in name}
+    then = configuration.by_short_name(plain)
     now = {name: value for name, value in run.bound.items() if name in then}
     differs = configuration.differences({name: then[name] for name in now}, now)
     return RunProgress() if differs else progress(run.folder)

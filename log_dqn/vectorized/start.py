@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import pathlib
+import re
 import resource
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -109,7 +110,7 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
 
 def _shared_settings(config: configuration.Configuration) -> dict[str, Any]:
     parameters = configuration.by_short_name(config.parameters)
-    network = str(parameters["VectorizedRunner.network"]).rpartition(".")[2].removeprefix("@")
+    network = re.split("[./@]", str(parameters["VectorizedRunner.network"]))[-1]
     shared = (*OPTIMIZERS, *CREATORS, network)
     return {n: v for n, v in parameters.items() if n.split(".")[0] in shared}
 

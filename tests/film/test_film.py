@@ -774,6 +774,8 @@ def test_pictures_of_observations():
     lit = (vector != game._EMPTY).any(axis=-1)
     assert (lit[:, 0].sum(), lit[:, 12].sum(), lit[:, 8].sum()) == (21, 41, 0)
     assert lit[20:41, 0].all() and lit[40:, 12].all()
+    # A space may have no bounds, or wrong ones.
+    np.testing.assert_array_equal(game.picture(np.full((4, 4, 3), 9, np.uint8), None, False), 9)
     numbers = game.picture(np.array([[0, 1], [2, 4]]), None, False)
     assert (numbers[0, 0] == game._EMPTY).all() and len(
         np.unique(numbers.reshape(4, 3), axis=0)

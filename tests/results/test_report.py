@@ -193,11 +193,13 @@ def test_learning_curves_show_mean_and_range():
 
 
 def test_a_band_ends_with_the_third_longest_run():
-    of_seeds = [(0.0, 0.0), (0.0, 2.0, 0.0, 10.0), (0.0, 1.0, 0.0, 10.0)]
+    # An iteration without an episode has no return.
+    of_seeds = [(np.nan, 0.0), (0.0, 2.0, 0.0, 10.0), (0.0, 1.0, 0.0, 10.0)]
     runs = [run("a", seed=str(seed), returns=values) for seed, values in enumerate(of_seeds)]
     axes = figure_of("learning_curves", runs).axes[0]
     assert axes.lines[0].get_ydata().tolist() == [0, 1, 0, 10]
     [band] = axes.collections[0].get_paths()
+    assert band.vertices.min(axis=0).tolist() == [1e6, 0]
     assert band.vertices.max(axis=0).tolist() == [2e6, 2]
 
 

@@ -70,7 +70,8 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
     # The folder says which game and seed it is; the file is Pong's.
     then = {
         "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5,
-        "A.of": [0.9, "@f()"], "create_environment.game_name": "Alien", "seed_everything.seed": 1,
+        "A.of": [0.9, "@f()"], "s/LogDQNAgent.c": 2.0,
+        "create_environment.game_name": "Alien", "seed_everything.seed": 1,
     }  # fmt: skip
     synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
     assert plan.is_complete(run)
