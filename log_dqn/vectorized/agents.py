@@ -334,9 +334,6 @@ class RunnerSettings:
                 # The replay memory has a byte for a step's place in its stack.
                 most = 256 if field.name == "stack_size" else MAX_COUNT
                 check_count(field.name, getattr(self, field.name), least, most)
-        most = MAX_COUNT // self.steps_per_iteration
-        allowed = f"at most {most}, with {self.steps_per_iteration} steps each"
-        check("num_iterations", self.num_iterations, self.num_iterations <= most, allowed)
 
     @property
     def steps_per_iteration(self) -> int:

@@ -115,13 +115,6 @@ def test_bounds_of_another_shape_are_refused(tmp_path, capsys, monkeypatch):
     assert_refused(tmp_path, capsys, [f"--env={OWN}:board"], message)
 
 
-def test_more_steps_than_are_counted_are_refused(tmp_path, capsys):
-    options = ["num_iterations=1000", "training_steps=1000000", "evaluation_steps=1"]
-    bindings = [f"--gin_bindings=VectorizedRunner.{option}" for option in options]
-    message = "num_iterations is 1000; it must be at most 999, with 1000001 steps each"
-    assert_refused(tmp_path, capsys, [f"--env={OWN}:board", *bindings], message)
-
-
 def test_an_environment_that_has_changed_is_refused(tmp_path, capsys, monkeypatch):
     assert run(tmp_path, f"{OWN}:board") == 0
     monkeypatch.setattr(own, "board", functools.partial(own.board, 3))
