@@ -1,6 +1,7 @@
 """The runs of a sweep, the commands that train them, and how far each has come on disk."""
 
 import dataclasses
+import functools
 import itertools
 import json
 import pathlib
@@ -94,12 +95,23 @@ class Plan:
     seeds: range
     gin_files: list[str]
 
+    @functools.cached_property
+    def _bound(self) -> dict[str, dict[str, Any]]:
+        """What the user's gin lines bind, by agent; read once for all runs."""
+        of_agents = {
+            agent.agent: gin_files.parse(self.gin_files, agent.gin_bindings)
+            for agent in self.agents
+        }
+        return {
+            agent: {line.name: own.values(line.name)[-1] for line in own.lines}
+            for agent, own in of_agents.items()
+        }
+
     def _runs(
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        own = gin_files.parse(self.gin_files, agent.gin_bindings)
-        bound = {line.name: own.values(line.name)[-1] for line in own.lines}
+        bound = self._bound[agent.agent]
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
