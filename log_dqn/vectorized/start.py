@@ -5,7 +5,6 @@ import contextlib
 import functools
 import itertools
 import pathlib
-import re
 import resource
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from log_dqn.cli import progress, shell, words
 from log_dqn.cli import settings as gin_settings
 from log_dqn.games import JAX_GAMES
 from log_dqn.jax import devices
-from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.run_folder import configuration, layout, lock
 from log_dqn.vectorized import (
     agents,
@@ -100,19 +98,19 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
     for other in settings[1:]:
         check(
             "scan", other.setting.name,
-            other.runner == first.runner and other.agent.shared == first.agent.shared
-            and _shared_settings(other.config) == _shared_settings(first.config),
+            other.agent.shared == first.agent.shared
+            and _shared_settings(other) == _shared_settings(first),
             f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
             "of VectorizedRunner, of the optimizer, of the network or of the environment",
         )  # fmt: skip
     return settings
 
 
-def _shared_settings(config: configuration.Configuration) -> dict[str, Any]:
-    parameters = configuration.by_short_name(config.parameters)
-    network = re.split("[./@]", str(parameters["VectorizedRunner.network"]))[-1]
-    shared = (*OPTIMIZERS, *CREATORS, network)
-    return {n: v for n, v in parameters.items() if n.split(".")[0] in shared}
+def _shared_settings(read: ReadSetting) -> dict[str, Any]:
+    """Returns all that gin has configured but the agent: optimizer, network, environment, ...."""
+    parameters = configuration.by_short_name(read.config.parameters)
+    agent = type(read.agent).__name__
+    return {name: value for name, value in parameters.items() if name.split(".")[0] != agent}
 
 
 def plan_runs(

@@ -108,6 +108,11 @@ class Body(nn.Module):
 
 
 @gin.configurable
+def width(factor=1):
+    return 5 * factor
+
+
+@gin.configurable
 class Torso(nn.Module):
     """A network of one's own, without a fault or with one."""
 

@@ -136,10 +136,14 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert trained.iterations == 3
 
 
-def test_the_runs_of_a_job_share_a_network(tmp_path, capsys):
-    torso = ["--gin_bindings=VectorizedRunner.network=@Torso", f"--gin_bindings=import {OWN}"]
-    options = [f"--env={OWN}:board", *torso, "--scan=Torso.widths=(5,),(9,)"]
-    message = "scan is 'widths=.*'; it must be of settings that may differ within a job: .*network"
+@pytest.mark.parametrize("scan", ["Torso.widths=(5,),(9,)", "width.factor=1,2"])
+def test_the_runs_of_a_job_share_a_network(tmp_path, capsys, scan):
+    lines = ["VectorizedRunner.network=@Torso", f"import {OWN}"]
+    lines += ["Torso.widths=[@width()]"] * scan.startswith("width")
+    options = [f"--env={OWN}:board", *(f"--gin_bindings={line}" for line in lines)]
+    options.append(f"--scan={scan}")
+    message = f"scan is '{scan.split('.')[1][:6]}.*'; it must be of settings that may differ within"
+    message += " a job: .*network"
     assert_refused(tmp_path, capsys, options, message)
 
 
