@@ -4,12 +4,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import gin
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from log_dqn.cli import words
 from log_dqn.jax import trees, update
+from log_dqn.jax.optimizers import OPTIMIZERS
 from log_dqn.vectorized import agents, networks, replay, timeline
 from log_dqn.vectorized.agents import RunnerSettings
 from log_dqn.vectorized.timeline import Choice, Update
@@ -238,9 +240,14 @@ class StepFunctions:
 
 @functools.lru_cache(maxsize=16)
 def _step_functions(
-    agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...], *args: Any
-) -> StepFunctions:
-    """Returns the functions of runs with the same settings, so that they are compiled once."""
+    agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...],
+    of_optimizer: tuple[tuple[str, Any], ...], *args: Any,
+) -> StepFunctions:  # fmt: skip
+    """Returns the functions of runs with the same settings, so that they are compiled once.
+
+    The optimizer's settings are those of gin, which it reads itself.
+    """
+    del of_optimizer
     return StepFunctions(agent_class(**dict(shared)), *args)
 
 
@@ -280,8 +287,10 @@ class Learner:
         self._problem = problem
         agent_class: Any = type(agent)
         self.step_functions = _step_functions(
-            agent_class, tuple(agent.shared.items()), problem, self.slots, self.num_runs > 1
-        )
+            agent_class, tuple(agent.shared.items()),
+            tuple(gin.get_bindings(OPTIMIZERS[agent.optimizer]).items()),
+            problem, self.slots, self.num_runs > 1,
+        )  # fmt: skip
         self._columns = list(num_actions)  # of each run's own output layer
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)

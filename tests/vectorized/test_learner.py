@@ -218,6 +218,20 @@ def test_syncs_only_the_target_networks_that_are_due():
         assert (online[1] != old[1]).any()
 
 
+def test_jobs_of_a_process_have_optimizers_of_their_own():
+    agent = agents.VectorizedDQNAgent(optimizer="rmsprop_tf")
+    steps = []
+    for decay in (0.5, 0.75):
+        gin.bind_parameter("rmsprop_tf.decay", decay)
+        of_run = filled([agent], SMALL)
+        before = np.array(of_run.weights.params["Output"]["bias"])
+        learn(of_run, draws())
+        steps.append(np.asarray(of_run.weights.params["Output"]["bias"]) - before)
+    # With means of 1 and 0 before, a step is g / sqrt(d + d (1 - d) g^2 + epsilon).
+    first, second = np.abs(steps)
+    assert np.all(first >= second) and np.any(first > second * 1.1)
+
+
 def test_a_run_without_an_update_keeps_its_weights():
     of_runs = filled([AGENTS[0][0]()] * 2, SMALL)
     before = [of_runs.run_weights(run) for run in range(2)]
