@@ -94,6 +94,13 @@ def check_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     check(name, value, value in words, f"one of {', '.join(words)}{nearest(value, words)}")
 
 
+def is_installed(package: str) -> bool:
+    """Returns whether a package is installed, without importing it."""
+    found = importlib.util.find_spec(package)
+    # Any folder of that name is found, too, but has no origin: wandb's, with what it has logged.
+    return found is not None and found.origin is not None
+
+
 def how_to_install(extra: str | None) -> str:
     """Returns, in words, how this package, which has no release yet, is installed with an extra."""
     return f"pip install '.{f'[{extra}]' if extra else ''}' in the source"
@@ -101,6 +108,6 @@ def how_to_install(extra: str | None) -> str:
 
 def check_extra(extra: str | None, packages: Iterable[str]) -> None:
     """Checks, without importing them, that packages of an extra, or of no extra, are installed."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    missing = [name for name in packages if not is_installed(name)]
     if missing:
         raise ValueError(f"{' and '.join(missing)} must be installed: {how_to_install(extra)}")

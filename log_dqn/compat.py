@@ -12,7 +12,6 @@ One fault is repaired elsewhere: flax needs `tensorboard`, which TensorFlow 2.21
 import contextlib
 import functools
 import importlib
-import importlib.util
 import inspect
 import os
 import pathlib
@@ -25,6 +24,8 @@ import types
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, TextIO
+
+from log_dqn.checks import is_installed
 
 OPTIMIZERS = ("adam", "rmsprop", "sgd")
 """Names that the `create_optimizer` of Dopamine's JAX agents knows."""
@@ -117,11 +118,7 @@ def provide_baselines() -> None:
     preprocessing uses; baselines is not on PyPI in a version that installs.
     Can go: when atari_lib imports it where it is used. A real `baselines` is left alone.
     """
-    if "baselines" in sys.modules:
-        return
-    # Any folder of that name is found, too, but has no origin: downloaded scores, say.
-    found = importlib.util.find_spec("baselines")
-    if found is not None and found.origin is not None:
+    if "baselines" in sys.modules or is_installed("baselines"):
         return
     wrappers = _MissingBaselines("baselines.common.atari_wrappers")
     common = types.ModuleType("baselines.common")
@@ -144,7 +141,7 @@ def silence_gym_notice() -> None:
     Reason: Dopamine imports gym 0.25.2, which prints four lines about NumPy 2 at import.
     Can go: when Dopamine no longer imports gym.
     """
-    if importlib.util.find_spec("gym_notices") is None:
+    if not is_installed("gym_notices"):
         return
     from gym_notices import notices
 

@@ -1,10 +1,9 @@
 """Games: their names, and the sets of them that results are reported on."""
 
-import importlib.util
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from log_dqn.checks import check, nearest
+from log_dqn.checks import check, is_installed, nearest
 
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
@@ -109,7 +108,7 @@ def are_jax_games(chosen: Sequence[str]) -> bool:
 
 def check_installed(game: str) -> None:
     """Checks that the package of MinAtar's games is installed; raises ValueError if it isn't."""
-    if importlib.util.find_spec("minatar") is None:
+    if not is_installed("minatar"):
         raise ValueError(f"{game} needs the package minatar: pip install minatar")
 
 

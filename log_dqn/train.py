@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import logging
 import pathlib
 import sys
@@ -71,7 +70,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
     )
     request.check_installed()
-    can_track = importlib.util.find_spec("wandb") is not None
+    can_track = checks.is_installed("wandb")
     checks.check(
         "track", args.track, can_track or not args.track,
         f"left out where the package wandb isn't installed: {checks.how_to_install('wandb')}",

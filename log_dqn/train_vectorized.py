@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import pathlib
 import sys
@@ -10,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
-from log_dqn.checks import check
+from log_dqn.checks import check, is_installed
 from log_dqn.cli import device_memory, gin_files, next_steps, shell, threads, words
 from log_dqn.vectorized import request
 
@@ -71,7 +70,7 @@ def create_parser() -> shell.Parser:
 
 def _check_compression(named: str, is_jax: bool, checkpoint_replay: bool) -> None:
     """Checks that zstandard is installed where checkpoints hold replay memories."""
-    if importlib.util.find_spec("zstandard") is None:
+    if not is_installed("zstandard"):
         without = "where the package zstandard isn't installed"
         check("checkpoint_replay", True, not checkpoint_replay, f"left out {without}")
         allowed = f"Atari's or gymnasium's {without}: checkpoints of others hold their replay "

@@ -77,3 +77,12 @@ def test_a_number_is_finite_and_of_its_sign(value):
 )  # fmt: skip
 def test_the_nearest_of_known_names(name, said):
     assert checks.nearest(name, ["Pong", "Asterix"]) == said
+
+
+def test_a_folder_is_no_package(tmp_path, monkeypatch):
+    (tmp_path / "a_folder").mkdir()
+    (tmp_path / "a_package").mkdir()
+    (tmp_path / "a_package/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert not checks.is_installed("a_folder") and not checks.is_installed("nothing")
+    assert checks.is_installed("a_package")

@@ -1,5 +1,7 @@
 """Names and sets of games."""
 
+import importlib.util
+
 import pytest
 
 from log_dqn import games
@@ -100,7 +102,7 @@ def test_small_games_and_others_do_not_mix():
 
 def test_what_a_game_needs_is_checked(monkeypatch):
     games.check_installed("MinAtar/Asterix")
-    monkeypatch.setattr(games.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         ValueError, match="MinAtar/Asterix needs the package minatar: pip install minatar"
     ):

@@ -12,8 +12,8 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[1] / "log_dqn"
 # module of the root or a folder.
 BOTTOM = {"compat", "checks", "games", "scan"}
 ROOMS = {
-    "compat": set(),
     "checks": set(),
+    "compat": {"checks"},
     "games": {"checks"},
     "scan": set(),
     "mapping": {"checks"},

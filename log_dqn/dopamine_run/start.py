@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import importlib.util
 import pathlib
 import secrets
 import shutil
@@ -14,6 +13,7 @@ import gin
 import tensorflow as tf
 
 from log_dqn import compat
+from log_dqn.checks import is_installed
 from log_dqn.cli import environments, settings, shell
 from log_dqn.cli import gin_files as files
 from log_dqn.dopamine_run import agents, request, runner
@@ -28,7 +28,7 @@ def can_be_filmed() -> bool:
     # A film imports no module that a run names, and gymnasium's own environments draw by pygame.
     is_own = ":" in str(files.bound(f"{request.GYMNASIUM_FACTORY}.environment_id"))
     is_of_gym = factory.endswith((request.GYMNASIUM_FACTORY, "create_gym_environment"))
-    return is_of_gym and not is_own and importlib.util.find_spec("pygame") is not None
+    return is_of_gym and not is_own and is_installed("pygame")
 
 
 def configure(written: files.Written) -> None:

@@ -5,7 +5,6 @@ those in JAX.
 """
 
 import dataclasses
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 from gymnasium import spaces, wrappers
 
-from log_dqn.checks import check
+from log_dqn.checks import check, is_installed
 from log_dqn.cli import environments, words
 from log_dqn.cli.shell import explain
 from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
@@ -208,7 +207,7 @@ def create_gymnasium(
     dtype = _dtype(space)
     draws_itself = "rgb_array" in made.metadata.get("render_modes", [])
     # gymnasium's own draw by pygame.
-    can_draw = ":" in own_id or importlib.util.find_spec("pygame") is not None
+    can_draw = ":" in own_id or is_installed("pygame")
     return GymnasiumGame(
         name=str(environment_id), frame_shape=space.shape, frame_dtype=dtype,
         num_actions=check_actions(own_id, made.action_space),
