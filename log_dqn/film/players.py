@@ -1,11 +1,11 @@
 """Trained agents: Dopamine's, on TensorFlow and on JAX, and vectorized ones."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from dopamine.jax.agents.full_rainbow.full_rainbow_agent import JaxFullRainbowAgent
 from dopamine.jax.agents.implicit_quantile.implicit_quantile_agent import JaxImplicitQuantileAgent
@@ -214,6 +214,24 @@ def on_jax(agent: Any, **of_game: Any) -> TrainedAgent:
     return _of_dopamine(agent, agent.observation_dtype, compute=compute, **of_game)
 
 
+@functools.lru_cache
+def _functions(
+    agent: agents.Agent, network: networks.Network, num_actions: int
+) -> tuple[Callable[..., Any], Callable[..., jax.Array]]:
+    """Returns functions of parameters and states, so that those of like agents compile once.
+
+    They compute an agent's outputs, and, given its constants too, its keys.
+    """
+
+    def outputs(params: Any, states: Any) -> Any:
+        return agent.outputs(network, params, states, num_actions)
+
+    def keys(constants: agents.Constants, params: Any, states: Any) -> jax.Array:
+        return agent.action_keys(constants, outputs(params, states))
+
+    return jax.jit(outputs), keys
+
+
 def vectorized(
     agent: agents.Agent, network: networks.Network, params: Any, num_actions: int, **others: Any
 ) -> TrainedAgent:
@@ -226,22 +244,15 @@ def vectorized(
         num_actions: number of actions.
         others: the other attributes of `TrainedAgent`.
     """
-
-    def outputs(params: Any, states: Any) -> Any:
-        return agent.outputs(network, params, states, num_actions)
-
-    def keys(params: Any, states: Any) -> jax.Array:
-        return agent.action_keys(agent.constants, outputs(params, states))
-
-    outputs_of_one = jax.jit(lambda params, state: outputs(params, state[None]))
+    outputs, keys = _functions(agent.alike, network, num_actions)
 
     def compute(state: np.ndarray) -> Values:
-        found = outputs_of_one(params, jnp.asarray(state))
+        found = outputs(params, state[None])
         if isinstance(agent, agents.VectorizedLogDQNAgent):
             return values_of_heads(agent.rule, *found)
         return values_of(found[0])
 
     return TrainedAgent(
-        agent=agent, compute=compute, keys=jax.tree_util.Partial(keys, params),
+        agent=agent, compute=compute, keys=jax.tree_util.Partial(keys, agent.constants, params),
         gamma=agent.gamma, epsilon=agent.epsilon_eval, **others,
     )  # fmt: skip

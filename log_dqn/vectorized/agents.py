@@ -113,6 +113,11 @@ class Agent:
         return {name: getattr(self, name) for name in names}
 
     @property
+    def alike(self) -> "Agent":
+        """An agent that all with the same `shared` settings have in common: for caches."""
+        return type(self)(**self.shared)
+
+    @property
     def constants(self) -> Constants:
         """The numbers of the update."""
         raise NotImplementedError

@@ -240,15 +240,14 @@ class StepFunctions:
 
 @functools.lru_cache(maxsize=16)
 def _step_functions(
-    agent_class: Callable[..., agents.Agent], shared: tuple[tuple[str, Any], ...],
-    of_optimizer: tuple[tuple[str, Any], ...], *args: Any,
-) -> StepFunctions:  # fmt: skip
+    agent: agents.Agent, of_optimizer: tuple[tuple[str, Any], ...], *args: Any
+) -> StepFunctions:
     """Returns the functions of runs with the same settings, so that they are compiled once.
 
     The optimizer's settings are those of gin, which it reads itself.
     """
     del of_optimizer
-    return StepFunctions(agent_class(**dict(shared)), *args)
+    return StepFunctions(agent, *args)
 
 
 class Learner:
@@ -285,12 +284,10 @@ class Learner:
         self.num_runs = len(seeds)
         self.slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
         self._problem = problem
-        agent_class: Any = type(agent)
+        of_optimizer = tuple(gin.get_bindings(OPTIMIZERS[agent.optimizer]).items())
         self.step_functions = _step_functions(
-            agent_class, tuple(agent.shared.items()),
-            tuple(gin.get_bindings(OPTIMIZERS[agent.optimizer]).items()),
-            problem, self.slots, self.num_runs > 1,
-        )  # fmt: skip
+            agent.alike, of_optimizer, problem, self.slots, self.num_runs > 1
+        )
         self._columns = list(num_actions)  # of each run's own output layer
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)

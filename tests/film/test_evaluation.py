@@ -32,6 +32,11 @@ def test_episodes_at_once_are_those_of_play():
     # Some end, some are left.
     assert min(found.lengths) < max(found.lengths) == 120 and sum(ended) == 4
     assert len(set(found.returns.tolist())) > 1
+    compiled = evaluation._advance._cache_size()
+    other = loading.load(trained.find("MinAtar/Asterix", "loglin_dqn", 0.5), 0)
+    assert other.gamma != agent.gamma
+    assert len(evaluation.evaluate(other, range(3, 7), 120, ended.append).returns) == 4
+    assert evaluation._advance._cache_size() == compiled
 
 
 def test_episodes_one_by_one():
