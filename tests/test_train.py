@@ -149,6 +149,10 @@ QUICK, OF_MINATAR = "--gin_files=log_dqn_quick.gin", "--gin_files=log_dqn_minata
 BAD_INPUT = [
     (["--game=bsuite/Catch"], "game is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
     (["--gin_files=log_dqn.gin", MINATAR], "one of Atari's, since .* @atari.create_environment"),
+    (
+        [binding("Runner.create_environment_fn=@my_create_environment"), "--game=Pong"],
+        "game is 'Pong'; it must be left out, since the environment is @my_create_environment",
+    ),
     ([OF_MINATAR, "--game=Pong"], "game is 'Pong'; it must be one of MinA"),
     (["--agent=rainbow", MINATAR], "jax_loglin_dqn, jax_dqn on MinAtar/Breakout, or have gin"),
     ([binding("create_environment.game_name='MinAtar/Breakout'")], "'MinAtar/Breakout'; .* 60 Ata"),

@@ -50,7 +50,8 @@ def check_network_fits(agent: str) -> None:
         return bound(read[parameter], default)
 
     network = str(value("network", "@NatureDQNNetwork"))
-    if not str(bound("Runner.create_environment_fn")).endswith(request.MINATAR_FACTORY):
+    factory = request.configurable(bound("Runner.create_environment_fn"))
+    if factory != request.MINATAR_FACTORY:
         allowed = "left out, or another, where the game isn't MinAtar's"
         check(read["network"], network, not network.endswith("RevisitingRainbowNetwork"), allowed)
         return

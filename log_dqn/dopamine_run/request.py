@@ -1,8 +1,9 @@
 """The options of one run, and their checks that need no import of the agents."""
 
 import pathlib
+import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from log_dqn import checks, games
 from log_dqn.cli import gin_files as files
@@ -53,6 +54,11 @@ _COMMAND = files.Command(
     "create_agent.agent_name",
     {name: place.partition(":")[2] for name, place in AGENTS.items()},
 )
+
+
+def configurable(reference: Any) -> str:
+    """Returns the name, without module and scope, of what a reference of gin is to: `@a.b` is b."""
+    return re.split("[@./]", str(reference))[-1]
 
 
 class Request(NamedTuple):
@@ -108,11 +114,12 @@ def _line_of_game(written: files.Written, game: str | None, env: str | None) -> 
     factory = factories[-1] if factories else "@atari_lib.create_atari_environment"
     but = f"since the environment is {factory}"
     if env is not None:
-        checks.check("env", env, factory.endswith(GYMNASIUM_FACTORY), f"left out, {but}")
+        is_gymnasium = configurable(factory) == GYMNASIUM_FACTORY
+        checks.check("env", env, is_gymnasium, f"left out, {but}")
         return [f"{GYMNASIUM_FACTORY}.environment_id = {env!r}"]
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, known_kind in GAME_PARAMETERS.items():
-        if factory.endswith(parameter.partition(".")[0]):
+        if configurable(factory) == parameter.partition(".")[0]:
             checks.check("game", game, kind == known_kind, f"one of {known_kind}'s, {but}")
             return [f"{parameter} = {game!r}"]
     raise ValueError(f"game is {game!r}; it must be left out, {but}")

@@ -22,12 +22,13 @@ from log_dqn.run_folder import configuration, layout, lock
 
 def can_be_filmed() -> bool:
     """Returns whether `log-dqn play` can film what is configured, with what is installed."""
-    factory = str(files.bound("Runner.create_environment_fn", "@create_atari_environment"))
-    if any(factory.endswith(name.partition(".")[0]) for name in request.GAME_PARAMETERS):
+    reference = files.bound("Runner.create_environment_fn", "@create_atari_environment")
+    factory = request.configurable(reference)
+    if any(name.partition(".")[0] == factory for name in request.GAME_PARAMETERS):
         return True
     # A film imports no module that a run names, and gymnasium's own environments draw by pygame.
     is_own = ":" in str(files.bound(f"{request.GYMNASIUM_FACTORY}.environment_id"))
-    is_of_gym = factory.endswith((request.GYMNASIUM_FACTORY, "create_gym_environment"))
+    is_of_gym = factory in (request.GYMNASIUM_FACTORY, "create_gym_environment")
     return is_of_gym and not is_own and is_installed("pygame")
 
 
