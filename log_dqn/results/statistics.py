@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from rliable import library, metrics
+from rliable import metrics
 from scipy import stats
 
 from log_dqn.results import scores
@@ -77,10 +77,8 @@ def curve_array(rows: pd.DataFrame, games: Sequence[str]) -> np.ndarray:
 
 def mean_over_seeds(array: np.ndarray) -> np.ndarray:
     """Mean over the first axis of the values that are not NaN; NaN where there is none."""
-    known = ~np.isnan(array)
-    total = np.where(known, array, 0).sum(axis=0)
-    count = known.sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    with np.errstate(invalid="ignore"):
+        return np.nansum(array, axis=0) / (~np.isnan(array)).sum(axis=0)
 
 
 def aggregates(scores: np.ndarray) -> np.ndarray:
@@ -161,38 +159,25 @@ def probability_of_improvement(scores_x: np.ndarray, scores_y: np.ndarray) -> np
     return np.mean(wins / pairs, keepdims=True)
 
 
+def _is_run(scores: np.ndarray) -> np.ndarray:
+    return ~np.isnan(scores).reshape(*scores.shape[:2], -1).all(axis=2)
+
+
 def seeds_per_game(scores: np.ndarray) -> np.ndarray:
     """The number of runs of each game in an array of shape [num_seeds, num_games, ...]."""
-    return (~np.isnan(scores).reshape(*scores.shape[:2], -1).all(axis=2)).sum(axis=0)
+    return _is_run(scores).sum(axis=0)
 
 
-def _resampled_rows(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _resampled(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws, for each game, as many of its runs as it has, with replacement.
 
-    In `scores`, shape [num_seeds, num_games, ...], what is below a game's runs is NaN throughout.
-    Returns row numbers, shape [num_seeds, num_games, 1, ...]; rows of NaN stay where they are.
+    Takes and returns shape [num_seeds, num_games, ...]. A row that is NaN throughout is no run.
     """
-    num_seeds, num_games, *rest = scores.shape
-    rows, count = np.arange(num_seeds)[:, None], seeds_per_game(scores)
-    drawn = np.floor(rng.random((num_seeds, num_games)) * count).astype(int)
-    drawn = np.where(rows < count, drawn, rows)
-    return drawn.reshape(num_seeds, num_games, *(1 for _ in rest))
-
-
-class _Bootstrap(library.StratifiedIndependentBootstrap):
-    """rliable's bootstrap, with each game's own number of seeds and a seed that counts.
-
-    Each array is resampled by itself. rliable 1.2 ignores `random_state` and draws from numpy's
-    global state.
-    """
-
-    def __init__(self, *scores: np.ndarray, rng: np.random.Generator) -> None:
-        super().__init__(*scores)
-        self._scores, self._rng = scores, rng
-
-    def update_indices(self) -> tuple[list[tuple[np.ndarray, ...]], dict]:
-        strata = zip(self._scores, self._args_strata_indices, strict=True)
-        return [(_resampled_rows(s, self._rng), *indices) for s, indices in strata], {}
+    rows, count = np.arange(len(scores))[:, None], seeds_per_game(scores)
+    runs_first = np.argsort(~_is_run(scores), axis=0, kind="stable")
+    drawn = np.floor(rng.random(scores.shape[:2]) * count).astype(int)
+    drawn = np.take_along_axis(runs_first, np.where(rows < count, drawn, rows), axis=0)
+    return scores[drawn, np.arange(scores.shape[1])]
 
 
 def interval(
@@ -214,13 +199,10 @@ def interval(
     if min(seeds_per_game(array).min() for array in scores) < LEAST_SEEDS:
         none = np.full_like(value, np.nan)
         return Interval(value, none, none)
-    low, high = _Bootstrap(*scores, rng=np.random.default_rng(seed)).conf_int(
-        lambda *sample: statistic(*sample).ravel(),
-        reps=repetitions,
-        size=CONFIDENCE,
-        method="percentile",
-    )
-    return Interval(value, low.reshape(value.shape), high.reshape(value.shape))
+    rng = np.random.default_rng(seed)
+    samples = [statistic(*(_resampled(s, rng) for s in scores)) for _ in range(repetitions)]
+    ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    return Interval(value, *np.quantile(samples, ends, axis=0))
 
 
 def t_interval(

@@ -94,6 +94,17 @@ def test_each_game_is_resampled_among_its_own_seeds():
     assert 1 <= interval.low[0] < 2 < interval.high[0] <= 3
 
 
+def test_a_run_is_drawn_wherever_it_stands():
+    def interval(*of_one_game):
+        scores = np.array(of_one_game)[:, None]
+        found = statistics.interval(statistics.mean_over_seeds, scores, repetitions=200)
+        return [*found.low, *found.high]
+
+    assert interval(NAN, 1.0, NAN, 2.0, 3.0) == interval(1.0, 2.0, 3.0, NAN, NAN)
+    low, high = interval(NAN, 1.0, 2.0, 3.0)
+    assert 1 <= low < 1.5 and 2.5 < high <= 3
+
+
 def test_intervals_depend_on_the_seed_alone():
     np.random.seed(1)
     first = statistics.interval(statistics.aggregates, TWO_GAMES, repetitions=50, seed=7)
