@@ -158,7 +158,7 @@ def _with_tuples(value: Any) -> Any:
 def _environment(parameters: Mapping[str, Any]) -> tuple[str, Any]:
     """Returns the name of the configured game, and its environment; gin binds the parameters."""
     factory = str(parameters.get("Runner.create_environment_fn"))
-    name = factory.rpartition(".")[2].removeprefix("@")
+    name = request.configurable(factory)
     allowed = f"one of {', '.join(_FACTORIES)} to be played"
     check("Runner.create_environment_fn", factory, name in _FACTORIES, allowed)
     create, parameter = _FACTORIES[name]

@@ -135,12 +135,9 @@ class _Series:
 
 def _text(value: float, digits: int, is_log: bool) -> str:
     """Writes a number, or one that is given by ln, which may be beyond floats."""
-    if not is_log:
-        return f"{value:.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
-    if value == -math.inf:
-        return "0"
-    if -9 < value < 9:
-        return f"{math.exp(value):.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
+    if not is_log or -9 < value < 9 or value == -math.inf:
+        number = math.exp(value) if is_log else value
+        return f"{number:.{digits}g}".replace("e-0", "e-").replace("-", "\u2212")
     exponent = math.floor(value / math.log(10))
     mantissa = math.exp(value - exponent * math.log(10))
     if round(mantissa, digits - 1) >= 10:
@@ -151,28 +148,14 @@ def _text(value: float, digits: int, is_log: bool) -> str:
 class Painter:
     """Draws frames of an episode."""
 
-    def __init__(
-        self,
-        title: str,
-        gamma: float,
-        action_names: Sequence[str],
-        game: str = "",
-        channel_names: Sequence[str] = (),
-        layout: Layout = WIDE,
-    ) -> None:
+    def __init__(self, player: TrainedAgent, title: str, layout: Layout = WIDE) -> None:
         """Initializes the painter; the title is written above the screen, a board's legend below.
 
-        Args:
-            title: what is filmed. A narrow frame has what follows three blanks on a second line.
-            gamma: the agent's discount factor.
-            action_names: the game's actions.
-            game: its name.
-            channel_names: names of its board's channels, where it has its own.
-            layout: of the frame.
+        A narrow frame has what follows three blanks in the title on a second line.
         """
-        self._title, self._gamma = title, gamma
-        self._legend = legend(game, channel_names)
-        self._actions = action_names
+        self._title, self._gamma = title, player.gamma
+        self._actions = player.game.action_names
+        self._legend = legend(player.game_name, getattr(player.game, "channel_names", ()))
         self._history: list[Step] = []
         self._series: list[_Series] = []
         self._layout, self._right = layout, layout.width - _MARGIN
@@ -182,7 +165,7 @@ class Painter:
         # A narrow axis has its two numbers in two lines.
         self._high_bound = self._panel_top + (36 if layout.is_narrow else 20)
         self._rows_top = self._high_bound + 24
-        self._row = min(24.0, layout.most_rows / len(action_names))
+        self._row = min(24.0, layout.most_rows / len(self._actions))
         *sizes, of_rows = layout.fonts
         self._font, self._small, self._tiny, self._of_rows = map(
             _font, (*sizes, min(of_rows, int(self._row) + 1))
@@ -233,14 +216,8 @@ class Painter:
 
     def _numbers(self, steps: Sequence[Step]) -> np.ndarray:
         """Returns the series of some steps, shape [num_series, num_steps, num_actions]."""
-        return np.stack(
-            [
-                np.array([step.values.heads for step in steps])[:, number]
-                if series.is_log
-                else np.array([step.values.q for step in steps])
-                for number, series in enumerate(self._series)
-            ]
-        )
+        found = [[*(() if v.heads is None else v.heads), v.q] for v in (s.values for s in steps)]
+        return np.swapaxes(found, 0, 1)
 
     def _draw_actions(self, draw: ImageDraw.ImageDraw, step: Step) -> None:
         """One row for each action; in one column for each series a dot on an axis of their own."""
@@ -268,7 +245,7 @@ class Painter:
                 draw.text(at_right, high_text, _QUIET, self._tiny, anchor="ra")
             draw.rectangle((left, self._rows_top - 6, right, bottom + 4), outline=_FAINT)
             places = _place(values, low, high, left + 7, right - 7)
-            radius = min(5.0, self._row / 2 - 1)
+            radius = max(min(5.0, self._row / 2 - 1), 0.5)
             for action, x in enumerate(places.tolist()):
                 y = self._middle(action)
                 colour = _CHOSEN if action == step.action else _QUIET
@@ -346,18 +323,7 @@ def film(
         A frame in each layout, and the last step of each episode so far.
     """
     painters = [
-        [
-            Painter(
-                title,
-                player.gamma,
-                player.game.action_names,
-                player.game_name,
-                getattr(player.game, "channel_names", ()),
-                layout,
-            )
-            for player, title in zip(players, titles, strict=True)
-        ]
-        for layout in layouts
+        [Painter(*both, layout) for both in zip(players, titles, strict=True)] for layout in layouts
     ]
     episodes = [play(player, max_steps, seed, draws=True) for player in players]
     last: list[Step | None] = [None] * len(players)

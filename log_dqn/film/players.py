@@ -57,18 +57,14 @@ class Values(NamedTuple):
         return int(self.keys.argmax()) if action is None else action
 
 
-def values_of(q: Any) -> Values:
-    """Returns the values of an agent that learns Q; takes `num_actions` numbers of any shape."""
-    q = np.ravel(q)
-    return Values(q.astype(float), None, q)
-
-
-def values_of_heads(rule: log_space.UpdateRule, plus: Any, minus: Any) -> Values:
-    """Returns the values of LogDQN; each output has `num_actions` numbers, of any shape."""
-    outputs = np.ravel(plus), np.ravel(minus)
-    heads = np.stack(rule.log_values(outputs)).astype(float)
+def values_of(outputs: Any, rule: log_space.UpdateRule | None = None) -> Values:
+    """Returns the values of Q, or by LogDQN's rule of a pair: `num_actions` numbers each."""
+    if rule is None:
+        return Values(np.ravel(outputs).astype(float), None, np.ravel(outputs))
+    plus, minus = map(np.ravel, outputs)
+    heads = np.stack(rule.log_values((plus, minus))).astype(float)
     q_plus, q_minus = np.exp(heads)
-    return Values(q_plus - q_minus, heads, rule.action_keys(outputs))
+    return Values(q_plus - q_minus, heads, rule.action_keys((plus, minus)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,17 +161,16 @@ def _of_dopamine(agent: Any, dtype: Any, **others: Any) -> TrainedAgent:
 
 def on_tensorflow(agent: Any, **of_game: Any) -> TrainedAgent:
     """Returns one of Dopamine's TensorFlow agents, or LogDQN, with its game's attributes."""
-    fetches = agent._net_outputs
-    if isinstance(agent, ImplicitQuantileAgent):
+    rule, fetches = None, agent._net_outputs
+    if isinstance(agent, LogDQNAgent):
+        rule = agent._update.rule
+    elif isinstance(agent, ImplicitQuantileAgent):
         fetches = agent._q_values  # The mean over quantiles that are drawn each time.
-    elif not isinstance(agent, LogDQNAgent):
-        fetches = agent._net_outputs.q_values
+    else:
+        fetches = fetches.q_values
 
     def compute(state: np.ndarray) -> Values:
-        outputs = agent._sess.run(fetches, {agent.state_ph: state[None]})
-        if isinstance(agent, LogDQNAgent):
-            return values_of_heads(agent._update.rule, *outputs)
-        return values_of(outputs)
+        return values_of(agent._sess.run(fetches, {agent.state_ph: state[None]}), rule)
 
     dtype = agent.observation_dtype.as_numpy_dtype
     return _of_dopamine(agent, dtype, compute=compute, **of_game)
@@ -184,11 +179,12 @@ def on_tensorflow(agent: Any, **of_game: Any) -> TrainedAgent:
 def on_jax(agent: Any, **of_game: Any) -> TrainedAgent:
     """Returns one of Dopamine's JAX agents, or LogDQN on JAX, with its game's attributes."""
     network, of_next = agent.network_def, agent._rng
+    rule = agent._update.rule if isinstance(agent, JaxLogDQNAgent) else None
 
     @jax.jit
     def apply(params: Any, state: Any, key: Any) -> Any:
         """Returns Q, or LogDQN's pair of outputs."""
-        if isinstance(agent, JaxLogDQNAgent):
+        if rule is not None:
             outputs = network.apply(params, state)
             return outputs.plus, outputs.minus
         if isinstance(agent, JaxImplicitQuantileAgent):
@@ -206,10 +202,8 @@ def on_jax(agent: Any, **of_game: Any) -> TrainedAgent:
         nonlocal of_next
         of_next, key = jax.random.split(of_next)
         # As Dopamine's own state, which is in double precision.
-        outputs = apply(agent.online_params, agent.preprocess_fn(state.astype(float)), key)
-        if isinstance(agent, JaxLogDQNAgent):
-            return values_of_heads(agent._update.rule, *outputs)
-        return values_of(outputs)
+        state = agent.preprocess_fn(state.astype(float))
+        return values_of(apply(agent.online_params, state, key), rule)
 
     return _of_dopamine(agent, agent.observation_dtype, compute=compute, **of_game)
 
@@ -248,9 +242,8 @@ def vectorized(
 
     def compute(state: np.ndarray) -> Values:
         found = outputs(params, state[None])
-        if isinstance(agent, agents.VectorizedLogDQNAgent):
-            return values_of_heads(agent.rule, *found)
-        return values_of(found[0])
+        rule = getattr(agent, "rule", None)  # LogDQN's.
+        return values_of(found if rule else found[0], rule)
 
     return TrainedAgent(
         agent=agent, compute=compute, keys=jax.tree_util.Partial(keys, agent.constants, params),

@@ -24,7 +24,7 @@ from log_dqn.commands import play as commands_play
 from log_dqn.dopamine_run import request, runner, start
 from log_dqn.film import game, loading, painter
 from log_dqn.film.episode import Step, play
-from log_dqn.film.players import Values, values_of, values_of_heads
+from log_dqn.film.players import Values, values_of
 from log_dqn.log_space import LogUpdate
 from log_dqn.run_folder import data, layout
 from log_dqn.vectorized import agents, jax_environments, learner, networks, timeline
@@ -484,7 +484,7 @@ def test_random_actions_are_epsilons_and_the_seeds():
 def test_log_dqns_values_are_kept_where_floats_end():
     # At gamma 0.1 and k 1000 the floor is 1e-1000, and Q is 0 in floats: the heads still differ.
     rule = LogUpdate(gamma=0.1, k=1000, q_init_plus=0.0, q_init_minus=0.0).rule
-    values = values_of_heads(rule, [[0.5, 0.0]], [[0.0, 0.25]])
+    values = values_of(([[0.5, 0.0]], [[0.0, 0.25]]), rule)
     np.testing.assert_allclose(values.heads, np.log(0.1) * 1000 + np.array([[1, 0], [0, 0.5]]))
     assert values.q.tolist() == [0, 0] and values.keys.argmax() == 0
     series = painter._Series("q+", True)
@@ -523,7 +523,7 @@ def test_an_axis_shows_differences_wherever_they_lie():
 
 def drawn(values, chosen=1, steps=3):
     screen = np.full((210, 160, 3), 77, np.uint8)
-    shown = painter.Painter("run", 0.96, ["NOOP", "FIRE"])
+    shown = painter.Painter(Fake(), "run")
     for _ in range(steps):
         frame = np.asarray(shown.frame(Step(screen, values, chosen, 4.0)))
     return frame
@@ -563,15 +563,24 @@ def test_small_differences_on_a_large_value_are_drawn_as_large_ones():
 
 def test_a_screen_may_be_very_wide():
     screen, values = np.zeros((1, 700, 3), np.uint8), values_of([0.0, 1.0])
-    frame = painter.Painter("run", 0.96, ["a", "b"]).frame(Step(screen, values, 0, 0.0))
+    frame = painter.Painter(Fake(), "run").frame(Step(screen, values, 0, 0.0))
     left, top, *_ = painter.WIDE.screen
     assert (np.asarray(frame)[top, left : left + 320] == 0).all()
+
+
+@pytest.mark.parametrize("layout", [painter.WIDE, painter.NARROW])
+def test_there_may_be_very_many_actions(layout):
+    player, values = Fake(), values_of(np.arange(1000.0))
+    player.action_names = [str(number) for number in range(1000)]
+    shown = painter.Painter(player, "run", layout)
+    frame = shown.frame(Step(np.zeros((10, 10, 3), np.uint8), values, 999, 0.0))
+    assert frame.size == (layout.width, layout.height)
 
 
 def test_a_long_title_gives_way():
     screen, values = np.zeros((10, 10, 3), np.uint8), values_of([0.0, 1.0])
     frames = [
-        np.asarray(painter.Painter(title, 0.96, ["a", "b"]).frame(Step(screen, values, 0, -1.5)))
+        np.asarray(painter.Painter(Fake(), title).frame(Step(screen, values, 0, -1.5)))
         for title in ("run", "run " * 100)
     ]
     np.testing.assert_array_equal(frames[0][:38, 640:], frames[1][:38, 640:])
@@ -606,15 +615,17 @@ def test_a_legend_below_the_board_names_its_colours(name):
     assert list(game.legend(name).values()) == colours and len(set(colours)) == channels
     screen, values = np.zeros((10, 10, 3), np.uint8), values_of([0.0, 1.0])
     step = Step(screen, values, 0, 0.0)
+    of_game, other = Fake(), Fake()
+    of_game.game_name = name
     picture, without = (
-        np.array(painter.Painter("run", 0.5, ["a", "b"], of).frame(step)) for of in (name, "")
+        np.array(painter.Painter(player, "run").frame(step)) for player in (of_game, other)
     )
     left_below = picture[362:, :344]
     for colour in colours:
         assert (left_below == colour).all(axis=2).sum() == 12 * 12
     picture[362:, :344] = without[362:, :344]
     np.testing.assert_array_equal(picture, without)  # Nothing else is drawn over.
-    narrow = painter.Painter("run", 0.5, ["a", "b"], name, layout=painter.NARROW)
+    narrow = painter.Painter(of_game, "run", painter.NARROW)
     picture = np.array(narrow.frame(step))
     for colour in colours:  # Between the screen and the panel, which begins with white.
         assert (picture[366:, :390] == colour).all(axis=2).sum() == 12 * 12
