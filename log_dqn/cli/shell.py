@@ -296,6 +296,14 @@ def run_once(program: str, work: Callable[[], int | None]) -> int:
         _drop_lost_output()
 
 
+def run_command(
+    parser: Parser, work: Callable[[argparse.Namespace], int | None], argv: Sequence[str] | None
+) -> int:
+    """Parses a command line and does its work; see `run_once`."""
+    flags = parser.parse_args(argv)
+    return run_once(parser.prog, lambda: work(flags))
+
+
 def run(
     parser: Parser,
     prepare: Callable[[argparse.Namespace, contextlib.ExitStack], Training | None],

@@ -114,6 +114,4 @@ def _compare(arguments: Sequence[str], flags: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Makes the report; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = create_parser()
-    flags = parser.parse_args(arguments)
-    return shell.run_once(parser.prog, functools.partial(_compare, arguments, flags))
+    return shell.run_command(create_parser(), functools.partial(_compare, arguments), arguments)

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import functools
 import json
 import sys
 from collections.abc import Sequence
@@ -78,6 +77,4 @@ def _evaluate(flags: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Evaluates the agent; returns the exit status."""
-    parser = create_parser()
-    flags = parser.parse_args(arguments)
-    return shell.run_once(parser.prog, functools.partial(_evaluate, flags))
+    return shell.run_command(create_parser(), _evaluate, arguments)

@@ -1,5 +1,6 @@
 """Lists the sets of games, or the games of some sets: `log-dqn games`."""
 
+import argparse
 import textwrap
 from collections.abc import Sequence
 
@@ -33,14 +34,12 @@ def _listing() -> str:
     )
 
 
+def _show(flags: argparse.Namespace) -> None:
+    for name in flags.sets:
+        checks.check_one_of("SET", name, games.SETS)
+    print("\n".join(games.select(flags.sets)) if flags.sets else _listing())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the list; returns the exit status."""
-    parser = create_parser()
-    chosen = parser.parse_args(arguments).sets
-
-    def show() -> None:
-        for name in chosen:
-            checks.check_one_of("SET", name, games.SETS)
-        print("\n".join(games.select(chosen)) if chosen else _listing())
-
-    return shell.run_once(parser.prog, show)
+    return shell.run_command(create_parser(), _show, arguments)

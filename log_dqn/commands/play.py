@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 import os
 import pathlib
 import tempfile
@@ -139,6 +138,4 @@ def _play(flags: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the film; returns the exit status."""
-    parser = create_parser()
-    flags = parser.parse_args(arguments)
-    return shell.run_once(parser.prog, functools.partial(_play, flags))
+    return shell.run_command(create_parser(), _play, arguments)

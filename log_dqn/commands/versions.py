@@ -1,5 +1,6 @@
 """Prints the installed versions, for bug reports: `log-dqn version`."""
 
+import argparse
 import importlib.metadata
 import platform
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ def create_parser() -> shell.Parser:
     )
 
 
-def _print_versions() -> None:
+def _print_versions(_: argparse.Namespace) -> None:
     print(f"log_dqn {__version__}\nPython {platform.python_version()}")
     for name in _SHOWN:
         try:
@@ -29,6 +30,4 @@ def _print_versions() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the versions; returns the exit status."""
-    parser = create_parser()
-    parser.parse_args(arguments)
-    return shell.run_once(parser.prog, _print_versions)
+    return shell.run_command(create_parser(), _print_versions, arguments)
