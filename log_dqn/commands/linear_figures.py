@@ -1,7 +1,6 @@
 """Draws the figures of the paper's small experiments: `log-dqn figures`."""
 
 import argparse
-import functools
 import pathlib
 from collections.abc import Sequence
 
@@ -56,12 +55,11 @@ def _make(flags: argparse.Namespace) -> None:
         jobs=flags.jobs,
         gammas=tuple(sorted(set(flags.gammas or experiments.GAMMAS))),
         annealed=not flags.constant_step_sizes,
-        progress=True,
     )
-    # Before the work, not after it.
-    if "chain_log" in flags.only:
-        experiments.check_log_gammas(options)
-    from log_dqn.linear import figures
+    from log_dqn.linear import figures, learning
+
+    for gamma in options.gammas if "chain_log" in flags.only else ():
+        learning.mapping_unit(gamma, experiments.K)  # Raises before the work, not after it.
 
     out = pathlib.Path(flags.out)
     for name in dict.fromkeys(flags.only):
@@ -74,6 +72,4 @@ def _make(flags: argparse.Namespace) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the experiments, writes their figures and says where they are."""
-    parser = create_parser()
-    flags = parser.parse_args(arguments)
-    return shell.run_once(parser.prog, functools.partial(_make, flags))
+    return shell.run_command(create_parser(), _make, arguments)

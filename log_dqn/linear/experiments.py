@@ -7,8 +7,10 @@ of threads nor what else is run changes a number.
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from tqdm.contrib.concurrent import thread_map
 
 from log_dqn.linear import learning, mdp, metric_gap
@@ -36,31 +38,18 @@ WINDOW = 10_000
 ANNEALING = 10_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Rows of one experiment.
 
     Attributes:
-        columns: names of the columns.
-        rows: one tuple a row: what was varied, then what was measured, as means over the runs
-            unless the experiment says otherwise.
-        runs: the values of the last columns before averaging, by row and run, for confidence
-            bands; shape (rows, averaged columns, runs), or None where nothing is random.
+        rows: what was varied, then what was measured, as means over the runs unless the experiment
+            says otherwise.
+        runs: the values of the last columns before averaging, by the rows' index and run, for
+            confidence bands; shape (rows, averaged columns, runs), or None where nothing is random.
     """
 
-    columns: tuple[str, ...]
-    rows: list[tuple]
+    rows: pd.DataFrame
     runs: np.ndarray | None = None
-
-    def column(self, name: str) -> list:
-        """Returns the values of one column."""
-        return [row[self.columns.index(name)] for row in self.rows]
-
-    def where(self, name: str, *values: object) -> "Table":
-        """Returns the rows that have one of `values` in the column `name`."""
-        kept = [i for i, value in enumerate(self.column(name)) if value in values]
-        runs = None if self.runs is None else self.runs[kept]
-        return Table(self.columns, [self.rows[i] for i in kept], runs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +65,6 @@ class Options:
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
         sweeps: length of a run of the chain scans.
-        progress: whether to show a progress bar on a terminal.
     """
 
     runs: int = 1
@@ -85,7 +73,6 @@ class Options:
     gammas: tuple[float, ...] = GAMMAS
     annealed: bool = True
     sweeps: int = SWEEPS
-    progress: bool = False
 
     def rng(self, *key: float) -> np.random.Generator:
         """Returns a random stream that follows from the seed and `key`, to six decimals, alone.
@@ -100,9 +87,8 @@ class Options:
 
     def map(self, name: str, function: Callable, arguments: Sequence[tuple]) -> list:
         """Returns function(*a) for every a in `arguments`, in order, computed in threads."""
-        # None: no bar where there is no terminal to draw it on.
-        options: dict = {"desc": name, "disable": None if self.progress else True}
-        return thread_map(lambda a: function(*a), arguments, max_workers=self.jobs, **options)
+        shown: dict = {"desc": name, "disable": None}  # No bar where there is no terminal.
+        return thread_map(lambda a: function(*a), arguments, max_workers=self.jobs, **shown)
 
     def runs_of(self, name: str, function: Callable, cells: Sequence[tuple]) -> np.ndarray:
         """Returns function(*cell, run) for every cell and run, shape (cells, ..., runs)."""
@@ -141,11 +127,9 @@ def _scan(name: str, options: Options, variations: dict[str, Learn]) -> Table:
         return early_and_final(variations[variation](width, gamma, rng))
 
     runs = options.runs_of(name, run, cells)
-    rows = [(*cell, *means) for cell, means in zip(cells, runs.mean(axis=2).tolist(), strict=True)]
-    columns: tuple[str, ...] = ("variation", "width", "gamma", "early", "final")
-    if len(variations) == 1:
-        columns, rows = columns[1:], [row[1:] for row in rows]
-    return Table(columns, rows, runs)
+    rows = pd.DataFrame(cells, columns=["variation", "width", "gamma"])
+    rows[["early", "final"]] = runs.mean(axis=2)
+    return Table(rows.drop(columns="variation") if len(variations) == 1 else rows, runs)
 
 
 def _learn_regular(options: Options, chain: Chain, q_init: float = 0.0) -> Learn:
@@ -162,12 +146,6 @@ def _learn_regular(options: Options, chain: Chain, q_init: float = 0.0) -> Learn
 def chain_regular(options: Options) -> Table:
     """Regular Q-learning on the chain task (section 3.2)."""
     return _scan("chain_regular", options, {"regular": _learn_regular(options, Chain())})
-
-
-def check_log_gammas(options: Options) -> None:
-    """Raises ValueError if `chain_log` cannot be run at one of the discount factors."""
-    for gamma in options.gammas:
-        learning.mapping_unit(gamma, K)
 
 
 def chain_log(options: Options) -> Table:
@@ -210,7 +188,7 @@ def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
         for variant in by_gamma[FINE_GAMMAS[0]]
         for gamma in FINE_GAMMAS
     ]
-    return Table(("variant", "gamma", "kappa"), rows)
+    return Table(pd.DataFrame(rows, columns=["variant", "gamma", "kappa"]))
 
 
 def kappa_regular(options: Options) -> Table:
@@ -275,7 +253,8 @@ def rms_error(options: Options) -> Table:
         for beta_reg, curve in zip(BETAS_REG, runs.mean(axis=2).tolist(), strict=True)
         for i, value in enumerate(curve)
     ]
-    return Table(("beta_reg", "sweep", "rms"), rows, runs.reshape(len(rows), 1, options.runs))
+    table = pd.DataFrame(rows, columns=["beta_reg", "sweep", "rms"])
+    return Table(table, runs.reshape(len(rows), 1, options.runs))
 
 
 def rms(measured_q: np.ndarray, optimal: np.ndarray) -> np.ndarray:
@@ -316,8 +295,8 @@ def convergence(options: Options) -> Table:
         for name, measured in zip(names, runs, strict=True)
         for i, (error, ratio) in enumerate(measured)
     ]
-    columns = ("schedule", "sweep", "rms", "largest_error_ratio")
-    return Table(columns, rows, runs.reshape(len(rows), 2, options.runs))
+    table = pd.DataFrame(rows, columns=["schedule", "sweep", "rms", "largest_error_ratio"])
+    return Table(table, runs.reshape(len(rows), 2, options.runs))
 
 
 def metric_gaps(options: Options) -> Table:
@@ -330,7 +309,7 @@ def metric_gaps(options: Options) -> Table:
         for (task, _), (best, learned) in zip(tasks, results, strict=True)
         for gamma, f in zip(gammas, learned, strict=True)
     ]
-    return Table(("task", "gamma", "f_optimal", "f_learned"), rows)
+    return Table(pd.DataFrame(rows, columns=["task", "gamma", "f_optimal", "f_learned"]))
 
 
 EXPERIMENTS: dict[str, Callable[[Options], Table]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
-import pandas
+import pandas as pd
 import scipy.stats
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -99,9 +99,9 @@ def with_intervals(table: Table) -> Table:
         return table
     # By row, measure and end of the interval, whose order is that of the columns.
     ends = np.clip(np.stack(confidence_interval(table.runs), axis=-1), 0, 1)
-    columns = ("early_low", "early_high", "final_low", "final_high")
-    rows = [(*row, *own.ravel().tolist()) for row, own in zip(table.rows, ends, strict=True)]
-    return Table(table.columns + columns, rows)
+    columns = ["early_low", "early_high", "final_low", "final_high"]
+    found = pd.DataFrame(ends.reshape(len(ends), -1), table.rows.index, columns)
+    return Table(table.rows.join(found))
 
 
 def _curves(
@@ -116,21 +116,20 @@ def _curves(
     interval: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = confidence_interval,
 ) -> None:
     """Draws column y over column x, one curve for each value of the column `series`."""
-    for value, style in zip(dict.fromkeys(table.column(series)), STYLES, strict=False):
-        own = table.where(series, value)
-        xs = own.column(x)
+    rows = table.rows
+    for (value, own), style in zip(rows.groupby(series, sort=False), STYLES, strict=False):
         look = dict(style) if markers else {**style, "marker": None}
-        axes.plot(xs, own.column(y), label=label(value), **look)
-        if own.runs is not None and _has_intervals(own):
+        axes.plot(own[x], own[y], label=label(value), **look)
+        if table.runs is not None and _has_intervals(table):
             # The averaged columns are the last ones of the table.
-            averaged = table.columns.index(y) - len(table.columns)
-            low, high = np.clip(interval(own.runs[:, averaged]), *bounds)
-            axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, linewidth=0)
+            averaged = list(rows).index(y) - len(list(rows))
+            low, high = np.clip(interval(table.runs[own.index, averaged]), *bounds)
+            axes.fill_between(own[x], low, high, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def _discount_axis(axes: Axes) -> None:
     axes.set_xlabel(r"$\gamma$")
-    axes.set_xlim(0.06, 1.02)
+    axes.set_xlim(min(0.06, axes.dataLim.x0 - 0.02), 1.02)
     axes.xaxis.set_major_locator(MultipleLocator(0.2))
 
 
@@ -156,10 +155,10 @@ def _hypotheses(table: Table) -> Figure:
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     grid = figure.subplots(2, 3, sharex=True, sharey=True)
     titles = ("regular task", "values times 100", "values plus 100*")
-    variations = dict.fromkeys(table.column("variation"))
+    variations = table.rows.groupby("variation", sort=False)
     for row, y in zip(grid, ("early", "final"), strict=True):
-        for axes, variation, title in zip(row, variations, titles, strict=True):
-            _performance(axes, table.where("variation", variation), y)
+        for axes, (_, own), title in zip(row, variations, titles, strict=True):
+            _performance(axes, table._replace(rows=own), y)
             axes.label_outer()
             if y == "early":
                 axes.set_title(title, fontsize=9)
@@ -199,10 +198,9 @@ def _kappa_deterministic(table: Table) -> Figure:
 
 
 def _kappa_curves(axes: Axes, table: Table) -> None:
-    for variant in dict.fromkeys(table.column("variant")):
-        own = table.where("variant", variant)
+    for variant, own in table.rows.groupby("variant", sort=False):
         look = {"zorder": 3, **KAPPA_STYLES[variant]}
-        axes.plot(own.column("gamma"), own.column("kappa"), label=variant, **look)
+        axes.plot(own["gamma"], own["kappa"], label=variant, **look)
 
 
 def _rms_error(table: Table) -> Figure:
@@ -223,21 +221,21 @@ def _convergence(table: Table) -> Figure:
     figure = Figure(figsize=(3.6, 4.6), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
     # About evenly spaced on the logarithmic axis.
-    sweeps = table.column("sweep")
-    spaced = np.geomspace(min(sweeps), max(sweeps), 100)
-    table = table.where("sweep", *(min(sweeps, key=lambda s: abs(s - x)) for x in spaced))
+    sweeps = table.rows["sweep"].unique()
+    spaced = [sweeps[abs(sweeps - x).argmin()] for x in np.geomspace(min(sweeps), max(sweeps), 100)]
+    table = table._replace(rows=table.rows[table.rows["sweep"].isin(spaced)])
     labels = {
         "all conditions": r"all conditions ($\beta_{reg,t} \to 0$)",
         "beta_reg = 1": r"$\beta_{reg,t} = 1$",
     }
     # The error ratio is the largest of all runs, not a mean with a band.
-    ratios = Table(table.columns, table.rows)
+    ratios = table._replace(runs=None)
     for axes, shown, y in ((top, table, "rms"), (bottom, ratios, "largest_error_ratio")):
         label = labels.__getitem__
         _curves(axes, shown, "schedule", "sweep", y, label, False, interval=interval_on_log_axis)
         axes.set_xscale("log")
     top.set_yscale("log")
-    top.set_ylim(bottom=min(table.column("rms")) / 2)
+    top.set_ylim(bottom=table.rows["rms"].min() / 2)
     top.set_ylabel(r"RMS error of $Q$")
     top.legend()
     bottom.axhline(1, color="0.4", linewidth=0.8)
@@ -253,8 +251,8 @@ def _metric_gap(table: Table) -> Figure:
     drawings, graphs = figure.subplots(2, 3, height_ratios=(0.45, 1))
     for drawing, graph, task in zip(drawings, graphs, metric_gap.TASKS, strict=True):
         _draw_task(drawing, task)
-        own = table.where("task", task.name)
-        gammas, optimal, learned = map(own.column, ("gamma", "f_optimal", "f_learned"))
+        own = table.rows[table.rows["task"] == task.name]
+        gammas, optimal, learned = (own[name].to_numpy() for name in own.columns[1:])
         graph.plot(gammas, optimal, "k:", label=r"$\pi^*$", zorder=3)
         # Between two discount factors the policy, and with it F, changes at once.
         graph.step(gammas, learned, where="mid", color="#C00000", label=r"$\pi_l^*$")
@@ -330,8 +328,7 @@ def write(name: str, table: Table, folder: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}-") as aside:
             parts = [pathlib.Path(aside, f"{name}.{kind}") for kind in ("csv", "pdf", "png")]
             written = with_intervals(table) if name.startswith("chain_") else table
-            rows = pandas.DataFrame(written.rows, columns=list(written.columns))
-            rows.to_csv(parts[0], index=False, lineterminator="\n")
+            written.rows.to_csv(parts[0], index=False, lineterminator="\n")
             figure.savefig(parts[1], metadata={"CreationDate": None})
             figure.savefig(parts[2])
             for part in parts:

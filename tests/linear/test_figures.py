@@ -1,6 +1,7 @@
 import csv
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from log_dqn.commands import linear_figures
@@ -29,11 +30,12 @@ def test_confidence_interval_by_hand():
 
 def test_intervals_of_performance_stay_between_0_and_1():
     runs = np.array([[[0.0, 0.2, 0.7], [1.0, 1.0, 1.0]]])
-    table = figures.with_intervals(
-        Table(("width", "gamma", "early", "final"), [(1, 0.5, 0.3, 1.0)], runs)
-    )
+    rows = pd.DataFrame([(1, 0.5, 0.3, 1.0)], columns=["width", "gamma", "early", "final"])
+    table = figures.with_intervals(Table(rows, runs))
     half = 4.302653 * np.std([0.0, 0.2, 0.7], ddof=1) / np.sqrt(3)
-    assert table.rows[0] == pytest.approx((1, 0.5, 0.3, 1.0, 0.0, min(0.3 + half, 1), 1.0, 1.0))
+    assert [*table.rows.iloc[0]] == pytest.approx(
+        (1, 0.5, 0.3, 1.0, 0.0, min(0.3 + half, 1), 1.0, 1.0)
+    )
 
 
 @pytest.mark.slow
@@ -80,12 +82,19 @@ def test_bands_on_a_logarithmic_axis():
     rows = [
         (name, sweep, 0.4, 0.5) for name in ("all conditions", "beta_reg = 1") for sweep in (1, 9)
     ]
-    columns = ("schedule", "sweep", "rms", "largest_error_ratio")
-    table = Table(columns, rows, np.full((4, 2, 3), [0.1, 0.1, 1.0]))
+    columns = ["schedule", "sweep", "rms", "largest_error_ratio"]
+    table = Table(pd.DataFrame(rows, columns=columns), np.full((4, 2, 3), [0.1, 0.1, 1.0]))
     figure = figures.draw("convergence", table)
     for band in figure.axes[0].collections:
         np.testing.assert_allclose(band.get_paths()[0].vertices[:, 1].min(), low[1])
     assert figure.axes[1].collections[:] == []
+
+
+def test_small_discount_factors_are_on_the_axis():
+    rows = pd.DataFrame({"width": 1, "gamma": [0.03, 0.05], "early": 0.5, "final": 0.5})
+    for axes in figures.draw("chain_regular", Table(rows)).axes:
+        low, high = axes.get_xlim()
+        assert low < 0.03 and high > 1
 
 
 def test_every_figure_says_what_it_is():
