@@ -15,10 +15,8 @@ import importlib
 import inspect
 import os
 import pathlib
-import re
 import sys
 import tempfile
-import textwrap
 import time
 import types
 import warnings
@@ -99,18 +97,6 @@ def check_legacy_keras() -> None:
         )
 
 
-class _MissingBaselines(types.ModuleType):
-    """Stands in for `baselines.common.atari_wrappers`; fails only when it is really used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise ImportError(
-            f"{self.__name__}.{name} is needed for Dopamine's PPO preprocessing; "
-            "install OpenAI baselines to use it"
-        )
-
-
 def provide_baselines() -> None:
     """Lets `dopamine.discrete_domains.atari_lib` import without OpenAI baselines.
 
@@ -120,19 +106,11 @@ def provide_baselines() -> None:
     """
     if "baselines" in sys.modules or is_installed("baselines"):
         return
-    wrappers = _MissingBaselines("baselines.common.atari_wrappers")
-    common = types.ModuleType("baselines.common")
-    package = types.ModuleType("baselines")
-    common.atari_wrappers = wrappers  # type: ignore[attr-defined]
-    package.common = common  # type: ignore[attr-defined]
-    package.__path__ = common.__path__ = []
-    sys.modules.update(
-        {
-            "baselines": package,
-            "baselines.common": common,
-            "baselines.common.atari_wrappers": wrappers,
-        }
-    )
+    for name in ("baselines", "baselines.common"):
+        sys.modules[name] = types.ModuleType(name)
+    name = "baselines.common.atari_wrappers"
+    # The error of whoever uses it, which only PPO does, names it so.
+    sys.modules[name] = types.ModuleType(f"{name} (a stand-in: install OpenAI baselines)")
 
 
 def silence_gym_notice() -> None:
@@ -328,30 +306,6 @@ def own_gin_configuration() -> Iterator[None]:
         gin.config._set_config_is_locked(is_locked)
 
 
-_ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?: .*\n?|\n)+)", re.MULTILINE)
-
-
-def _documented(docstring: str | None) -> dict[str, str]:
-    """Returns what a docstring in Google's style says of each argument or attribute."""
-    section = _ARGUMENTS.search(inspect.cleandoc(docstring or ""))
-    entries = re.findall(
-        r"^( +)(\w+): (.*(?:\n\1 +.*)*)", section[1] if section else "", re.MULTILINE
-    )
-    return {name: " ".join(text.split()) for _, name, text in entries}
-
-
-def _described(parameter: inspect.Parameter, text: str) -> str:
-    """Returns a parameter's lines in a docstring, its default behind the text."""
-    default = parameter.default
-    is_plain = type(default) in (str, float, int, bool, tuple, type(None))
-    name = getattr(default, "name", type(default).__name__)  # TensorFlow's types have one.
-    shown = repr(default) if is_plain else getattr(default, "__name__", name)
-    if default is not parameter.empty:
-        text = f"{text.removesuffix('.')} (default: {shown})."
-    line = f"    {parameter.name}: {text}"
-    return textwrap.fill(line, 100, subsequent_indent=" " * 8, break_long_words=False)
-
-
 def remove_generated_files() -> None:
     """Makes TensorFlow remove a file of code that it has generated once the code is loaded.
 
@@ -382,8 +336,7 @@ def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
     Its parameters are then the classes', in their order, and its own, those behind the `*`. Of a
     name that several have, the last default counts. As `a` and `b` it gets the values of each
     class's parameters by name, defaults too. Calls by position, `help`, `inspect.signature` and
-    gin go by that list, and refuse any other name. The docstring names each, with its default and
-    what the classes' docstrings say of it.
+    gin go by that list, and refuse any other name. The classes' docstrings follow its own.
 
     Reason: Dopamine's agents take 20 parameters each. gin admits any name where a constructor has
     `**kwargs`, and leaves the defaults of what goes through them out of the operative
@@ -401,13 +354,8 @@ def take_parameters_of(*classes: type) -> Callable[[Any], Any]:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         signature = inspect.Signature([p.replace(kind=kind) for p in parameters.values()])
         init.__signature__ = signature
-        texts: dict[str, str] = {}
         said = [of.__doc__ for cls in classes for of in (cls, cls.__init__)]  # type: ignore[misc]
-        for docstring in (*said, init.__doc__):
-            texts |= _documented(docstring)
-        lines = [_described(p, texts.get(p.name, "")) for p in signature.parameters.values()][1:]
-        arguments = "\n".join(["Args:", *lines, "", ""])
-        init.__doc__ = _ARGUMENTS.sub(lambda _: arguments, inspect.cleandoc(init.__doc__ or ""))
+        init.__doc__ = "\n\n".join(inspect.cleandoc(text) for text in (init.__doc__, *said) if text)
 
         @functools.wraps(init)
         def init_with_all(*args: Any, **kwargs: Any) -> None:
