@@ -27,7 +27,7 @@ from log_dqn.results.runs import LARGEST_RETURN, LearningCurve, Notify
 from log_dqn.run_folder import checkpoints
 
 LAST_ITERATION = 198
-TIMEOUT = 30.0
+TIMEOUT = 30.0  # Seconds without a byte after which a download is given up.
 
 
 def read_table(name: str) -> pd.DataFrame:
@@ -99,24 +99,16 @@ def final_runs(games: Collection[str]) -> list[LearningCurve]:
     ]
 
 
-def load(
-    source: str,
-    games: Sequence[str],
-    notify: Notify,
-    cache_dir: pathlib.Path | None = None,
-    timeout: float = TIMEOUT,
-) -> list[LearningCurve]:
+def load(source: str, games: Sequence[str], notify: Notify) -> list[LearningCurve]:
     """Reads the published runs of some games.
 
     Args:
         source: a folder, or an http(s) address to whose end `/pong.json` is added.
         games: the games, in Dopamine's spelling; those without published runs are left out.
         notify: is told of each file that cannot be read, for which `final_runs` stand in.
-        cache_dir: where downloaded files are kept; the user's cache folder if None.
-        timeout: seconds without a byte after which a download is given up.
     """
     games = [game for game in games if game in GAMES]
-    downloads = _Downloads(source, cache_dir, timeout) if is_address(source) else None
+    downloads = _Downloads(source) if is_address(source) else None
     runs: list[LearningCurve] = []
     failed: dict[str, list[str]] = {}
     for game in progress.bar("Published baselines", games):
@@ -157,11 +149,10 @@ class _Downloads:
     their form. An address that doesn't answer is not tried again; kept files are still read.
     """
 
-    def __init__(self, address: str, cache_dir: pathlib.Path | None, timeout: float) -> None:
-        self._address, self._timeout = address.rstrip("/"), timeout
-        cache = cache_dir or platformdirs.user_cache_path("log_dqn")
+    def __init__(self, address: str) -> None:
+        self._address = address.rstrip("/")
         digest = hashlib.sha256(self._address.encode()).hexdigest()
-        self._folder = cache / f"baselines-{digest[:12]}"
+        self._folder = platformdirs.user_cache_path("log_dqn") / f"baselines-{digest[:12]}"
         published = read_table("baseline_files.csv").set_index("file")["sha256"].to_dict()
         self._hashes = published if self._address == DOPAMINE else {}
         self._silent: Exception | None = None
@@ -174,7 +165,7 @@ class _Downloads:
         if self._silent is not None:
             raise self._silent
         try:
-            response = requests.get(f"{self._address}/{name}", timeout=self._timeout)
+            response = requests.get(f"{self._address}/{name}", timeout=TIMEOUT)
         except _NO_ANSWER as error:
             self._silent = error
             raise

@@ -124,6 +124,12 @@ class Server:
 
 
 @pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def server(tmp_path):
     folder = synthetic.write_baselines(tmp_path / "served", GAMES, AGENTS, num_iterations=99)
     server = Server(folder)
@@ -131,8 +137,8 @@ def server(tmp_path):
     server.close()
 
 
-def load(server, cache, lines, timeout=5.0):
-    return baselines.load(server.address, GAMES, lines.append, cache, timeout)
+def load(server, lines):
+    return baselines.load(server.address, GAMES, lines.append)
 
 
 def files(cache):
@@ -145,13 +151,13 @@ def with_curves(runs):
     return {run.game for run in runs if not np.isnan(run.returns).any()}
 
 
-def test_download_once(server, tmp_path):
-    lines, cache = [], tmp_path / "cache"
-    first = load(server, cache, lines)
+def test_download_once(server, cache):
+    lines = []
+    first = load(server, lines)
     assert not lines
     assert with_curves(first) == set(GAMES)
     assert files(cache) == ["alien.json", "pong.json", "qbert.json"]
-    again = load(server, cache, lines)
+    again = load(server, lines)
     assert len(server.requests) == 3  # Nothing was asked for again.
     for run, same in zip(first, again, strict=True):
         assert run[:3] == same[:3]
@@ -167,24 +173,25 @@ def test_download_once(server, tmp_path):
         (404, "HTTP status 404"),
     ],
 )
-def test_one_file_fails(server, tmp_path, fault, reason):
-    lines, cache = [], tmp_path / "cache"
+def test_one_file_fails(server, cache, fault, reason):
+    lines = []
     server.faults["pong.json"] = fault
-    runs = load(server, cache, lines)
+    runs = load(server, lines)
     assert len(lines) == 1
     assert "baselines of Pong" in lines[0] and reason in lines[0]
     assert files(cache) == ["alien.json", "qbert.json"]  # Nothing half-written.
     assert with_curves(runs) == {"Alien", "Qbert"}
     assert {r.agent for r in runs if r.game == "Pong"} == set(DEFAULT_AGENTS)
     del server.faults["pong.json"]
-    assert with_curves(load(server, cache, lines)) == set(GAMES)
+    assert with_curves(load(server, lines)) == set(GAMES)
     assert server.requests == ["alien.json", "pong.json", "qbert.json", "pong.json"]
 
 
-def test_a_stalled_server_is_given_up(server, tmp_path):
-    lines, cache = [], tmp_path / "cache"
+def test_a_stalled_server_is_given_up(server, cache, monkeypatch):
+    monkeypatch.setattr(baselines, "TIMEOUT", 0.3)
+    lines = []
     server.faults["pong.json"] = "stalled"
-    runs = load(server, cache, lines, timeout=0.3)
+    runs = load(server, lines)
     assert len(lines) == 1 and "no answer in time" in lines[0]
     assert server.requests == ["alien.json", "pong.json"]  # It is not asked for Qbert.
     assert files(cache) == ["alien.json"]
@@ -192,13 +199,13 @@ def test_a_stalled_server_is_given_up(server, tmp_path):
     assert {run.game for run in runs} == set(GAMES)
 
 
-def test_what_is_kept_is_read_without_a_server(server, tmp_path):
-    lines, cache = [], tmp_path / "cache"
+def test_what_is_kept_is_read_without_a_server(server, cache):
+    lines = []
     server.faults["alien.json"] = 404
-    load(server, cache, lines)
+    load(server, lines)
     server.close()
     lines.clear()
-    runs = load(server, cache, lines)
+    runs = load(server, lines)
     assert with_curves(runs) == {"Pong", "Qbert"}
     assert {r.agent for r in runs if r.game == "Alien"} == set(DEFAULT_AGENTS)
     assert len(lines) == 1 and "baselines of Alien from" in lines[0] and "no conn" in lines[0]
@@ -215,11 +222,11 @@ def test_neither_address_nor_folder(source):
     assert str(raised.value) == f"baselines is {source!r}; it must be {allowed}"
 
 
-def test_without_a_cache_files_are_downloaded_each_time(server, tmp_path):
-    lines, cache = [], tmp_path / "cache"
+def test_without_a_cache_files_are_downloaded_each_time(server, cache):
+    lines = []
     cache.write_text("a file")
     for times in (1, 2):
-        assert with_curves(load(server, cache, lines)) == set(GAMES)
+        assert with_curves(load(server, lines)) == set(GAMES)
         assert len(server.requests) == 3 * times and not lines
 
 
@@ -231,16 +238,18 @@ def test_one_line_for_many_files(tmp_path):
     assert len(runs) == 55 * 20
 
 
-def test_a_damaged_file_in_the_cache_is_replaced(server, tmp_path):
-    lines, cache = [], tmp_path / "cache"
-    load(server, cache, lines)
+def test_a_damaged_file_in_the_cache_is_replaced(server, cache):
+    lines = []
+    load(server, lines)
     [kept] = cache.rglob("pong.json")
     kept.write_bytes(kept.read_bytes()[:1000])
-    assert with_curves(load(server, cache, lines)) == set(GAMES)
+    assert with_curves(load(server, lines)) == set(GAMES)
     assert server.requests[3:] == ["pong.json"] and not lines
 
 
-def test_files_of_the_default_source_are_held_against_their_hashes(server, tmp_path, monkeypatch):
+def test_files_of_the_default_source_are_held_against_their_hashes(
+    server, cache, tmp_path, monkeypatch
+):
     right = hashlib.sha256((tmp_path / "served/pong.json").read_bytes()).hexdigest()
     table = pd.DataFrame({"file": [f"{g.lower()}.json" for g in GAMES], "sha256": right})
     monkeypatch.setattr(baselines, "DOPAMINE", server.address)
@@ -248,10 +257,10 @@ def test_files_of_the_default_source_are_held_against_their_hashes(server, tmp_p
         table if name == "baseline_files.csv" else read(name)
     ))  # fmt: skip
     lines = []
-    runs = load(server, tmp_path / "cache", lines)
+    runs = load(server, lines)
     assert with_curves(runs) == {"Pong"}
     assert [line.split(" from")[0] for line in lines] == ["baselines of Alien, Qbert"]
-    assert files(tmp_path / "cache") == ["pong.json"]
+    assert files(cache) == ["pong.json"]
 
 
 def test_hashes_are_there_for_all_games():
