@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import signal
 import sys
 import traceback
@@ -26,8 +27,8 @@ from log_dqn.dopamine_run import agents, gymnasium_game, reports, request, saved
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.tf import graph_hooks, time_limit
 
-# The disk is full, a quota is used up, or a file has grown too large.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# The disk is full, a quota is used up, or a file has grown too large; in any library's error.
+_NO_ROOM = [*map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))]
 
 # Training steps after which the weights are looked at. A finite loss says nothing of them: where a
 # CPU computes, relu makes 0 of NaN.
@@ -62,14 +63,6 @@ def length() -> tuple[int, int]:
     return iterations, training + (schedule() == settings.SCHEDULES[0]) * evaluation
 
 
-def _full_disk(error: Exception) -> str | None:
-    """Returns the system's message if an error, of any library, means that the disk is full."""
-    for number in _NO_ROOM:
-        if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
-            return os.strerror(number)
-    return None
-
-
 class ResumableRunner(run_experiment.Runner):
     """Dopamine's Runner with seeds, safe checkpoints and one line of progress.
 
@@ -93,7 +86,7 @@ class ResumableRunner(run_experiment.Runner):
             # One that is drawn is recorded like one that is given, and kept when a run resumes.
             _, manifest = self._found or (None, {})
             seed = manifest.get("config", {}).get("seed_everything.seed")
-            seed = seeding.draw_seed() if seed is None else seed
+            seed = secrets.randbits(31) if seed is None else seed
             gin.parse_config(f"seed_everything.seed = {seed}")
         self._seed = seeding.seed_everything()
         super().__init__(base_dir, functools.partial(agents.create_agent, seed=self._seed))
@@ -185,7 +178,8 @@ class ResumableRunner(run_experiment.Runner):
             if _NO_BATCH.search(str(error)):
                 raise self._nothing_to_learn() from error
             is_of_run = isinstance(error, FloatingPointError | OSError)
-            reason = _full_disk(error) or (is_of_run and str(error))
+            full = next((said for said in _NO_ROOM if said in str(error)), None)
+            reason = full or (is_of_run and str(error))
             if not reason:
                 raise
             where = f"in iteration {iteration + 1}, which can't be saved"

@@ -1,7 +1,6 @@
 """Seeds and states of all random numbers in a training process."""
 
 import random
-import secrets
 from typing import Any
 
 import ale_py
@@ -13,20 +12,13 @@ from log_dqn import minatar
 from log_dqn.checks import check_seed
 
 
-def draw_seed() -> int:
-    """Returns a random seed below 2^31."""
-    return secrets.randbits(31)
-
-
 @gin.configurable
-def seed_everything(seed: int | None = None) -> int:
+def seed_everything(seed: int) -> int:
     """Seeds Python, NumPy and TensorFlow's default graph; returns the seed, in [0, 2^32).
 
     They drive exploration, replay sampling and weight initialisation of the TensorFlow agents. To
     be called before the agent's graph is built. The JAX agents are given the seed itself.
     """
-    if seed is None:
-        seed = draw_seed()
     check_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
