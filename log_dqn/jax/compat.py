@@ -95,22 +95,14 @@ class TransitionAccumulator(accumulator.TransitionAccumulator):
         return stack
 
 
-class FirstValue:
-    """An attribute that keeps the first value that it is given.
+def first_value(name: str) -> property:
+    """Returns an attribute that keeps the first value that it is given.
 
     Reason: JaxRainbowAgent and JaxFullRainbowAgent note their `replay_scheme`, and JaxDQNAgent's
     constructor, which they call then, sets it to 'uniform': they never sample by priority.
     Can go: when it doesn't.
     """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return instance.__dict__[self._name]
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__.setdefault(self._name, value)
+    return property(lambda self: vars(self)[name], lambda self, x: vars(self).setdefault(name, x))
 
 
 def silence_sampler() -> None:
@@ -138,7 +130,7 @@ def give_replay_memory_defaults() -> None:
 
 give_replay_memory_defaults()
 for rainbow in (rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent):
-    rainbow._replay_scheme = FirstValue("_replay_scheme")
+    rainbow._replay_scheme = first_value("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer
 accumulator.TransitionAccumulator = TransitionAccumulator
 silence_sampler()

@@ -1,6 +1,5 @@
 """TensorFlow under numpy's names: the `xp` of `log_dqn.mapping` and `log_dqn.log_space`."""
 
-import math
 import types
 from typing import Any
 
@@ -14,12 +13,6 @@ def _where(condition: tf.Tensor, x: Any, y: Any) -> tf.Tensor:
     return tf.where(condition, x, tf.cast(y, x.dtype))
 
 
-def _logaddexp(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """ln(e^x + e^y). TensorFlow has none; tensorflow-probability's is NaN at (-inf, -inf)."""
-    high, low = tf.maximum(x, y), tf.minimum(x, y)
-    return high + tf.math.log1p(tf.exp(_where(low > -math.inf, low - high, -math.inf)))
-
-
 xp = types.SimpleNamespace(
     abs=tf.abs,
     arange=lambda n: tf.range(n, dtype=tf.int64),
@@ -31,7 +24,7 @@ xp = types.SimpleNamespace(
     full_like=lambda x, value: tf.fill(tf.shape(x), tf.constant(value, x.dtype)),
     log=tf.math.log,
     log1p=tf.math.log1p,
-    logaddexp=_logaddexp,
+    logaddexp=tf.experimental.numpy.logaddexp,  # -inf at (-inf, -inf).
     max=tf.reduce_max,
     maximum=tf.maximum,
     mean=tf.reduce_mean,
