@@ -1,6 +1,7 @@
 """The options of a report, and their checks before anything is read."""
 
 import dataclasses
+import functools
 import pathlib
 import urllib.parse
 from collections.abc import Collection
@@ -81,12 +82,13 @@ class Request:
 
         Environments of own runs are known by their folders, such as Acrobot-v1.
         """
-        own = {game for _, game, *_ in self._own_runs() if games.canonical(game) is None}
+        own = {game for _, game, *_ in self._own_runs if games.canonical(game) is None}
         folders = {name: games.folder_name(name) for name in self.games or ()}
         selected = games.select(name for name, folder in folders.items() if folder not in own)
         found = dict.fromkeys(folder for folder in folders.values() if folder in own)
         return [*selected, *found]
 
+    @functools.cached_property
     def _own_runs(self) -> list[tuple[str, str, str, pathlib.Path]]:
         return [] if self.results_dir is None else find_runs(self.results_dir)
 
@@ -95,7 +97,7 @@ class Request:
 
         The names of published agents are `taken`.
         """
-        known = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs())}
+        known = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs)}
         for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
             if named and not known.intersection(named):
                 raise ValueError(
