@@ -3,6 +3,7 @@ import itertools
 import math
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from log_dqn import log_space, mapping
+from log_dqn.jax import update as jax_update
 from log_dqn.tf.namespace import xp as tf_xp
 from tests import reference
 
@@ -132,6 +134,31 @@ def test_float32_update_equals_the_plain_form_at_high_precision(settings, run):
 def test_the_log_linear_update_equals_the_plain_form_at_high_precision(settings, run):
     assert_equals_the_plain_form(settings, run)
     assert_equals_the_plain_form({**settings, "clip_inverse": True}, run)
+
+
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS, *LOG_LINEAR], ids=lambda s: "-".join(map(str, s.values()))
+)
+def test_jaxs_loss_and_gradients_are_those_of_the_differences(settings):
+    # The differences themselves are held against the plain form above; y carries no gradient.
+    tq, next_tq, rewards, terminals = batch(settings, seed=0)
+    differences = run_jax(
+        functools.partial(update, settings=settings), tq, next_tq, rewards, terminals
+    )
+    tds = np.stack(differences[:2], axis=-1)
+    rule = log_space.LogUpdate(**settings).rule
+    next_heads = (jnp.asarray(next_tq[:, 0]), jnp.asarray(next_tq[:, 1]))
+    rest = np.zeros(len(tq), int), rewards, terminals
+
+    def loss(tq):  # Of one action.
+        heads = (tq[:, :1], tq[:, 1:])
+        return jax_update.batch_loss(rule, "huber", heads, next_heads, *rest)[0]
+
+    value, gradient = jax.value_and_grad(loss)(jnp.asarray(tq))
+    assert value.dtype == gradient.dtype == jnp.float32
+    expected = sum(reference.plain_loss(td, "huber") for td in tds.ravel().tolist())
+    assert value * len(tq) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    np.testing.assert_allclose(-gradient * len(tq), np.clip(tds, -1, 1), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
