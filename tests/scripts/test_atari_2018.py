@@ -9,6 +9,7 @@ import types
 from unittest.mock import Mock
 
 import ale_py.roms
+import atari_2018
 import numpy as np
 import pytest
 
@@ -25,11 +26,6 @@ import pathlib
 def get_game_path(name):
     return str(pathlib.Path(__file__).with_name(f"{name}.bin"))
 """
-
-
-@pytest.fixture
-def atari_2018(load):
-    return load("atari_2018")
 
 
 @pytest.fixture
@@ -82,14 +78,14 @@ class Countdown:
         return self.screen[:, :, None]
 
 
-def test_screens_are_equal_until_they_differ(atari_2018):
+def test_screens_are_equal_until_they_differ():
     seen = [np.full((2, 2), value) for value in (1, 2, 3, 4)]
     assert atari_2018.equal_steps(seen, seen[:3]) == 3
     assert atari_2018.equal_steps(seen, [seen[0], seen[1], seen[0], seen[3]]) == 2
     assert atari_2018.equal_steps(seen, [np.ones((3, 2))]) == 0
 
 
-def test_a_row_says_of_which_emulator_each_number_is(atari_2018, tmp_path):
+def test_a_row_says_of_which_emulator_each_number_is(tmp_path):
     made = {"old": [], "new": []}
 
     def package(name, contents, **settings):
@@ -121,7 +117,7 @@ def test_a_row_says_of_which_emulator_each_number_is(atari_2018, tmp_path):
     assert [len(of_one[3].actions) for of_one in made.values()] == [120, 160]
 
 
-def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
+def test_an_emulator_is_equal_to_itself(install, capsys):
     install(_STAND_IN)
     assert atari_2018.main(["compare", "--games=Breakout", "--steps=600"]) == 0
     row = capsys.readouterr().out.splitlines()[2].strip("| ").split(" | ")
@@ -131,7 +127,7 @@ def test_an_emulator_is_equal_to_itself(atari_2018, install, capsys):
     assert row[5] == row[6]
 
 
-def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_path, capsys):
+def test_a_copy_of_the_emulator_has_the_roms_of_2018(install, tmp_path, capsys):
     install(_WITH_ROMS)
     # Another game's, so that it can be told which is played.
     shutil.copy(ale_py.roms.get_rom_path("breakout"), tmp_path / "pong.bin")
@@ -154,7 +150,7 @@ def test_a_copy_of_the_emulator_has_the_roms_of_2018(atari_2018, install, tmp_pa
     assert [path.name for path in out.parent.iterdir()] == ["roms"]
 
 
-def test_a_copy_that_fails_leaves_nothing(atari_2018, install, tmp_path, capsys):
+def test_a_copy_that_fails_leaves_nothing(install, tmp_path, capsys):
     install(_WITH_ROMS)
     (tmp_path / "pong.bin").mkdir()
     assert atari_2018.main(["copy", f"--out={tmp_path / 'new' / 'roms'}"]) == 2
@@ -174,7 +170,7 @@ def test_a_copy_that_fails_leaves_nothing(atari_2018, install, tmp_path, capsys)
         ),
     ],
 )  # fmt: skip
-def test_wrong_input_is_one_line(atari_2018, monkeypatch, capsys, arguments, version, said):
+def test_wrong_input_is_one_line(monkeypatch, capsys, arguments, version, said):
     found = [version or importlib.metadata.PackageNotFoundError]
     monkeypatch.setattr(importlib.metadata, "version", Mock(side_effect=found))
     assert atari_2018.main(arguments.split()) == 2

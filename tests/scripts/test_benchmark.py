@@ -2,21 +2,18 @@
 
 import sys
 
+import benchmark
 import numpy as np
 import pytest
+from benchmarks import cores, measuring
 
 from tests.scripts import SCRIPTS
-
-
-@pytest.fixture
-def benchmark(load):
-    return load("benchmark")
 
 
 @pytest.mark.parametrize(
     "flag", ["linear", "--framework=torch", "--rounds=x", "--round=1", "--rounds=0", "--out="]
 )
-def test_flags_that_are_refused(benchmark, capsys, flag):
+def test_flags_that_are_refused(capsys, flag):
     with pytest.raises(SystemExit) as exit_:
         benchmark.parse([flag])
     assert exit_.value.code == 2
@@ -25,7 +22,7 @@ def test_flags_that_are_refused(benchmark, capsys, flag):
     assert flag.split("=")[-1] in line
 
 
-def test_every_part_has_a_module_and_agents_are_the_default(benchmark):
+def test_every_part_has_a_module_and_agents_are_the_default():
     assert benchmark.parse([]).what == "agents"
     assert {benchmark.parse([part]).what for part in benchmark.PARTS} == set(benchmark.PARTS)
     modules = {path.stem for path in (SCRIPTS / "benchmarks").glob("*.py")}
@@ -33,9 +30,7 @@ def test_every_part_has_a_module_and_agents_are_the_default(benchmark):
     assert modules - helpers == set(benchmark.PARTS)
 
 
-def test_blocks_run_in_turn_and_the_first_round_does_not_count(benchmark):
-    from benchmarks import measuring
-
+def test_blocks_run_in_turn_and_the_first_round_does_not_count():
     order = []
     blocks = {name: (lambda name=name: order.append(name) or len(order)) for name in "ab"}
     found = measuring.interleave(blocks, 2, "order")
@@ -45,9 +40,7 @@ def test_blocks_run_in_turn_and_the_first_round_does_not_count(benchmark):
     assert {name: values.tolist() for name, values in found.items()} == {"a": [10], "b": [9]}
 
 
-def test_a_table_has_the_median_ratio_to_the_first_within_a_round(benchmark, capsys):
-    from benchmarks import measuring
-
+def test_a_table_has_the_median_ratio_to_the_first_within_a_round(capsys):
     speeds = {"here": np.array([1000.0, 2000.0, 4000.0]), "peer": np.array([50.0, 3000.0, 2000.0])}
     measuring.print_table("loop", "steps/s", speeds)
     assert capsys.readouterr().out.splitlines() == [
@@ -59,9 +52,7 @@ def test_a_table_has_the_median_ratio_to_the_first_within_a_round(benchmark, cap
     ]
 
 
-def test_what_is_not_installed_is_left_out_of_the_cores_part(benchmark, monkeypatch, capsys):
-    from benchmarks import cores
-
+def test_what_is_not_installed_is_left_out_of_the_cores_part(monkeypatch, capsys):
     monkeypatch.setattr(cores, "_measure", lambda kind, rounds: print(kind, rounds))
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert benchmark.main(["cores", "--rounds=2"]) == 0
@@ -73,9 +64,7 @@ def test_what_is_not_installed_is_left_out_of_the_cores_part(benchmark, monkeypa
     assert lines[2:] == [["train_vectorized 2"]]
 
 
-def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
-    from benchmarks import cores
-
+def test_a_tiny_run_of_the_cores_part(monkeypatch, capsys):
     monkeypatch.setattr(cores, "_SECONDS", 2)
     monkeypatch.setattr(cores, "_START", 40)
     monkeypatch.delitem(cores.KINDS, "train, JAX")
@@ -87,9 +76,7 @@ def test_a_tiny_run_of_the_cores_part(benchmark, monkeypatch, capsys):
     assert min(speeds) > 0 and 0.5 < speeds[1] / speeds[0] < 8
 
 
-def test_a_program_that_fails_is_said_in_one_line(benchmark, monkeypatch, capsys):
-    from benchmarks import cores
-
+def test_a_program_that_fails_is_said_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(cores, "KINDS", {"train, TensorFlow": ("NoAgent", "Runner", "No.size")})
     assert benchmark.main(["cores", "--rounds=1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -97,7 +84,7 @@ def test_a_program_that_fails_is_said_in_one_line(benchmark, monkeypatch, capsys
     assert "NoAgent" in line
 
 
-def test_a_folder_that_is_no_clone_of_purejaxrl_is_refused(benchmark, tmp_path, capsys):
+def test_a_folder_that_is_no_clone_of_purejaxrl_is_refused(tmp_path, capsys):
     assert benchmark.main(["peers", f"--purejaxrl={tmp_path}"]) != 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(

@@ -1,11 +1,7 @@
 """The matrix of versions: what it makes of uv's answers."""
 
+import check_versions
 import pytest
-
-
-@pytest.fixture
-def check_versions(load):
-    return load("check_versions")
 
 
 @pytest.mark.parametrize(
@@ -17,9 +13,7 @@ def check_versions(load):
         (None, "0.6.0", None, ""),
     ],
 )
-def test_a_step_that_fails_is_named(
-    check_versions, monkeypatch, tmp_path, capsys, fails, jax, failed, said
-):
+def test_a_step_that_fails_is_named(monkeypatch, tmp_path, capsys, fails, jax, failed, said):
     """Stand-ins for uv and for the environment's Python fail at one step, or at none."""
     program = f"""#!/bin/sh
 for word in "$@"; do
@@ -46,7 +40,7 @@ echo all passed
 
 
 @pytest.mark.parametrize("arguments", [["--pythons", "2.7"], ["gpu"], []])
-def test_what_is_refused_is_one_line(check_versions, monkeypatch, capsys, arguments):
+def test_what_is_refused_is_one_line(monkeypatch, capsys, arguments):
     monkeypatch.setenv("PATH", "")  # There is no uv.
     with pytest.raises(SystemExit) as stop:
         check_versions.main(arguments)

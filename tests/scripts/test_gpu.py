@@ -6,23 +6,17 @@ import os
 import sys
 from unittest import mock
 
+import benchmark
 import jax
 import numpy as np
 import pytest
-
-
-@pytest.fixture
-def gpu(load):
-    gpu = load("benchmarks.gpu")
-    gpu.main = load("benchmark").main
-    return gpu
-
+from benchmarks import gpu, gpu_steps
 
 FOUND = {"device": "NVIDIA H200", "kind": "gpu"}
 
 
 @pytest.fixture
-def steps(gpu, monkeypatch):
+def steps(monkeypatch):
     """The steps, each with a result at once."""
     steps = {
         "device": functools.partial(dict, FOUND),
@@ -30,17 +24,17 @@ def steps(gpu, monkeypatch):
         "Atari, 1 run": functools.partial(dict, x=1.0),
         "Atari, 4 runs": functools.partial(dict, x=4.0),
     }
-    monkeypatch.setattr(gpu.gpu_steps, "steps", lambda size: dict(steps))
+    monkeypatch.setattr(gpu_steps, "steps", lambda size: dict(steps))
     monkeypatch.setenv("JAX_PLATFORMS", "cuda")
     monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5")
     return steps
 
 
 @pytest.mark.slow
-def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu, steps, tmp_path):
+def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(steps, tmp_path):
     out = tmp_path / "out"
     steps |= {"twin": functools.partial(int, "x"), "Atari, 4 runs": functools.partial(os._exit, 3)}
-    assert gpu.main(["gpu", f"--out={out}"]) == 1
+    assert benchmark.main(["gpu", f"--out={out}"]) == 1
     results = json.loads((out / "gpu.json").read_text())
     assert list(results) == ["device", "twin", "Atari, 1 run", "Atari, 4 runs"]
     assert "invalid literal" in results["twin"]["failed"]
@@ -49,7 +43,7 @@ def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu,
 
     steps["twin"] = steps["Atari, 4 runs"] = functools.partial(dict, x=4.0)
     steps["Atari, 1 run"] = functools.partial(int, "is not repeated")
-    assert gpu.main(["gpu", f"--out={out}"]) == 0
+    assert benchmark.main(["gpu", f"--out={out}"]) == 0
     assert json.loads((out / "gpu.json").read_text()) == results | {
         "twin": {"x": 4.0},
         "Atari, 4 runs": {"x": 4.0},
@@ -58,16 +52,14 @@ def test_every_step_is_written_though_some_fail_and_only_those_are_repeated(gpu,
 
 
 @pytest.fixture
-def at_once(gpu, monkeypatch):
+def at_once(monkeypatch):
     """Runs each step in this process."""
     monkeypatch.setattr(gpu, "_result", lambda step: step())
 
 
-def test_a_step_has_most_of_the_gpu_and_the_cpu_beside_it(
-    gpu, steps, at_once, monkeypatch, tmp_path
-):
+def test_a_step_has_most_of_the_gpu_and_the_cpu_beside_it(steps, at_once, monkeypatch, tmp_path):
     monkeypatch.delenv("XLA_PYTHON_CLIENT_MEM_FRACTION")
-    assert gpu.main(["gpu", f"--out={tmp_path}"]) == 0
+    assert benchmark.main(["gpu", f"--out={tmp_path}"]) == 0
     assert os.environ["JAX_PLATFORMS"] == "cuda,cpu"
     assert os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
 
@@ -79,9 +71,9 @@ def test_a_step_has_most_of_the_gpu_and_the_cpu_beside_it(
         ({"failed": "no backend 'cuda'"}, ["--dry-run"], "device: no backend 'cuda'"),
     ],
 )
-def test_no_gpu(gpu, steps, at_once, tmp_path, capsys, found, arguments, said):
+def test_no_gpu(steps, at_once, tmp_path, capsys, found, arguments, said):
     steps["device"] = functools.partial(dict, found)
-    assert gpu.main(["gpu", f"--out={tmp_path}", *arguments]) == 2
+    assert benchmark.main(["gpu", f"--out={tmp_path}", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"benchmark.py: error: {said}") and not list(tmp_path.iterdir())
 
@@ -94,9 +86,9 @@ def test_no_gpu(gpu, steps, at_once, tmp_path, capsys, found, arguments, said):
         ('{"reads": 3}', "a folder whose gpu.json has"),
     ],
 )
-def test_other_results_are_kept(gpu, steps, at_once, tmp_path, capsys, text, said):
+def test_other_results_are_kept(steps, at_once, tmp_path, capsys, text, said):
     (tmp_path / "gpu.json").write_text(text)
-    assert gpu.main(["gpu", f"--out={tmp_path}"]) == 2
+    assert benchmark.main(["gpu", f"--out={tmp_path}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
         f"benchmark.py: error: out is '{tmp_path}'; it must be {said} results of"
@@ -105,16 +97,17 @@ def test_other_results_are_kept(gpu, steps, at_once, tmp_path, capsys, text, sai
     assert (tmp_path / "gpu.json").read_text() == text
 
 
-def test_what_is_not_installed_is_said_before_the_first_step(load, monkeypatch, tmp_path, capsys):
+def test_what_is_not_installed_is_said_before_the_first_step(monkeypatch, tmp_path, capsys):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jax", None)
-    assert load("benchmark").main(["gpu", f"--out={tmp_path}"]) == 2
+    assert benchmark.main(["gpu", f"--out={tmp_path}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("benchmark.py: error: gpu: import of jax halted")
     assert line.endswith("; it must be installed")
 
 
-def test_only_a_gpus_streams_count(load):
-    of_gpu = load("benchmarks.gpu_steps").of_gpu
+def test_only_a_gpus_streams_count():
     names = [
         {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
         for pid, name in ((1, "/device:GPU:0"), (7, "/host:CPU"))
@@ -126,24 +119,25 @@ def test_only_a_gpus_streams_count(load):
         {"name": name, "pid": pid, "tid": thread, "dur": 2.0}
         for name, pid, thread in (("gemm", 1, 3), ("jit_act", 1, 4), ("wait", 7, 3))
     )
-    assert of_gpu([*names, kernel, module, host]) == [kernel]
-    assert of_gpu([*names, host]) == []
+    assert gpu_steps.of_gpu([*names, kernel, module, host]) == [kernel]
+    assert gpu_steps.of_gpu([*names, host]) == []
 
 
 @pytest.mark.parametrize(
     ("error", "failed"),
     [(0.001, None), (0.02, "log_dqn in float32: above 0.01"), (np.nan, "log_dqn in float32")],
 )
-def test_gradients_that_are_off_fail(load, monkeypatch, error, failed):
-    steps = load("benchmarks.gpu_steps")
-    monkeypatch.setattr(steps.agents, "AGENTS", {"log_dqn": steps.agents.VectorizedLogDQNAgent})
+def test_gradients_that_are_off_fail(monkeypatch, error, failed):
+    monkeypatch.setattr(
+        gpu_steps.agents, "AGENTS", {"log_dqn": gpu_steps.agents.VectorizedLogDQNAgent}
+    )
 
     def gradients(agent, params, precision, dtype):
         off = error if precision == "float32" and dtype is np.float32 else 0.0
         return {"Conv_0": np.ones(4), "Conv_1": np.ones(4) * (1 + off)}
 
-    monkeypatch.setattr(steps, "_gradients", gradients)
-    result = steps.gradients()
+    monkeypatch.setattr(gpu_steps, "_gradients", gradients)
+    result = gpu_steps.gradients()
     assert result["log_dqn in float32"] == pytest.approx(
         {"Conv_0": 0, "Conv_1": error}, nan_ok=True
     )
@@ -151,23 +145,23 @@ def test_gradients_that_are_off_fail(load, monkeypatch, error, failed):
     assert (failed or "") in result.get("failed", "")
 
 
-def test_the_precision_in_force_is_said(load):
-    steps = load("benchmarks.gpu_steps")
-    assert steps.device()["JAX's own precision"] == "None"
+def test_the_precision_in_force_is_said():
+    assert gpu_steps.device()["JAX's own precision"] == "None"
     with jax.default_matmul_precision("tensorfloat32"):
-        assert steps.device()["JAX's own precision"] == "tensorfloat32"
+        assert gpu_steps.device()["JAX's own precision"] == "tensorfloat32"
 
 
-def test_as_many_runs_as_fit(load, monkeypatch):
+def test_as_many_runs_as_fit(monkeypatch):
     # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
-    steps = load("benchmarks.gpu_steps")
-    monkeypatch.setattr(steps, "atari", lambda _, num_runs: num_runs)
+    monkeypatch.setattr(gpu_steps, "atari", lambda _, num_runs: num_runs)
     for gigabytes, num_runs in ((80, 92), (40, 45)):
-        monkeypatch.setattr(steps.pool, "free_memory", functools.partial(int, gigabytes * 10**9))
-        assert steps.most(steps.FULL) == num_runs
-    monkeypatch.setattr(steps.pool, "free_memory", lambda: 10**9)
+        monkeypatch.setattr(
+            gpu_steps.pool, "free_memory", functools.partial(int, gigabytes * 10**9)
+        )
+        assert gpu_steps.most(gpu_steps.FULL) == num_runs
+    monkeypatch.setattr(gpu_steps.pool, "free_memory", lambda: 10**9)
     with pytest.raises(ValueError, match="capacity is 100000; it must be smaller, or the runs"):
-        steps.most(steps.FULL)
+        gpu_steps.most(gpu_steps.FULL)
 
 
 @pytest.mark.parametrize(
@@ -180,9 +174,7 @@ def test_as_many_runs_as_fit(load, monkeypatch):
         ([3.0, 4.0], [1.0, 3.0], [0.0, 5.0, 1.0], "other returns at random"),
     ],
 )
-def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, failed):
-    steps = load("benchmarks.gpu_steps")
-
+def test_a_twin_that_is_off_fails(monkeypatch, kernel, returns, played, failed):
     def player(kernel, returns):
         # The second layer is large, and the same.
         weights = mock.Mock(params={"Conv_0": np.array(kernel), "Output": np.array([1e6])})
@@ -190,8 +182,8 @@ def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, fa
 
     cpu = [player([3.0, 4.0], [1.0, 2.0]), player([], [0.0, 5.0, 1.0])]
     create = mock.Mock(side_effect=[player(kernel, returns), player([], played), *cpu])
-    monkeypatch.setattr(steps.minatar, "Player", create)
-    result = steps.twin()
+    monkeypatch.setattr(gpu_steps.minatar, "Player", create)
+    result = gpu_steps.twin()
     difference = result["relative differences of the weights after them"]
     assert difference["['Conv_0']"] == pytest.approx((kernel[1] - 4) / 5, nan_ok=True)
     assert result["of them before the first other return"] == (3 if played[1] == 5 else 1)
@@ -199,11 +191,11 @@ def test_a_twin_that_is_off_fails(load, monkeypatch, kernel, returns, played, fa
 
 
 @pytest.mark.slow
-def test_a_dry_run_of_everything(gpu, at_once, monkeypatch, tmp_path):
+def test_a_dry_run_of_everything(at_once, monkeypatch, tmp_path):
     # LogLinDQN's agent, without its gin file, is LogDQN's.
-    both = {name: gpu.gpu_steps.agents.AGENTS[name] for name in ("log_dqn", "dqn")}
-    monkeypatch.setattr(gpu.gpu_steps.agents, "AGENTS", both)
-    assert gpu.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0
+    both = {name: gpu_steps.agents.AGENTS[name] for name in ("log_dqn", "dqn")}
+    monkeypatch.setattr(gpu_steps.agents, "AGENTS", both)
+    assert benchmark.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert list(results) == [
         "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, as many as fit",
