@@ -45,26 +45,6 @@ def test_heads_make_up_the_optimal_values(gamma):
     assert np.all((plus - minus)[:, 0] > (plus - minus)[:, 1])
 
 
-@pytest.mark.parametrize("gamma", [0.1, 0.9])
-def test_heads_keep_their_digits(gamma):
-    # V of a_L is A x^s + B y^s with x, y the roots of gamma p x^2 - x + gamma (1 - p) = 0, in
-    # 300 digits; ends at positions 0 and 51.
-    with mpmath.workdps(300):
-        p, g = mpmath.mpf(0.25), mpmath.mpf(gamma)
-        root = mpmath.sqrt(1 - 4 * g * g * p * (1 - p))
-        x, y = (1 - root) / (2 * g * p), (1 + root) / (2 * g * p)
-        # Plus: gamma V = 1 at position 0 and 0 at 51; minus: 0 at position 0 and 1 at 51.
-        expected = {}
-        for name, left, right in (("plus", 1 / g, 0), ("minus", 0, 1 / g)):
-            a, b = mpmath.lu_solve(
-                mpmath.matrix([[1, 1], [x**51, y**51]]), mpmath.matrix([left, right])
-            )
-            expected[name] = [float(a * x**s + b * y**s) for s in range(1, 51)]
-    plus, minus = Chain().optimal_heads(gamma)
-    np.testing.assert_allclose(plus[:, 0], expected["plus"], rtol=1e-12)
-    np.testing.assert_allclose(minus[:, 0], expected["minus"], rtol=1e-12)
-
-
 def test_split():
     plus, minus = Chain(r_left=2.0, r_right=-3.0, r_step=-0.5).split()
     assert (plus.r_left, plus.r_right, plus.r_step) == (2, 0, 0)
