@@ -17,53 +17,41 @@ mappings = st.builds(
 )  # fmt: skip
 
 
-def test_additive_form_worked_by_hand():
-    # gamma^k = 0.5^2 = 0.25; d = -2 ln(0.75 + 0.25) = 0, so f(x) = 2 ln(x + 0.25).
-    mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=0.75, additive=True)
-    assert mapping.d == pytest.approx(0)
+LN2 = math.log(2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "d", "values"),
+    [
+        # gamma^k = 0.25; d = -2 ln(0.75 + 0.25) = 0, so f(x) = 2 ln(x + 0.25).
+        ({"q_init": 0.75, "additive": True}, 0, {0.0: -4 * LN2, 0.25: -2 * LN2, 0.75: 0}),
+        # d = -2 ln(max(1, 0.25)) = 0, so f(x) = 2 ln(max(x, 0.25)).
+        ({"q_init": 1}, 0, {0.0: -4 * LN2, 0.1: -4 * LN2, 0.5: -2 * LN2}),
+        # q_init below the floor: d = -2 ln(0.25), and f(floor) = 0.
+        ({"q_init": 0}, 4 * LN2, {0.25: 0}),
+        # f(x) = 3 ln x up to 2, and 3 (ln 2 + x / 2 - 1) above.
+        ({"c": 3, "q_init": 1, "linear_above": 2}, 0,
+         {0.5: -3 * LN2, 2.0: 3 * LN2, 6.0: 3 * LN2 + 6}),
+        # d = -f(q_init) also where q_init is on the line, and gamma^k for it.
+        ({"c": 3, "q_init": 6, "linear_above": 2}, -3 * LN2 - 6, {}),
+        ({"c": 3, "q_init": 0, "linear_above": 0.125}, 9 * LN2 - 3, {}),
+        # The paper's: d_- = -0.5 * 100 ln 0.96.
+        ({"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 1}, 0, {}),
+        ({"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 0}, 2.0410997260127585, {}),
+    ],
+)  # fmt: skip
+def test_worked_by_hand(settings, d, values):
+    mapping = LogMapping(**{"gamma": 0.5, "k": 2, "c": 2} | settings)
+    assert mapping.d == pytest.approx(d, rel=1e-12)
     with np.errstate(all="raise"):  # NumPy doesn't warn of log(0).
-        assert mapping.f(0.0) == pytest.approx(-4 * math.log(2))
-    assert mapping.f(0.25) == pytest.approx(-2 * math.log(2))
-    assert mapping.f(0.75) == pytest.approx(0)
-    assert mapping.inverse(-2 * math.log(2)) == pytest.approx(0.25)
+        for x, value in values.items():
+            assert mapping.f(x) == pytest.approx(value)
+            assert mapping.inverse(value) == pytest.approx(x if mapping.additive else max(x, 0.25))
 
 
-def test_log_linear_form_worked_by_hand():
-    # b = 2 and d = 0: f(x) = 3 ln x up to 2, and 3 (ln 2 + x / 2 - 1) above.
-    mapping = LogMapping(gamma=0.5, k=2, c=3, q_init=1, linear_above=2)
-    assert mapping.d == 0
-    assert mapping.f(0.5) == pytest.approx(-3 * math.log(2))
-    assert mapping.f(2.0) == pytest.approx(3 * math.log(2))
-    assert mapping.f(6.0) == pytest.approx(3 * (math.log(2) + 2))
-    assert mapping.inverse(3 * (math.log(2) + 2)) == pytest.approx(6)
-    # The slope is 3 / 2 on both sides of 2.
-    below, at, above = mapping.f(np.array([2 - 1e-6, 2, 2 + 1e-6]))
-    assert at - below == pytest.approx(1.5e-6, rel=1e-5)
-    assert above - at == pytest.approx(1.5e-6, rel=1e-5)
-    # d = -f(q_init) also where q_init is on the line, and gamma^k for it.
-    assert LogMapping(0.5, 2, 3, 6, linear_above=2).d == pytest.approx(-3 * (math.log(2) + 2))
-    assert LogMapping(0.5, 2, 3, 0, linear_above=0.125).d == pytest.approx(
-        3 * (math.log(8) - 2 + 1)
-    )
-
-
-def test_clipped_form_worked_by_hand():
-    # gamma^k = 0.25; d = -2 ln(max(1, 0.25)) = 0, so f(x) = 2 ln(max(x, 0.25)).
-    mapping = LogMapping(gamma=0.5, k=2, c=2, q_init=1)
-    assert mapping.d == 0
-    assert mapping.f(0.0) == pytest.approx(-4 * math.log(2))
-    assert mapping.f(0.1) == pytest.approx(-4 * math.log(2))
-    assert mapping.f(0.5) == pytest.approx(-2 * math.log(2))
-    assert mapping.inverse(-2 * math.log(2)) == pytest.approx(0.5)
-    # q_init below the floor: d = -2 ln(0.25), and f(floor) = 0.
-    assert LogMapping(gamma=0.5, k=2, c=2, q_init=0).d == pytest.approx(4 * math.log(2))
-    assert LogMapping(gamma=0.5, k=2, c=2, q_init=0).f(0.25) == pytest.approx(0)
-
-
-def test_paper_offsets():
-    # gamma 0.96, k 100, c 0.5: d_+ = 0, d_- = -0.5 * 100 ln 0.96 = 2.04109972...
-    assert LogMapping(0.96, 100, 0.5, 1.0).d == 0
-    assert LogMapping(0.96, 100, 0.5, 0.0).d == pytest.approx(2.0410997260127585, rel=1e-12)
+def test_the_slope_is_the_same_on_both_sides_of_b():
+    below, at, above = LogMapping(0.5, 2, 3, 1, linear_above=2).f(np.array([2 - 1e-6, 2, 2 + 1e-6]))
+    assert [at - below, above - at] == pytest.approx([1.5e-6] * 2, rel=1e-5)
 
 
 @given(mappings, st.floats(-700, math.log(1000)))
