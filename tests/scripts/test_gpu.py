@@ -12,6 +12,10 @@ import numpy as np
 import pytest
 from benchmarks import gpu, gpu_steps
 
+from log_dqn import log_space
+from log_dqn.vectorized import networks
+from tests.vectorized import toys
+
 FOUND = {"device": "NVIDIA H200", "kind": "gpu"}
 
 
@@ -195,7 +199,16 @@ def test_a_dry_run_of_everything(at_once, monkeypatch, tmp_path):
     # LogLinDQN's agent, without its gin file, is LogDQN's.
     both = {name: gpu_steps.agents.AGENTS[name] for name in ("log_dqn", "dqn")}
     monkeypatch.setattr(gpu_steps.agents, "AGENTS", both)
+    create, measured = gpu_steps.vectorized.create_problem, []
+
+    def problem(*arguments):  # Nature's network takes long to compile, and `gradients` has it.
+        measured.append(create(*arguments))
+        return measured[-1]._replace(network=toys.small_network)
+
+    monkeypatch.setattr(gpu_steps.vectorized, "create_problem", problem)
     assert benchmark.main(["gpu", "--dry-run", f"--out={tmp_path}"]) == 0
+    of_nature = [networks.create("nature", precision) for precision in log_space.PRECISIONS]
+    assert {problem.network for problem in measured} == set(of_nature)
     results = json.loads((tmp_path / "gpu.json").read_text())
     assert list(results) == [
         "device", "gradients", "reads", "twin", "Atari, 1 run", "Atari, as many as fit",
