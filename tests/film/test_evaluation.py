@@ -82,7 +82,6 @@ def test_what_it_says(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--epsilon=1.5"], "epsilon is 1.5; it must be a number from 0 to 1"),
         (["--epsilon=x"], "epsilon is 'x'; it must be a number from 0 to 1"),
         (["--seed=-1"], "seed is -1; it must be a whole number from 0 to 4294967295"),
         (["--seed=4294967295", "--episodes=2"], "seed is 4294967296; it must be a whole number"),
