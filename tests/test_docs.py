@@ -227,7 +227,7 @@ EXAMPLES = {
 
 
 @pytest.mark.slow
-# The environments are trained on and filmed in `tests/vectorized/test_start.py`.
+# The two environments are imported and trained on in `tests/vectorized/test_start.py`.
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if "environments" not in name])
 def test_python_examples_run_as_printed(name, tmp_path):
     process = python("-c", EXAMPLES[name], cwd=tmp_path)
