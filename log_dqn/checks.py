@@ -101,13 +101,11 @@ def is_installed(package: str) -> bool:
     return found is not None and found.origin is not None
 
 
-def how_to_install(extra: str | None) -> str:
-    """Returns, in words, how this package, which has no release yet, is installed with an extra."""
-    return f"pip install '.{f'[{extra}]' if extra else ''}' in the source"
-
-
 def check_extra(extra: str | None, packages: Iterable[str]) -> None:
     """Checks, without importing them, that packages of an extra, or of no extra, are installed."""
     missing = [name for name in packages if not is_installed(name)]
-    if missing:
-        raise ValueError(f"{' and '.join(missing)} must be installed: {how_to_install(extra)}")
+    if missing:  # This package has no release yet.
+        source = f".[{extra}]" if extra else "."
+        raise ValueError(
+            f"{' and '.join(missing)} must be installed: pip install '{source}' in the source"
+        )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from log_dqn.checks import check, is_installed, nearest
+from log_dqn.checks import check, nearest
 
 GAMES = (
     "AirRaid", "Alien", "Amidar", "Assault", "Asterix", "Asteroids", "Atlantis", "BankHeist",
@@ -104,12 +104,6 @@ def are_jax_games(chosen: Sequence[str]) -> bool:
             "which have settings of their own"
         )
     return bool(in_jax)
-
-
-def check_installed(game: str) -> None:
-    """Checks that the package of MinAtar's games is installed; raises ValueError if it isn't."""
-    if not is_installed("minatar"):
-        raise ValueError(f"{game} needs the package minatar: pip install minatar")
 
 
 def rom_name(game: str) -> str:

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 from dopamine.discrete_domains import gym_lib
 
-from log_dqn import games
+from log_dqn import checks, games
 
 
 class Game(gymnasium.Env):
@@ -76,7 +76,7 @@ def create_environment(
         ValueError: if the game is unknown, or MinAtar isn't installed.
     """
     games.check_game(game_name, atari=False)
-    games.check_installed(str(game_name))
+    checks.check_extra("minatar", ("minatar",))
     environment = Game(str(game_name))
     if seed is not None:
         environment.reset(seed=seed)

@@ -154,9 +154,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         checks.check("env", args.env, bool(args.env), "an environment or more")
         chosen = args.env
     seeds = shell.seeds(args.seeds)
-    for game in chosen:
-        if game in games.MINATAR5 and not args.vectorized:
-            games.check_installed(game)
+    if not args.vectorized and set(chosen) & set(games.MINATAR5):
+        checks.check_extra("minatar", ("minatar",))
     scan.parse(args.scan)
     check.check_machines(args.ray_address, args.cpus_per_run, args.gpus_per_run)
     # For the working directories of other processes.

@@ -69,12 +69,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     asked = request.parse(
         args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
     )
-    request.check_installed()
-    can_track = checks.is_installed("wandb")
-    checks.check(
-        "track", args.track, can_track or not args.track,
-        f"left out where the package wandb isn't installed: {checks.how_to_install('wandb')}",
-    )  # fmt: skip
+    checks.check_extra(None, ("tensorflow", "dopamine"))
+    if args.track:
+        checks.check_extra("wandb", ("wandb",))
     what = gin_files.named(args.agent, args.gin_files)
     where = asked.game or asked.env
     spoken = sys.stderr if args.json else sys.stdout

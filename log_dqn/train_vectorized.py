@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 
 from log_dqn import compat, games, scan
-from log_dqn.checks import check, is_installed
+from log_dqn.checks import check_extra
 from log_dqn.cli import device_memory, gin_files, next_steps, shell, threads, words
 from log_dqn.vectorized import request
 
@@ -68,16 +68,6 @@ def create_parser() -> shell.Parser:
     return parser
 
 
-def _check_compression(named: str, is_jax: bool, checkpoint_replay: bool) -> None:
-    """Checks that zstandard is installed where checkpoints hold replay memories."""
-    if not is_installed("zstandard"):
-        without = "where the package zstandard isn't installed"
-        check("checkpoint_replay", True, not checkpoint_replay, f"left out {without}")
-        allowed = f"Atari's or gymnasium's {without}: checkpoints of others hold their replay "
-        allowed += "memories"
-        check("games", named, not is_jax, allowed)
-
-
 def _chosen(args: argparse.Namespace) -> list[str]:
     """Returns the games, or the one environment, that are trained."""
     if args.env is None:
@@ -100,8 +90,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     seeds = shell.seeds(args.seeds)
     chosen = _chosen(args)
     is_atari = args.env is None and not games.are_jax_games(chosen)
-    is_jax = not is_atari and not request.is_of_gymnasium(args.env)
-    _check_compression(args.env or args.games, is_jax, args.checkpoint_replay)
+    check_extra(None, ("zstandard",))
     written = request.parse(
         args.gin_files, args.gin_bindings, args.agent, chosen[0], args.scan, args.capacity
     )

@@ -1,7 +1,5 @@
 """Names and sets of games."""
 
-import importlib.util
-
 import pytest
 
 from log_dqn import games
@@ -98,12 +96,3 @@ def test_small_games_and_others_do_not_mix():
     message = "games are Pong and MinAtar/Asterix; they must be all of Atari, or all small games"
     with pytest.raises(ValueError, match=message):
         games.select_to_train(["minatar5", "Pong"])
-
-
-def test_what_a_game_needs_is_checked(monkeypatch):
-    games.check_installed("MinAtar/Asterix")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(
-        ValueError, match="MinAtar/Asterix needs the package minatar: pip install minatar"
-    ):
-        games.check_installed("MinAtar/Asterix")

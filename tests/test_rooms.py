@@ -20,7 +20,7 @@ ROOMS = {
     "log_space": {"checks", "mapping"},
     "trained": {"checks", "games"},
     "atari": {"games"},
-    "minatar": {"games"},
+    "minatar": {"checks", "games"},
     "run_folder": BOTTOM,
     "cli": BOTTOM | {"log_space", "run_folder"},
     "linear": {"checks"},

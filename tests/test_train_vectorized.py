@@ -345,10 +345,10 @@ def test_sigterm_stops_and_the_command_resumes_with_more_seeds(tmp_path, capsys)
 
 @pytest.mark.slow
 def test_it_needs_neither_tensorflow_nor_dopamine_nor_what_else_may_be_absent(tmp_path):
-    # Only JAX, optax, gin, numpy, tqdm and ale-py (with gymnasium, which it imports).
+    # Only JAX, optax, gin, numpy, tqdm, zstandard and ale-py (with gymnasium, which it imports).
     absent = (
         "tensorflow", "tf_keras", "keras", "dopamine", "gym", "flax", "tensorboard",
-        "zstandard", "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "platformdirs",
+        "pandas", "matplotlib", "scipy.stats", "rliable", "requests", "platformdirs",
     )  # fmt: skip
     code = (
         "import sys\n"

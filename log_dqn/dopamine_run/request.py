@@ -31,11 +31,6 @@ AGENTS = {
 LogLinDQN is LogDQN with a `linear_above`, which its gin files set."""
 
 
-def check_installed() -> None:
-    """Checks that what every run needs is installed; raises ValueError if it isn't."""
-    checks.check_extra(None, ("tensorflow", "dopamine"))
-
-
 MINATAR_FACTORY = "create_minatar_environment"
 """Name in gin of `minatar.create_environment`."""
 
@@ -89,7 +84,7 @@ def parse(
         game = games.canonical(game) or game
         games.check_game(game)
         if game in games.MINATAR5:
-            games.check_installed(game)
+            checks.check_extra("minatar", ("minatar",))
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
         from log_dqn.cli import environments

@@ -13,7 +13,7 @@ import numpy as np
 
 from log_dqn import scan
 from log_dqn.jax import trees
-from log_dqn.run_folder import checkpoints, configuration, data, layout
+from log_dqn.run_folder import arrays, checkpoints, configuration, data, layout
 from log_dqn.run_folder.layout import Log
 from log_dqn.vectorized import networks
 from log_dqn.vectorized.agents import Agent
@@ -178,8 +178,6 @@ def save(
 
 
 def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
-    from log_dqn.run_folder import arrays  # Not every machine has zstandard.
-
     for name in learner.memory._fields:
         parts = (
             learner.read_memory(index, name, start, min(start + _CHUNK_STEPS, steps)).tobytes()
@@ -189,8 +187,6 @@ def _save_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int)
 
 
 def _load_replay(folder: pathlib.Path, learner: Learner, index: int, steps: int) -> None:
-    from log_dqn.run_folder import arrays
-
     for name, field in learner.memory._asdict().items():
         shape, dtype = field.shape[2:], field.dtype
         starts = range(0, steps, _CHUNK_STEPS)

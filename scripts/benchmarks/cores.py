@@ -15,8 +15,8 @@ import time
 from collections.abc import Sequence
 
 from benchmarks import measuring
+from log_dqn import checks
 from log_dqn.cli import progress, threads
-from log_dqn.dopamine_run import request
 
 # Agent steps of a run, more than anybody waits for, and those before it learns.
 _STEPS, _START = 10**8, 1000
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> None:
     for kind in KINDS:
         try:
             if kind != "train_vectorized":
-                request.check_installed()
+                checks.check_extra(None, ("tensorflow", "dopamine"))
         except ValueError as error:
             print(f"{kind}: left out; {error}\n")
         else:
