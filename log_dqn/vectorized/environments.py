@@ -208,6 +208,7 @@ def create_gymnasium(
     draws_itself = "rgb_array" in made.metadata.get("render_modes", [])
     # gymnasium's own draw by pygame.
     can_draw = ":" in own_id or is_installed("pygame")
+    made.close()  # There may be only one at a time, for each run makes its own.
     return GymnasiumGame(
         name=str(environment_id), frame_shape=space.shape, frame_dtype=dtype,
         num_actions=check_actions(own_id, made.action_space),

@@ -3,6 +3,7 @@
 import dataclasses
 
 import ale_py
+import gymnasium
 import numpy as np
 import pytest
 from ale_py import roms
@@ -12,7 +13,7 @@ from log_dqn import atari
 from log_dqn.cli import progress
 from log_dqn.games import GAMES, rom_name
 from log_dqn.vectorized import environments, learner, training
-from tests.cli.faulty_environment import OBSERVATION, register
+from tests.cli.faulty_environment import OBSERVATION, Faulty, register
 
 from . import toys
 
@@ -193,6 +194,29 @@ def test_a_fault_leaves_the_other_runs_alone(tmp_path):
     assert [(run, why.startswith(where)) for run, why in trainer.failures.items()] == [(1, True)]
     assert trainer.position.iteration.tolist() == [2, 0, 2]
     assert all(np.isfinite(leaf).all() for run in (0, 2) for leaf in toys.weights(trainer)[run])
+
+
+class Single(Faulty):
+    """An environment of which there can be one at a time."""
+
+    live = 0
+
+    def __init__(self):
+        super().__init__()
+        if Single.live:
+            raise OSError("port 7000 is in use")
+        Single.live += 1
+
+    def close(self):
+        Single.live -= 1
+
+
+def test_the_environment_of_the_check_is_closed():
+    gymnasium.register("Single-v0", Single)
+    made = create("Single-v0")
+    assert environments.GymnasiumGames(made, 1).num_actions == [2]
+    with pytest.raises(ValueError, match=r"env is 'Single-v0'; .* made: port 7000 is in use"):
+        environments.GymnasiumGames(made, 1)
 
 
 def test_too_many_actions_and_a_wrong_reset():
