@@ -88,16 +88,6 @@ def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (low + high) / 2, (high - low) / 2
 
 
-def check_bootstraps(value: Any) -> None:
-    """Checks the `bootstrap_at_time_limit` of what creates environments."""
-    checks.check_bool("bootstrap_at_time_limit", value)
-
-
-def check_settings(value: Any) -> None:
-    """Checks the `settings` of what creates environments."""
-    checks.check("settings", value, value is None or isinstance(value, Mapping), "a dict")
-
-
 def check_id(environment_id: str | None) -> None:
     """Checks the id of an environment, as far as that needs no import of its module."""
     module, _, own_id = str(environment_id).rpartition(":")
@@ -249,7 +239,7 @@ def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.E
     Raises:
         ValueError: if it can't be made, or doesn't suit these agents.
     """
-    check_settings(settings)
+    checks.check("settings", settings, isinstance(settings, Mapping), "a dict")
     check_id(environment_id)
     try:
         # gymnasium's own checker warns, and of the first step alone.

@@ -9,6 +9,7 @@ import numpy as np
 from dopamine.discrete_domains import gym_lib
 from gymnasium import spaces, wrappers
 
+from log_dqn.checks import check_bool
 from log_dqn.cli import environments
 
 # Side of a picture that DQN's network is made for.
@@ -87,8 +88,8 @@ def create_environment(
         ValueError: if there is no such environment, it can't be made, or doesn't suit the agents;
             see `environments.check_spaces`.
     """
-    environments.check_bootstraps(bootstrap_at_time_limit)
-    environment = environments.make(environment_id, settings or {})
+    check_bool("bootstrap_at_time_limit", bootstrap_at_time_limit)
+    environment = environments.make(environment_id, {} if settings is None else settings)
     picture = environments.is_picture(environment.observation_space)
     environment = (_as_picture if picture else _as_vector)(environment)
     if seed is not None:

@@ -16,7 +16,7 @@ import numpy as np
 from ale_py.vector_env import AtariVectorEnv
 from gymnasium import spaces, wrappers
 
-from log_dqn.checks import check, is_installed
+from log_dqn.checks import check, check_bool, is_installed
 from log_dqn.cli import environments, words
 from log_dqn.cli.shell import explain
 from log_dqn.games import FRAME_SKIP, STICKY_PROBABILITY, rom_name
@@ -192,11 +192,11 @@ def create_gymnasium(
         ValueError: if there is no such environment, it can't be made, or doesn't suit the agents;
             see `environments.check_spaces`.
     """
-    environments.check_bootstraps(bootstrap_at_time_limit)
+    check_bool("bootstrap_at_time_limit", bootstrap_at_time_limit)
     own_id = request.own_id(environment_id)
 
     def make() -> gymnasium.Env:
-        made = environments.make(own_id, settings or {})
+        made = environments.make(own_id, {} if settings is None else settings)
         if not _is_array(made.observation_space):
             made = wrappers.FlattenObservation(made)
         return wrappers.TimeLimit(made, max_steps_per_episode)

@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from log_dqn import games
-from log_dqn.checks import check, check_extra, nearest
+from log_dqn.checks import check, check_bool, check_extra, nearest
 from log_dqn.cli import environments, words
 from log_dqn.vectorized import networks, request
 from log_dqn.vectorized.environments import Game, check_actions
@@ -240,8 +240,8 @@ def create_environment(
     Raises:
         ValueError: if there is no such environment, or agents can't be trained on it.
     """
-    environments.check_bootstraps(bootstrap_at_time_limit)
-    environments.check_settings(settings)
+    check_bool("bootstrap_at_time_limit", bootstrap_at_time_limit)
+    check("settings", settings, settings is None or isinstance(settings, Mapping), "a dict")
     request.check_environment(environment_id)
     made = _made(str(environment_id), dict(settings or {}))
     with _explained(environment_id, "one that has spaces"):

@@ -26,6 +26,12 @@ def create(environment_id, **settings):
     return gymnasium_game.create_environment(environment_id, seed=0, **settings)
 
 
+@pytest.mark.parametrize("settings", [0, [], ""])
+def test_settings_are_a_dict_or_none(settings):
+    with pytest.raises(ValueError, match=re.escape(f"settings is {settings!r}; it must be a dict")):
+        create("CartPole-v1", settings=settings)
+
+
 def test_bounded_components_of_a_vector_are_scaled():
     game = create("MountainCar-v0")
     # Position from -1.2 to 0.6, speed from -0.07 to 0.07.

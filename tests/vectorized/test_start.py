@@ -235,6 +235,7 @@ JAX_ID, INSTEAD = "create_jax_environment.environment_id", "give --env instead"
         (f"--env={CARTPOLE}", JAX_ID, f"{OWN}:clock", f"left out for {CARTPOLE}: {INSTEAD}"),
         ("--env=CartPole-v1", "create_jax_environment.settings", "a", "a dict\n"),
         (f"--env={CARTPOLE}", "create_host_environment.settings", "a", "a dict\n"),
+        (f"--env={CARTPOLE}", "create_host_environment.settings", 0, "a dict\n"),
     ],
 )
 def test_gin_that_does_not_go_with_the_environment(tmp_path, capsys, option, name, value, allowed):
