@@ -358,36 +358,25 @@ class Learner:
         """
         columns = self._columns[run]
         return [
-            self._agent.with_columns(leaf, columns) if is_output else leaf
-            for is_output, leaf in self._run_leaves(run)
-        ]
-
-    def _run_leaves(self, run: int) -> list[tuple[bool, np.ndarray]]:
-        """Returns whether each of a run's arrays is of the output layer, and the array."""
-
-        def is_output(path: tuple[Any, ...]) -> bool:
-            # A user's network may have a layer of this name further down.
-            layers = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
-            return layers[:1] == [agents.OUTPUT]
-
-        return [
-            (is_output(path), np.asarray(leaf[run] if self.num_runs > 1 else leaf))
+            self._in_columns(path, np.asarray(leaf[run] if self.num_runs > 1 else leaf), columns)
             for path, leaf in jax.tree_util.tree_leaves_with_path(self.weights)
         ]
+
+    def _in_columns(self, path: tuple[Any, ...], array: np.ndarray, columns: int) -> np.ndarray:
+        """Returns an array; if it is of the output layer, with so many outputs per head."""
+        # A user's network may have a layer of this name further down.
+        layers = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
+        is_output = layers[:1] == [agents.OUTPUT]
+        return self._agent.with_columns(array, columns) if is_output else array
 
     def set_run_weights(self, run: int, leaves: Sequence[np.ndarray]) -> None:
         """Sets a run's weights to what `run_weights` returned."""
         leaves = trees.with_leaves(self.run_weights(run), leaves)
-        columns = max(self._columns)
-        values = [
-            self._agent.with_columns(leaf, columns) if is_output else leaf
-            for (is_output, _), leaf in zip(self._run_leaves(run), leaves, strict=True)
-        ]
-        old, structure = jax.tree.flatten(self.weights)
-        new = [
-            leaf.at[run].set(value) if self.num_runs > 1 else jnp.asarray(value)
-            for leaf, value in zip(old, values, strict=True)
-        ]
+        old, structure = jax.tree_util.tree_flatten_with_path(self.weights)
+        new = []
+        for (path, leaf), array in zip(old, leaves, strict=True):
+            value = self._in_columns(path, array, max(self._columns))
+            new.append(leaf.at[run].set(value) if self.num_runs > 1 else jnp.asarray(value))
         self.weights = jax.tree.unflatten(structure, new)
 
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
