@@ -82,6 +82,13 @@ class AgentPlan(NamedTuple):
     lengths: list[tuple[int, int]]
 
 
+@functools.cache
+def _bound(files: tuple[str, ...], lines: tuple[str, ...]) -> dict[str, Any]:
+    """Returns what gin files and lines bind; read once for all runs."""
+    own = gin_files.parse(files, lines)
+    return {line.name: own.values(line.name)[-1] for line in own.lines}
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """A sweep over games in Dopamine's spelling, or ids of environments of gymnasium.
@@ -95,23 +102,11 @@ class Plan:
     seeds: range
     gin_files: list[str]
 
-    @functools.cached_property
-    def _bound(self) -> dict[str, dict[str, Any]]:
-        """What the user's gin lines bind, by agent; read once for all runs."""
-        of_agents = {
-            agent.agent: gin_files.parse(self.gin_files, agent.gin_bindings)
-            for agent in self.agents
-        }
-        return {
-            agent: {line.name: own.values(line.name)[-1] for line in own.lines}
-            for agent, own in of_agents.items()
-        }
-
     def _runs(
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        bound = self._bound[agent.agent]
+        bound = _bound(tuple(self.gin_files), tuple(agent.gin_bindings))
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
