@@ -138,10 +138,12 @@ def _last_lines(
     where = f"Results are in {results_dir}; tensorboard --logdir={results_dir} shows them"
     if has_failures:
         return [where]
-    filmed = None if args.env else first.folder
-    trained = next_steps.Trained(filmed, results_dir, first.num_iterations)
-    runner = "VectorizedRunner" if args.vectorized else "Runner"
-    return [where, *next_steps.lines(trained, "sweep", create_parser(), args, runner)]
+    lines = next_steps.lines(
+        "sweep", create_parser(), args, first.num_iterations,
+        filmed=None if args.env else first.folder, results_dir=results_dir,
+        runner="VectorizedRunner" if args.vectorized else "Runner",
+    )  # fmt: skip
+    return [where, *lines]
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:

@@ -101,12 +101,12 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         shell.say(line, file=spoken)
         runner.run_experiment()
         folder = pathlib.Path(args.base_dir)
-        trained = next_steps.Trained(
-            folder if start.can_be_filmed() else None,
-            next_steps.results_of(folder, asked.env),
-            runner.num_iterations,
-        )
-        shell.say(*next_steps.lines(trained, "train", create_parser(), args), file=spoken)
+        next_lines = next_steps.lines(
+            "train", create_parser(), args, runner.num_iterations,
+            filmed=folder if start.can_be_filmed() else None,
+            results_dir=next_steps.results_of(folder, asked.env),
+        )  # fmt: skip
+        shell.say(*next_lines, file=spoken)
         return 0
 
     return train, runner.stop

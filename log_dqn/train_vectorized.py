@@ -79,9 +79,11 @@ def _chosen(args: argparse.Namespace) -> list[str]:
 def _next_lines(
     args: argparse.Namespace, filmed: pathlib.Path | None, num_iterations: int
 ) -> list[str]:
-    told = args.env if ":" in request.own_id(args.env) else None
-    trained = next_steps.Trained(filmed, pathlib.Path(args.results_dir), num_iterations, told)
-    return next_steps.lines(trained, "train-vectorized", create_parser(), args, "VectorizedRunner")
+    return next_steps.lines(
+        "train-vectorized", create_parser(), args, num_iterations,
+        filmed=filmed, results_dir=pathlib.Path(args.results_dir), runner="VectorizedRunner",
+        env=args.env if ":" in request.own_id(args.env) else None,
+    )  # fmt: skip
 
 
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training | None:

@@ -84,10 +84,11 @@ def test_tensorflows_weights_come_back(agent):
 
 @every_odd_name
 def test_what_can_be_done_next_is_typed_as_it_works(folder):
-    trained = next_steps.Trained(folder, folder, 1)
     parser = train.create_parser()
     flags = parser.parse_args([f"--base_dir={folder}"])
-    film, compared, more = next_steps.lines(trained, "train", parser, flags)
+    film, compared, more = next_steps.lines(
+        "train", parser, flags, 1, filmed=folder, results_dir=folder
+    )
 
     def read(line, program):
         arguments = shlex.split(line.partition(": ")[2])

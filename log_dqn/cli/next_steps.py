@@ -5,29 +5,12 @@ import pathlib
 import shlex
 import shutil
 import sys
-from typing import NamedTuple
 
 from log_dqn import games
 from log_dqn.cli.shell import Parser
 from log_dqn.run_folder import layout
 
 _FILM_STEPS = 300  # Agent steps: 20 seconds.
-
-
-class Trained(NamedTuple):
-    """What has been trained.
-
-    Attributes:
-        filmed: folder of a run that can be filmed, if there is one.
-        results_dir: folder of results with the runs, if their folders are `layout.run_dir`'s.
-        num_iterations: iterations of a run.
-        env: the `--env` that filming needs.
-    """
-
-    filmed: pathlib.Path | None
-    results_dir: pathlib.Path | None
-    num_iterations: int
-    env: str | None = None
 
 
 def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
@@ -40,30 +23,37 @@ def results_of(run: pathlib.Path, env: str | None) -> pathlib.Path | None:
 
 
 def lines(
-    trained: Trained,
     command: str,
     parser: Parser,
     flags: argparse.Namespace,
+    num_iterations: int,
+    *,
+    filmed: pathlib.Path | None = None,
+    results_dir: pathlib.Path | None = None,
+    env: str | None = None,
     runner: str = "Runner",
 ) -> list[str]:
     """Returns a line for each suggestion.
 
     Args:
-        trained: what has been trained.
-        command: the command of `log-dqn` that has trained it.
+        command: the command of `log-dqn` that has trained.
         parser: the command's.
         flags: the command's.
+        num_iterations: iterations of a run.
+        filmed: folder of a run that can be filmed, if there is one.
+        results_dir: folder of results with the runs, if their folders are `layout.run_dir`'s.
+        env: the `--env` that filming needs.
         runner: the runner whose `num_iterations` is bound in gin.
     """
     shown = []
-    if trained.filmed is not None:
-        film = [f"--run={trained.filmed}", f"--out={trained.filmed / 'film.gif'}"]
-        film += [f"--env={trained.env}"] * (trained.env is not None)
+    if filmed is not None:
+        film = [f"--run={filmed}", f"--out={filmed / 'film.gif'}"]
+        film += [f"--env={env}"] * (env is not None)
         shown.append(f"Film it: {_typed('play', *film, f'--max_steps={_FILM_STEPS}')}")
-    if trained.results_dir is not None:
-        runs = f"--results_dir={trained.results_dir}"
+    if results_dir is not None:
+        runs = f"--results_dir={results_dir}"
         shown.append(f"Compare it: {_typed('compare', runs, '--out=report')}")
-    more, length = 2 * trained.num_iterations, f"{runner}.num_iterations"
+    more, length = 2 * num_iterations, f"{runner}.num_iterations"
     others = [line for line in flags.gin_bindings if line.partition("=")[0].strip() != length]
     longer = {"restart": False, "gin_bindings": [*others, f"{length}={more}"]}
     options = parser.typed(argparse.Namespace(**{**vars(flags), **longer}))

@@ -48,8 +48,8 @@ def test_each_line_is_a_command_with_the_given_flags(on_path, program, given):
     parser = program.create_parser()
     flags = parser.parse_args(shlex.split(given))
     name = program.__name__.rpartition(".")[2].replace("_", "-")
-    trained = next_steps.Trained(pathlib.Path("my run/1"), pathlib.Path("my results"), 7)
-    film, compare, more = map(typed, next_steps.lines(trained, name, parser, flags))
+    folders = {"filmed": pathlib.Path("my run/1"), "results_dir": pathlib.Path("my results")}
+    film, compare, more = map(typed, next_steps.lines(name, parser, flags, 7, **folders))
     assert film[0] == "play" and film[1]["run"] == pathlib.Path("my run/1")
     assert film[1]["out"] == pathlib.Path("my run/1/film.gif")
     assert compare[0] == "compare" and compare[1]["results_dir"] == pathlib.Path("my results")
@@ -74,7 +74,7 @@ def test_a_sweep_that_is_whole_ends_with_what_can_be_done(on_path):
 def test_what_can_not_be_done_is_not_offered(on_path):
     parser = train.create_parser()
     flags = parser.parse_args(["--base_dir=R"])
-    (line,) = next_steps.lines(next_steps.Trained(None, None, 3), "train", parser, flags)
+    (line,) = next_steps.lines("train", parser, flags, 3)
     assert line.startswith("Train on, to 6 iterations: log-dqn train --base_dir=R ")
 
 
