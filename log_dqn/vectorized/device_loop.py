@@ -164,7 +164,7 @@ class DeviceLoop:
             ready: the iteration that each run may start if it waits, int32, shape [num_runs].
 
         Returns:
-            The new position, and the episodes that ended, arrays of shape [CHUNK_STEPS, num_runs].
+            The new position, and the episodes that ended, arrays of shape [steps, num_runs].
         """
         learner = self.learner
         episodes = Episode(
@@ -188,7 +188,7 @@ class DeviceLoop:
             (loop.position, loop.episodes, loop.step, loop.faults)
         )
         self._step += int(steps)
-        return Position(*map(np.array, new_position)), episodes
+        return Position(*map(np.array, new_position)), Episode(*(part[:steps] for part in episodes))
 
 
 class DeviceTrainer(Trainer):

@@ -127,14 +127,19 @@ class Trainer:
 
     def step(self) -> None:
         """Plays a step or more, and writes the results, events and checkpoints that are due."""
-        old = self.position
+        old, began = self.position, time.monotonic()
         position, episodes = self._play()
         position.phase[position.iteration >= self._runner.num_iterations] = Phase.FINISHED
         self.position = position
         for step, run in np.argwhere(episodes.ended):
             self._episodes[run].append(tuple(part[step, run] for part in episodes[1:]))
         trained = (old.phase != Phase.EVALUATION) & (position.phase != Phase.TRAINING)
-        self._training_seconds[trained] = time.monotonic() - self._training_began[trained]
+        ends = episodes.ended & (episodes.phase == Phase.TRAINING)
+        # What was played after the last of them is evaluation, or other runs'.
+        share = 1 - ends[::-1].argmax(axis=0) / len(ends)
+        first = np.maximum(began, self._training_began)
+        seconds = first - self._training_began + share * (time.monotonic() - first)
+        self._training_seconds[trained] = seconds[trained]
         for run in np.flatnonzero(self._faults >= 0).tolist():
             if run not in self.failures:
                 where = f"stopped at step {self._faults[run]}, counted from the run's start"

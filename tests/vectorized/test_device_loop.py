@@ -1,6 +1,7 @@
 """The loop as one program on the device: it does what the loop of the host does, step by step."""
 
 import dataclasses
+import time
 from unittest import mock
 
 import jax
@@ -208,6 +209,19 @@ def test_an_iterations_last_summary_counts_in_it(tmp_path, monkeypatch):
     monkeypatch.setattr(watch, "end_iteration", lambda: seen.append(len(watch._shares)))
     trainer.train()
     assert seen == [1, 3]
+
+
+def test_the_speed_of_training_leaves_evaluation_out(tmp_path, monkeypatch):
+    runner = dataclasses.replace(RUNNER, training_steps=100, evaluation_steps=300)
+    monkeypatch.setitem(globals(), "RUNNER", runner)
+    trainer = device_trainer_of(tmp_path)
+    # A clock on which a step takes a second, and nothing else any time.
+    monkeypatch.setattr(time, "monotonic", lambda: float(trainer._loop._step))
+    trainer.train()
+    for entry in trainer._logs[0].values():
+        # The result of the last of 100 steps or more is seen with the next.
+        (speed,) = entry["train_average_steps_per_second"]
+        assert speed == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("num_runs", [pytest.param(1, marks=pytest.mark.slow), 2])
