@@ -5,14 +5,12 @@ Its steps are those of `training.HostTrainer`; it returns to the host every CHUN
 
 import ctypes
 import functools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from log_dqn.cli.progress import Progress
 from log_dqn.vectorized import timeline
 from log_dqn.vectorized.jax_environments import JaxGame, State
 from log_dqn.vectorized.learner import (
@@ -36,17 +34,8 @@ CHUNK_STEPS = SUMMARY_PERIOD
 class _Loop(NamedTuple):
     """What the loop carries from a step to the next; arrays have the run as first axis.
 
-    Attributes:
-        weights: of the runs.
-        summary: statistics of their last logged updates.
-        memory: their replay memories.
-        stacks: their last states.
-        position: where they are.
-        state: of their environments.
-        outcome: what their last actions led to.
-        episodes: episodes that ended at each step of the chunk, shape [CHUNK_STEPS, num_runs].
-        step: number of the step in the chunk.
-        faults: each run's step at which a number was not finite, or -1.
+    `episodes` ended at each `step` of the chunk, shape [CHUNK_STEPS, num_runs]. `faults` are each
+    run's step at which a number was not finite, or -1.
     """
 
     weights: Weights
@@ -132,12 +121,7 @@ class DeviceLoop:
     """
 
     def __init__(self, learner: Learner, game: JaxGame) -> None:
-        """Initializes the loop.
-
-        Args:
-            learner: what acts and learns.
-            game: the environment that all runs play.
-        """
+        """Takes what acts and learns, and the environment that all runs play."""
         self.learner = learner
         self._run = _compiled(learner.step_functions, game)
         self._step = 0
@@ -167,12 +151,8 @@ class DeviceLoop:
             The new position, and the episodes that ended, arrays of shape [steps, num_runs].
         """
         learner = self.learner
-        episodes = Episode(
-            *(
-                np.zeros((CHUNK_STEPS, learner.num_runs), dtype)
-                for dtype in (bool, np.int32, np.float32, np.int32)
-            )
-        )
+        shape = CHUNK_STEPS, learner.num_runs
+        episodes = Episode(*(np.zeros(shape, t) for t in (bool, np.int32, np.float32, np.int32)))
         loop = _Loop(
             learner.weights, learner.summary, learner.memory, learner.stacks, position,
             self._state, self._outcome, episodes, np.int32(0),
@@ -197,19 +177,11 @@ class DeviceTrainer(Trainer):
     `step` runs up to CHUNK_STEPS steps. Checkpoints hold the replay memory.
     """
 
-    def __init__(
-        self,
-        workload: Workload,
-        problem: Problem,
-        game: JaxGame,
-        progress: Progress,
-        shown_as: Sequence[int],
-    ) -> None:
-        """Creates networks, memories and games; see `Trainer`."""
+    def __init__(self, workload: Workload, problem: Problem, game: JaxGame, *shown: Any) -> None:
+        """Takes the runs' environment, and the arguments of `Trainer`."""
         num_actions = [game.num_actions] * len(workload.runs)
-        super().__init__(
-            workload._replace(checkpoint_replay=True), problem, num_actions, progress, shown_as
-        )
+        workload = workload._replace(checkpoint_replay=True)
+        super().__init__(workload, problem, num_actions, *shown)
         self._loop = DeviceLoop(self.learner, game)
         self._ready = np.full(len(workload.runs), -1, np.int32)
 

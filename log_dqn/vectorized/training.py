@@ -235,11 +235,10 @@ class HostTrainer(Trainer):
         workload: Workload,
         problem: Problem,
         environments: AtariGames | GymnasiumGames,
-        *args: Any,
-        **kwargs: Any,
+        *shown: Any,
     ) -> None:
         """Takes the runs' environments, and the arguments of `Trainer`."""
-        super().__init__(workload, problem, environments.num_actions, *args, **kwargs)
+        super().__init__(workload, problem, environments.num_actions, *shown)
         self._environments, self._reasons = environments, environments.faults
         num_runs = len(self._runs)
         self._nothing = Outcome(
