@@ -50,13 +50,13 @@ def create_parser() -> shell.Parser:
     parser.add_gin_options("each agent's own", "LogDQNAgent")
     add(
         "--cpus_per_run",
-        type=shell.number(0.01, "CPUs, at least 0.01"),
+        type=shell.finite(float, 0.01, "number of CPUs, at least 0.01"),
         default=1,
         help="CPUs of a run, and its threads (default: %(default)s)",
     )
     add(
         "--gpus_per_run",
-        type=shell.number(0, "GPUs, 0 or more"),
+        type=shell.finite(float, 0, "number of GPUs, 0 or more"),
         help="GPUs of a run: 0.25 puts four runs on each (default: 0.25 if there are GPUs, else 0)",
     )
     add(

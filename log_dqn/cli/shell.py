@@ -111,7 +111,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
-def _finite(kind: Callable[[str], Any], least: float, what: str) -> Callable[[str], Any]:
+def finite(kind: Callable[[str], Any], least: float, what: str) -> Callable[[str], Any]:
+    """Returns the type of an option that is a finite number, at least some number."""
+
     def parse(text: str) -> Any:
         try:
             value = kind(text)
@@ -126,12 +128,7 @@ def _finite(kind: Callable[[str], Any], least: float, what: str) -> Callable[[st
 
 def at_least(least: int) -> Callable[[str], int]:
     """Returns the type of an option that is a whole number, at least some number."""
-    return _finite(int, least, f"whole number, at least {least}")
-
-
-def number(least: float, of_what: str) -> Callable[[str], float]:
-    """Returns the type of an option that is a finite number, at least some number."""
-    return _finite(float, least, f"number of {of_what}")
+    return finite(int, least, f"whole number, at least {least}")
 
 
 def seeds(text: str) -> range:
