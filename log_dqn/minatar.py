@@ -17,11 +17,7 @@ class Game(gymnasium.Env):
     """
 
     def __init__(self, name: str) -> None:
-        """Creates a game.
-
-        Args:
-            name: its name, as in `games.MINATAR5`.
-        """
+        """Creates one of `games.MINATAR5`, by its name."""
         import minatar  # An extra.
 
         own_name = games.rom_name(name.removeprefix("MinAtar/"))

@@ -45,11 +45,7 @@ class Status(NamedTuple):
 
 
 def read(file: int) -> Status:
-    """Reads the last status of a training process.
-
-    Args:
-        file: number of an open file, which the process has been given in `FILE_VARIABLE`.
-    """
+    """Reads a training process's last status, from the file with the number in `FILE_VARIABLE`."""
     try:
         return Status(**json.loads(os.pread(file, _RECORD, 0)))
     except ValueError:  # none yet, or just being written

@@ -88,11 +88,9 @@ class AtariGames:
     faults: Mapping[int, str] = {}
 
     def __init__(self, games: Sequence[str], max_steps_per_episode: int) -> None:
-        """Creates the games of the runs.
+        """Creates the runs' games, in Dopamine's spelling.
 
-        Args:
-            games: each run's game, in Dopamine's spelling.
-            max_steps_per_episode: agent steps after which an episode ends, as a lost game does.
+        An episode ends after `max_steps_per_episode` agent steps, as a lost game does.
         """
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self._num_runs = len(games)

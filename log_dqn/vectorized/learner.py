@@ -332,10 +332,7 @@ class Learner:
     def act(self, frames: np.ndarray, rewards: np.ndarray, choice: Choice) -> np.ndarray:
         """Chooses and returns the runs' actions, shape [num_runs], and stores their steps.
 
-        Args:
-            frames: observations, shape [num_runs, ...].
-            rewards: of the last actions.
-            choice: the rest of what is needed.
+        `frames` have the shape [num_runs, ...]; `rewards` are of the last actions.
         """
         weights = Weights(self.weights.params, None, None)
         self.stacks, self.memory, actions = self.step_functions.compiled_act(

@@ -143,12 +143,9 @@ class Pool:
         devices: Sequence[jax.Device | None],
         progress: Progress,
     ) -> None:
-        """Initializes the pool.
+        """Takes what creates each trainer, and the progress of all runs.
 
-        Args:
-            create_trainers: each is called when there is a device for its trainer.
-            devices: one for each trainer that runs at a time; None is JAX's default device.
-            progress: of all runs.
+        There is a device for each trainer that runs at a time; None is JAX's default device.
         """
         self._progress = progress
         self._create_trainers = create_trainers
