@@ -252,17 +252,10 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
 def _plan_trainers(
     workload: training.Workload, run: runs.Run, at_a_time: int, shown: progress.Progress
 ) -> tuple[pool.Placement, Callable[[Sequence[int]], training.Trainer]]:
-    """Plans the trainers of runs that are compiled together.
+    """Plans the trainers of the runs that are compiled together with `run`.
 
-    Args:
-        workload: all runs.
-        run: any of the runs that are compiled together.
-        at_a_time: how many of them learn at a time.
-        shown: the progress of all runs.
-
-    Returns:
-        Where their replay memories are, and a function that creates the trainer of some of them,
-        given their indices.
+    `at_a_time` of them learn at a time. Returns what their replay memories take, and a function
+    that creates the trainer of some of them, given their indices.
     """
     runner, game = workload.runner, workload.environment or environments.ATARI
     if run.game in JAX_GAMES:
@@ -304,9 +297,8 @@ def _resumed(found: Sequence[runs.LatestCheckpoint | None]) -> str:
     iterations = [checkpoint.iterations for checkpoint in found if checkpoint is not None]
     if not iterations:
         return ""
-    first, last = min(iterations), max(iterations)
     count = f"{len(iterations)} of them " * (len(found) > 1)
-    return f"; {count}resumed from iteration {first}{f' to {last}' * (first < last)}"
+    return f"; {count}resumed from iteration {words.span(iterations)}"
 
 
 def _announce(
@@ -319,11 +311,8 @@ def _announce(
     together = workers if on_cpu else place.num_runs
     in_turns = on_cpu or together < len(workload.runs)
     at_a_time = f", {together} at a time" if has_many_runs and in_turns else ""
-    on_threads = (
-        f" with {words.counted(threads_of_run, 'thread')}{' each' * has_many_runs}"
-        if on_cpu
-        else ""
-    )
+    each = " each" * has_many_runs
+    on_threads = f" with {words.counted(threads_of_run, 'thread')}{each}" * on_cpu
     where = "the host's memory" if on_cpu else "its memory"
     of_environment, in_checkpoints = "", ""
     if workload.environment is not None:
@@ -331,8 +320,8 @@ def _announce(
         network = getattr(chosen, "__name__", chosen)
         of_environment = f"network {network} for observations {workload.environment.shown}; "
         if isinstance(workload.environment, JaxGame) or workload.checkpoint_replay:
-            each = place.replay_bytes / place.num_runs / 1e9
-            in_checkpoints = f", and each run's at most {each:.2f} GB of its checkpoint"
+            of_run = place.replay_bytes / place.num_runs / 1e9
+            in_checkpoints = f", and each run's at most {of_run:.2f} GB of its checkpoint"
     size = f"{place.replay_bytes / 1e9:.2f} GB"
     print(
         f"Training {words.counted(len(workload.runs), 'run')} of {workload.runner.agent} on "
