@@ -16,7 +16,7 @@ from log_dqn.run_folder import layout
 ROOT = pathlib.Path(__file__).parents[2]
 ITERATIONS = 5
 STUDY = [
-    "--games=MinAtar/Breakout,MinAtar/Freeway",
+    "--games=MinAtar/Breakout,MinAtar/Asterix",
     "--scan=VectorizedLogDQNAgent.gamma=0.8,0.99",
     f"--gin_bindings=VectorizedRunner.num_iterations={ITERATIONS}",
     "--gin_bindings=VectorizedRunner.training_steps=500",
