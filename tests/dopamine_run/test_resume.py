@@ -20,13 +20,11 @@ from log_dqn.dopamine_run import agents, request, runner, saved_run, start
 from log_dqn.run_folder import data, lock
 from tests.programs import (
     CARTPOLE,
-    NEEDS_MINATAR,
     few_quantiles,
     iterations,
     read_log,
     run,
     tiny,
-    tiny_minatar,
     weights,
 )
 
@@ -53,14 +51,12 @@ def assert_same_run(first, second, last):
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        pytest.param(tiny(), 2, marks=SLOW),
         pytest.param(["--agent=rainbow", *tiny("RainbowAgent")], 2, marks=SLOW),
         pytest.param(QUANTILES, 2, marks=SLOW),
         (CARTPOLE, 3),
         pytest.param(GYMNASIUM, 2, marks=SLOW),
-        pytest.param(tiny_minatar("log_dqn"), 2, marks=[NEEDS_MINATAR, SLOW]),
     ],
-    ids=["log_dqn", "rainbow", "implicit_quantile", "cartpole", "gymnasium", "minatar"],
+    ids=["rainbow", "implicit_quantile", "cartpole", "gymnasium"],
 )
 def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, trained, arguments, number):
     last = number - 1
