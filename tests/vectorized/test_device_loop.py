@@ -109,8 +109,6 @@ def agent(**settings):
     [
         ("bsuite/Catch", 3),
         pytest.param("MinAtar/Breakout", 1, marks=pytest.mark.slow),
-        pytest.param("bsuite/Catch", 1, marks=pytest.mark.slow),
-        pytest.param("MinAtar/Breakout", 3, marks=pytest.mark.slow),
     ],
 )
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
