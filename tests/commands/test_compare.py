@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import sys
 
@@ -12,7 +13,7 @@ from PIL import Image
 
 from log_dqn import games
 from log_dqn.commands.compare import main
-from log_dqn.results import pictures, scores
+from log_dqn.results import pictures, report, scores
 from tests.results import synthetic
 from tests.results.synthetic import read_csv, write_runs
 
@@ -167,34 +168,6 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out):
     assert '<th scope="col">Agent steps</th>' in page and "Frames" not in page
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("env", "factory"),
-    [("CartPole-v1", "create_jax_environment"), ("gymnasium:My-v0", "create_host_environment")],
-)
-def test_vectorized_runs_of_environments(tmp_path, run, out, env, factory):
-    returns = {("log_dqn", 1): 30.0, ("log_dqn", 2): 60.0, ("dqn", 1): 20.0, ("dqn", 2): 40.0}
-    for (agent, seed), value in returns.items():
-        folder = tmp_path / "runs" / agent / games.folder_name(env) / str(seed)
-        config = {
-            f"{factory}.environment_id": env, "VectorizedRunner.training_steps": 200,
-            "VectorizedRunner.batch_size": 32, "VectorizedDQNAgent.min_replay_history": 100,
-        }  # fmt: skip
-        synthetic.write_log(folder, [value / 2, value], config=config)
-    assert run() == (0, ["log-dqn compare: log_dqn, dqn: 2 seeds a game; intervals need 3"])
-    scores = {
-        (row["agent"], int(row["seed"])): (row["game"], float(row["score"]), row["normalised"])
-        for row in read_csv(out / "scores.csv")
-    }
-    # The best mean is log_dqn's, 45.
-    name = games.folder_name(env)
-    assert scores == {k: (name, value, f"{value / 45:.9g}") for k, value in returns.items()}
-    means = {
-        r["agent"]: r["value"] for r in read_csv(out / "aggregates.csv") if r["metric"] == "mean"
-    }
-    assert means == {"log_dqn": "1", "dqn": "0.666666667"}
-
-
 def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, out):
     for agent, value in (("log_dqn", -3.0), ("dqn", -5.0)):
         for seed in range(3):
@@ -206,8 +179,16 @@ def test_an_own_game_without_a_positive_mean_is_in_no_aggregate(tmp_path, run, o
     }
 
 
+def save_quickly(figure, box, path):
+    """Stands in for drawing, which takes most of the time; no two pictures are the same."""
+    for kind in (".png", ".pdf"):
+        path.with_suffix(kind).write_bytes(os.urandom(8))
+    return b""
+
+
 @pytest.mark.slow
 def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
+    monkeypatch.setattr(report, "_save", save_quickly)
     run("--games=Pong")
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     module = sys.modules["log_dqn.results.page"]
@@ -215,13 +196,13 @@ def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "render", full)
-    status, [line] = run("--games=Alien")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "render", full)
+        status, [line] = run("--games=Alien")
     assert status == 2 and "No space left on device" in line
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
     # And a later report leaves no figure of an earlier one.
-    monkeypatch.undo()
     (out / "notes.png").write_bytes(b"the user's own")
     assert "relative.png" in before and "improvement.pdf" in before
     assert run("--games=Pong", "--agents=DQN")[0] == 0
@@ -231,7 +212,7 @@ def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
 
 
 @pytest.mark.slow
-def test_settings_of_a_scan(tmp_path, run, out):
+def test_settings_of_a_scan(tmp_path, run, out, monkeypatch):
     for gamma in (0.84, 0.96):
         for c in (0.5, 1):
             agent = f"log_dqn/gamma={gamma},c={c}"
@@ -248,6 +229,7 @@ def test_settings_of_a_scan(tmp_path, run, out):
     # With one game, its learning curves come first.
     assert page.index("<h2>Learning curves") < page.index("<h2>Aggregates over games")
 
+    monkeypatch.setattr(report, "_save", save_quickly)
     two = "log_dqn/gamma=0.96,c=1,DQN,log_dqn/gamma=0.84,c=0.5"
     status, [few] = run(f"--agents={two}")
     assert status == 0 and few.endswith("c=0.5: 2 seeds a game; intervals need 3")

@@ -117,6 +117,8 @@ def test_what_differs_is_said_and_marked(tmp_path, published, config, said, mark
         {"atari.create_environment.game_name": "Breakout"},
         {"gym_lib.create_gym_environment.environment_name": "CartPole"},
         {"create_gymnasium_environment.environment_id": "LunarLander-v3"},
+        {"create_jax_environment.environment_id": "CartPole-v1"},
+        {"create_host_environment.environment_id": "gymnasium:My-v0"},
     ],
 )
 def test_a_game_that_is_not_the_baselines_is_named(change):
