@@ -109,6 +109,14 @@ def python(*arguments, env=(), **settings):
     )  # fmt: skip
 
 
+def start(*arguments, **settings):
+    """Starts Python, with this package, in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)], text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, **settings,
+    )  # fmt: skip
+
+
 def forget():
     """Takes back what gin has been told, and what it has recorded."""
     gin.clear_config()
@@ -136,17 +144,23 @@ def run(base_dir, *arguments):
         return train.main([f"--base_dir={base_dir}", *arguments])
 
 
-def assert_refused(tmp_path, capsys, arguments, message, program=train, folder="base_dir"):
-    """Asserts that a command line is answered in one line, whose parts `.*` divides."""
-    new = tmp_path / "new" / "run"
+def refusal(capsys, main, arguments):
+    """Runs a program that is to refuse its arguments; returns the line that it says."""
     try:
-        status = program.main([f"--{folder}={new}", *arguments])
+        status = main(arguments)
     except SystemExit as stop:  # argparse
         status = stop.code
     out, err = capsys.readouterr()
     assert status == 2
     assert no_more_than_the_start(out)
     assert err.endswith("\n") and err.count("\n") == 1
+    return err
+
+
+def assert_refused(tmp_path, capsys, arguments, message, program=train, folder="base_dir"):
+    """Asserts that a command line is answered in one line, whose parts `.*` divides."""
+    new = tmp_path / "new" / "run"
+    err = refusal(capsys, program.main, [f"--{folder}={new}", *arguments])
     name = program.__name__.removeprefix("log_dqn.").replace("_", "-")
     assert err.startswith(f"log-dqn {name}: error: ")
     for part in message.split(".*"):

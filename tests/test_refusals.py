@@ -1,7 +1,6 @@
 """Every flag, and every parameter of gin, with a wrong type, a wrong value and a misspelt name."""
 
 import inspect
-import pathlib
 import sys
 
 import gin
@@ -9,7 +8,7 @@ import pytest
 
 from log_dqn import compat, sweep, train, train_vectorized
 from log_dqn.cli import gin_files, shell
-from tests.programs import assert_refused
+from tests.programs import assert_refused, refusal
 
 with compat.quiet():
     from log_dqn.dopamine_run import request, start
@@ -155,15 +154,9 @@ def test_every_flag(tmp_path, capsys, program, name, argument):
     folder = tmp_path / "new" / "run"
     required = [text.replace("FOLDER", str(folder)) for text in PROGRAMS[program]]
     required = [text for text in required if name != "env" or "--game" not in text]
-    try:
-        status = program.main([*required, argument])
-    except SystemExit as stop:  # argparse
-        status = stop.code
-    err = capsys.readouterr().err
-    assert status == 2
-    assert err.count("\n") == 1 and "error: " in err
-    assert name.rstrip("s") in err
-    assert not pathlib.Path(folder).parent.exists()
+    err = refusal(capsys, program.main, [*required, argument])
+    assert "error: " in err and name.rstrip("s") in err
+    assert not folder.parent.exists()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 import check_versions
 import pytest
 
+from tests.programs import refusal
+
 
 @pytest.mark.parametrize(
     ("fails", "jax", "failed", "said"),
@@ -42,8 +44,5 @@ echo all passed
 @pytest.mark.parametrize("arguments", [["--pythons", "2.7"], ["gpu"], []])
 def test_what_is_refused_is_one_line(monkeypatch, capsys, arguments):
     monkeypatch.setenv("PATH", "")  # There is no uv.
-    with pytest.raises(SystemExit) as stop:
-        check_versions.main(arguments)
-    assert stop.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = refusal(capsys, check_versions.main, arguments)
     assert ": error: " in line and (arguments or ["uv must be installed"])[-1] in line
