@@ -64,3 +64,12 @@ def test_it_runs(tmp_path, monkeypatch):
     (folder,) = tmp_path.glob("*/demo/gamma=0.5")
     curves = {run.agent: run.returns for run in runs.read_runs(folder, "train", print)}
     assert {agent: curve.shape for agent, curve in curves.items()} == {"log_dqn": (2,), "dqn": (2,)}
+    # The demo's page shows them, and its files are there.
+    page = (folder.parent / "demo.html").read_text("utf-8")
+    shown = dict(re.findall("<td>(.*)</td><td>(.*)</td>", page))
+    names = {"LogDQN": "log_dqn", "DQN": "dqn"}
+    assert shown == {name: f"{curves[agent][-1]:.1f}" for name, agent in names.items()}
+    files = re.findall(r'(?:src|srcset|href)="([^":]+)"', page)
+    assert len(files) > 3
+    for file in files:
+        assert (folder.parent / file).stat().st_size > 1000

@@ -7,10 +7,8 @@ import pytest
 
 from log_dqn.cli import shell
 from log_dqn.commands import demo, main
-from log_dqn.run_folder import layout, safe_pickle
+from tests.programs import refusal
 from tests.results import synthetic
-
-SMALL = ["VectorizedRunner.training_steps=400"]
 
 
 def test_its_commands_are_those_of_log_dqn():
@@ -41,13 +39,7 @@ def test_its_commands_are_those_of_log_dqn():
     ],
 )
 def test_wrong_input_is_one_line(capsys, argument, named):
-    try:
-        status = demo.main([argument])
-    except SystemExit as stop:
-        status = stop.code
-    err = capsys.readouterr().err
-    assert (status, err.count("\n")) == (2, 1)
-    assert named in err
+    assert named in refusal(capsys, demo.main, [argument])
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
@@ -108,34 +100,3 @@ def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys)
     assert demo.main(flags) == 1
     said = f"{runs[1]} is damaged; remove it to train again"
     assert capsys.readouterr().err.splitlines() == [f"log-dqn demo: {said}"]
-
-
-@pytest.mark.slow
-def test_the_page_shows_what_was_trained(tmp_path, capsys, monkeypatch):
-    """Three short runs: stopped by a command that fails, resumed, and looked at again."""
-    settings = {agent: [*lines, *SMALL] for agent, lines in demo._SETTINGS.items()}
-    monkeypatch.setattr(demo, "_SETTINGS", settings)
-    monkeypatch.setattr(demo, "_ITERATIONS", 2)
-    monkeypatch.setattr(demo, "_STEPS", 400)
-    monkeypatch.setattr(demo, "_FILM_STEPS", 3)
-    wrong = {**settings, "dqn": ["VectorizedDQNAgent.gamma=2"]}
-    out = tmp_path / "new"
-    command = [f"--out={out}", "--game=MinAtar/Breakout"]  # Its episodes are short.
-    with monkeypatch.context() as patch:
-        patch.setattr(demo, "_SETTINGS", wrong)
-        assert demo.main(command) == 1
-    assert (
-        "the training of dqn ended: log-dqn train-vectorized: error: VectorizedDQNAgent.gamma is 2"
-        in (capsys.readouterr().err)
-    )
-    assert demo.main(command) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == str(out / "demo.html")
-    page = (out / "demo.html").read_text(encoding="utf-8")
-    for agent, name in (("loglin_dqn", "LogLinDQN"), ("dqn", "DQN")):
-        folder = out / "gamma=0.5" / agent / "MinAtar-Breakout" / "1"
-        with layout.log_path(folder, 1).open("rb") as file:
-            log = safe_pickle.load(file)
-        shown = re.search(rf"<td>{name}</td><td>(.*)</td>", page)[1]
-        assert shown == f"{log['iteration_1']['train_average_return'][0]:.1f}"
-    for file in re.findall(r'(?:src|srcset|href)="([^":]+)"', page):
-        assert (out / file).stat().st_size > 1000
