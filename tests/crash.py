@@ -12,7 +12,6 @@ fell into.
 import argparse
 import os
 import pathlib
-import pickle
 import random
 import shutil
 import signal
@@ -24,6 +23,7 @@ from tqdm import tqdm
 
 from log_dqn import compat, train
 from log_dqn.run_folder import checkpoints
+from tests.programs import outcome
 
 with compat.quiet():
     # Imported before the runs are forked, which saves each the seconds that it takes.
@@ -64,17 +64,6 @@ def finished_lines(output):
     return [int(line.split()[1].split("/")[0]) - 1 for line in lines if line[:10] == "iteration "]
 
 
-def outcome(base_dir):
-    """Returns a finished run's returns, and the checksums of its replay memory and weights."""
-    log = pickle.loads((base_dir / "logs" / f"log_{ITERATIONS - 1}").read_bytes())
-    files = checkpoints.read_manifest(base_dir / "checkpoints" / str(ITERATIONS - 1))["files"]
-    # The log and the collector hold how fast the machine was.
-    found = {name: files[name] for name in files.keys() - {"log.json", "collector.json"}}
-    for iteration, statistics in log.items():
-        found |= {f"{iteration} {key}": statistics[key] for key in statistics if "_episode_" in key}
-    return found
-
-
 def kill_somewhere(process, root, rng, seconds, saving):
     """Kills a run, of so many seconds; where saving, while it writes a checkpoint."""
     if saving:
@@ -101,7 +90,7 @@ def crash_test(kills, seed, folder):
     if wait(start(reference, output)):
         raise RuntimeError(output.read_text())
     seconds = time.monotonic() - begin
-    expected = outcome(reference)
+    expected = outcome(reference, ITERATIONS - 1)
     if not any(any(v) for k, v in expected.items() if k.endswith("train_episode_returns")):
         raise RuntimeError("the game gave no reward, so that equal returns say nothing")
     while_saving, at_iteration, failures = 0, [0] * (ITERATIONS + 1), []
@@ -121,7 +110,7 @@ def crash_test(kills, seed, folder):
             failures.append(f"trial {trial}: {output.read_text()}")
         elif finished_lines(output) != list(range(next_iteration, ITERATIONS)):
             failures.append(f"trial {trial}: resumed at {finished_lines(output)[:1]}")
-        elif outcome(base_dir) != expected:
+        elif outcome(base_dir, ITERATIONS - 1) != expected:
             failures.append(f"trial {trial}: ended otherwise")
         shutil.rmtree(base_dir)
     if kills >= 20 and not while_saving:

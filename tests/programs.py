@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 from log_dqn import compat, train
+from log_dqn.run_folder import checkpoints
 
 # Imported before the first run, whose record would else have the optimizer that it creates then.
 with compat.quiet():
@@ -130,6 +131,21 @@ def no_more_than_the_start(out):
 
 def read_log(base_dir, number):
     return pickle.loads((pathlib.Path(base_dir) / "logs" / f"log_{number}").read_bytes())
+
+
+def outcome(base_dir, iteration):
+    """Returns and lengths of a run's episodes, and the checksums of its checkpoint's files."""
+    folder = pathlib.Path(base_dir)
+    files = checkpoints.read_manifest(folder / "checkpoints" / str(iteration))["files"]
+    # The log and the collector hold how fast the machine was.
+    found = {name: files[name] for name in files.keys() - {"log.json", "collector.json"}}
+    for name, statistics in read_log(folder, iteration).items():
+        found |= {f"{name} {key}": statistics[key] for key in statistics if "_episode_" in key}
+    return found
+
+
+def assert_same_run(first, second, last):
+    assert outcome(first, last) == outcome(second, last)
 
 
 def weights(base_dir, iteration):
