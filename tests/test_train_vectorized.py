@@ -7,7 +7,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from typing import ClassVar
 from unittest import mock
@@ -323,8 +322,8 @@ def test_a_checkpoint_that_does_not_load_is_said_in_one_line(tmp_path, capsys, m
 def test_sigterm_stops_and_the_command_resumes_with_more_seeds(tmp_path, capsys):
     program = "log_dqn.train_vectorized"
     args = arguments(tmp_path, "--threads=1", VectorizedRunner__num_iterations=99)
-    command = [sys.executable, "-m", program, *args]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    process = programs.start("-m", program, *args, stdout=pipe, stderr=pipe)
     folder = tmp_path / "log_dqn" / "Centipede"
     deadline = time.monotonic() + 120
     while not (folder / "1" / "logs" / "log_0").exists() and time.monotonic() < deadline:

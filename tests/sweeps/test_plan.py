@@ -36,11 +36,14 @@ def test_a_run_is_the_training_program():
     assert train.create_parser().parse_args(jobs[1].arguments[2:]).seed == 1
 
 
-def test_environments_of_gymnasium_are_no_games():
-    planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], ["my:Own/X-v0"], range(3, 4), [])
-    (job,) = planned.single_jobs()
+def test_games_of_minatar_are_games_and_environments_of_gymnasium_are_not():
+    names = ["my:Own/X-v0", "MinAtar/Asterix"]
+    planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], names, range(3, 4), [])
+    own, game = (job.arguments[2:6] for job in planned.single_jobs())
     base_dir = "--base_dir=/r/dqn/my-Own-X-v0/3"
-    assert job.arguments[2:6] == (base_dir, "--agent=dqn", "--env=my:Own/X-v0", "--seed=3")
+    assert own == (base_dir, "--agent=dqn", "--env=my:Own/X-v0", "--seed=3")
+    base_dir = "--base_dir=/r/dqn/MinAtar-Asterix/3"
+    assert game == (base_dir, "--agent=dqn", "--game=MinAtar/Asterix", "--seed=3")
 
 
 def test_progress_is_the_newest_readable_log_s(tmp_path):

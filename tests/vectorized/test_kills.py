@@ -1,19 +1,16 @@
 """A study on MinAtar that is killed again and again ends like one that is not."""
 
-import os
-import pathlib
 import pickle
 import random
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 
 from log_dqn.run_folder import layout
+from tests import programs
 
-ROOT = pathlib.Path(__file__).parents[2]
 ITERATIONS = 5
 STUDY = [
     "--games=MinAtar/Breakout,MinAtar/Asterix",
@@ -26,12 +23,10 @@ STUDY = [
 
 
 def start(results_dir):
-    return subprocess.Popen(
-        [sys.executable, "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}", *STUDY],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    return programs.start(
+        "-m", "log_dqn.train_vectorized", f"--results_dir={results_dir}", *STUDY,
         stdout=subprocess.PIPE,
-        text=True,
-    )
+    )  # fmt: skip
 
 
 def finished(results_dir):
