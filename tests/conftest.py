@@ -40,6 +40,12 @@ def pytest_xdist_auto_num_workers(config):
     return 2 if is_whole else 0
 
 
+def pytest_collection_modifyitems(items):
+    """Whole programs that take a minute come first, so that no process waits for one at the end."""
+    long = ("test_kills.py", "test_notebook.py", "test_sweep.py", "test_gpu.py", "test_crash.py")
+    items.sort(key=lambda item: item.path.name not in long)
+
+
 def pytest_collection(session):
     """Holds back TensorFlow's start-up notes, so that pytest's output stays readable."""
     if session.config.option.dist != "no":  # The first process collects nothing.
