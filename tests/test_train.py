@@ -193,6 +193,7 @@ BAD_INPUT = [
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
     (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),
     (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
+    ([binding("Runner.max_steps_per_episode=None")], "max_steps_per_episode is None; it must be"),
     (["--gin_files=log_dqn_cartpole.gin", "--game=Pong"], "game is 'Pong'; it must be left out,"),
     ([QUICK, "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
 ]
@@ -268,19 +269,6 @@ def test_a_game_is_named_in_any_case(game, name):
     start.configure(request.parse([], [], game=game).written)
     factory = "create_minatar_environment" if "MinAtar" in name else "create_environment"
     assert gin.query_parameter(f"{factory}.game_name") == name
-
-
-@pytest.mark.slow
-def test_a_gin_file_that_includes_itself_is_one_line(tmp_path):
-    """From the top of a process, where gin's own message would be a thousand lines."""
-    (tmp_path / "self.gin").write_text(f"include '{tmp_path / 'self.gin'}'\n")
-    arguments = [f"--results_dir={tmp_path / 'new'}", f"--gin_files={tmp_path / 'self.gin'}"]
-    done = python("-m", "log_dqn.train_vectorized", "--games=Pong", *arguments)
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"log_dqn.train_vectorized: error: gin_files is '{tmp_path / 'self.gin'}'; it must be gin "
-        "that can be read: it includes itself, or is nested too deeply\n"
-    )
 
 
 def test_a_drawn_seed_is_recorded_and_kept(tmp_path):

@@ -394,11 +394,6 @@ def test_a_crash_between_checkpoint_and_results_is_made_good(tmp_path, monkeypat
     assert set(pickle.loads(metrics)) == {"iteration_0"}
 
 
-def test_episodes_over_the_end_of_an_iteration_are_refused(tmp_path, capsys):
-    assert run(tmp_path / "a", *tiny(), "--gin_bindings=Runner.max_steps_per_episode=None") == 2
-    assert "max_steps_per_episode is None; it must be a whole" in capsys.readouterr().err
-
-
 @SLOW
 def test_a_full_disk_when_a_run_goes_on_stops_it_cleanly(tmp_path, trained, capsys, monkeypatch):
     trained(tmp_path, *CARTPOLE, SEED, iterations(1))
