@@ -12,14 +12,6 @@ NAN = np.nan
 TWO_GAMES = np.array([[0.0, 4.0], [1.0, 2.0], [0.5, 0.0], [0.5, 2.0]])  # 4 seeds
 
 
-def test_aggregates_by_hand():
-    # Means over seeds 0.5 and 2; sorted runs 0 0 .5 .5 1 2 2 4, the middle four .5 .5 1 2;
-    # min(score, 1): 0 1 .5 .5 and 1 1 0 1.
-    np.testing.assert_allclose(
-        statistics.aggregates(TWO_GAMES), [1.25, 1.25, 1.0, 1 - (0.5 + 0.75) / 2]
-    )
-
-
 def test_aggregates_by_hand_with_unequal_seeds():
     scores = np.array([[0.0, 4.0, 1.0], [1.0, NAN, 3.0]])
     # Means over seeds .5 4 2; runs 0 1 1 3 4, of which one is cut at each end.
