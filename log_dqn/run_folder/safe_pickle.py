@@ -143,4 +143,4 @@ def load(file: IO[bytes], records: Collection[tuple[str, str]] = ()) -> Any:
         raise
     # Damaged bytes make the unpickler fail with nearly any exception.
     except Exception as error:
-        raise ValueError(f"damaged or truncated ({error or type(error).__name__})") from error
+        raise ValueError(f"damaged or truncated ({str(error) or type(error).__name__})") from error

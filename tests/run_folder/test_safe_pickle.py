@@ -189,6 +189,12 @@ def test_every_truncation_is_damaged():
             loads(data[:length])
 
 
+def test_an_error_without_words_has_its_name():
+    too_large = b"\x80\x05\x96" + (2**60).to_bytes(8, "little")
+    with pytest.raises(ValueError, match=r"damaged or truncated \(MemoryError\)"):
+        loads(too_large)
+
+
 def test_flipped_bits_never_raise_anything_else():
     rng = np.random.default_rng(0)
     data = pickle.dumps({"a": [np.float64(1), np.arange(4)[::2], {"b": (1, 2)}]}, protocol=4)
