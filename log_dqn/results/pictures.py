@@ -405,25 +405,17 @@ def _seeds_curve(rows: pd.DataFrame) -> Series:
     return frames, Interval(statistics.mean_over_seeds(returns), *bounds)
 
 
-class Picture(NamedTuple):
-    """A figure of the report: the name of its files, its heading, and what draws it."""
+_mean_median = functools.partial(_over_frames, names={"mean": 0, "median": 1})
+_iqm = functools.partial(_over_frames, names={"IQM": 2})
 
-    name: str
-    heading: str
-    draw: Callable[[Comparison, Results], Drawn]
-
-
-PICTURES = (
-    Picture("relative", "Relative performance", _relative),
-    Picture(
-        "mean_median", "Mean and median",
-        functools.partial(_over_frames, names={"mean": 0, "median": 1}),
-    ),
-    Picture("iqm", "IQM (interquartile mean)", functools.partial(_over_frames, names={"IQM": 2})),
-    Picture("aggregates", "Aggregates", _aggregates),
-    Picture("profile", "Performance profile", _profile),
-    Picture("improvement", "Probability of improvement", _improvement),
-    Picture("gamma", "Discount factor", _gamma),
-    Picture("learning_curves", "Learning curves", _learning_curves),
-)  # fmt: skip
-"""All figures, in the order of the page."""
+PICTURES: dict[str, tuple[str, Callable[[Comparison, Results], Drawn]]] = {
+    "relative": ("Relative performance", _relative),
+    "mean_median": ("Mean and median", _mean_median),
+    "iqm": ("IQM (interquartile mean)", _iqm),
+    "aggregates": ("Aggregates", _aggregates),
+    "profile": ("Performance profile", _profile),
+    "improvement": ("Probability of improvement", _improvement),
+    "gamma": ("Discount factor", _gamma),
+    "learning_curves": ("Learning curves", _learning_curves),
+}
+"""All figures by their files' names, in the order of the page: headings, and what draws them."""

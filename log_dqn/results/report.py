@@ -85,13 +85,13 @@ def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
         _write_tables(comparison, results, aside)
         shown, not_made = [], []
         notes = protocol.meanings(labels.standard(comparison.runs))
-        for picture in progress.bar("Figures", PICTURES):
+        for name, (heading, draw) in progress.bar("Figures", [*PICTURES.items()]):
             with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
-                drawn = picture.draw(comparison, results)
+                drawn = draw(comparison, results)
             if isinstance(drawn, Shown):
                 box = figures.footnote(drawn.figure, notes)
-                png = _save(drawn.figure, box, aside / picture.name)
-                shown.append((picture.heading, drawn, png))
+                png = _save(drawn.figure, box, aside / name)
+                shown.append((heading, drawn, png))
             elif drawn is not None:
                 not_made.append(drawn)
         made = provenance.collect(comparison.runs, command)
@@ -101,9 +101,9 @@ def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
         new = [path.name for path in sorted(aside.iterdir())]
         for name in new:
             os.replace(aside / name, out / name)
-        for picture in PICTURES:
-            for name in {f"{picture.name}.png", f"{picture.name}.pdf"}.difference(new):
-                (out / name).unlink(missing_ok=True)
+        for name in PICTURES:
+            for file in {f"{name}.png", f"{name}.pdf"}.difference(new):
+                (out / file).unlink(missing_ok=True)
 
 
 def _save(figure: Figure, box: Bbox, path: pathlib.Path) -> bytes:

@@ -55,7 +55,7 @@ def test_whole_report(tmp_path, published, capsys):
     printed, said = capsys.readouterr()
     assert printed == f"Starting a report on {runs} in {out}\n{out / 'report.html'}\n"
     assert "log-dqn compare: " not in said
-    names = {picture.name for picture in pictures.PICTURES} - {"gamma"}
+    names = pictures.PICTURES.keys() - {"gamma"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
     expected |= {"scores.csv", "aggregates.csv", "relative.csv", "report.html", "report.json"}
     expected |= {f"{name}.{kind}" for name in ("aggregates", "games") for kind in ("md", "tex")}
@@ -140,7 +140,7 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out):
     status, lines = run("--games=minatar5", "--reference=dqn/gamma=0.5")
     assert status == 0 and lines == []
     figures = {path.stem for path in out.glob("*.png")}
-    assert figures == {picture.name for picture in pictures.PICTURES}
+    assert figures == pictures.PICTURES.keys()
 
     rows = read_csv(out / "scores.csv")
     assert len(rows) == 3 * 5 * 3 and "hns" not in rows[0]
@@ -206,7 +206,7 @@ def test_a_failed_report_leaves_nothing_half_written(run, out, monkeypatch):
     (out / "notes.png").write_bytes(b"the user's own")
     assert "relative.png" in before and "improvement.pdf" in before
     assert run("--games=Pong", "--agents=DQN")[0] == 0
-    names = {p.name for p in pictures.PICTURES} - {"relative", "improvement", "gamma"}
+    names = pictures.PICTURES.keys() - {"relative", "improvement", "gamma"}
     expected = {f"{name}.{kind}" for name in names for kind in ("png", "pdf")} | {"notes.png"}
     assert {path.name for path in out.glob("*.p*")} == expected
 

@@ -44,7 +44,7 @@ def made(runs, reference="DQN", divides_by_best=False):
 
 
 NOTHING = pictures.Results(pd.DataFrame(columns=["relative", "low", "high"]), {}, {}, {}, {}, [])
-DRAW = {picture.name: picture.draw for picture in pictures.PICTURES}
+DRAW = {name: draw for name, (_, draw) in pictures.PICTURES.items()}
 
 
 def figure_of(name, runs, **results):
