@@ -98,14 +98,6 @@ class Written(NamedTuple):
         return [defined.get(v, v) if isinstance(v, str) else v for v in found]
 
 
-class _Texts(configuration.Plain):
-    """Gives gin's parser text for references and macros, and notes the macros."""
-
-    def macro(self, macro_name: str) -> str:
-        self.macros[macro_name] = None
-        return f"%{macro_name}"
-
-
 def short_name(name: str) -> str:
     """Returns a parameter's full name in gin without modules: `a_scope/LogDQNAgent.gamma`."""
     scope, slash, selector = name.rpartition("/")
@@ -123,10 +115,10 @@ def parse(
     bindings = [("gin_bindings", line) for line in gin_bindings]
     bindings += [("scan", line) for line in first]
     written = Written(list(gin_files), bindings, [], set(), set())
-    texts, around = _Texts(), list[str]()
+    plain, around = configuration.Plain(), list[str]()
 
     def add(source: Any, option: str, text: str, is_shipped: bool) -> None:
-        statements = list(config_parser.ConfigParser(source, texts))
+        statements = list(config_parser.ConfigParser(source, plain))
         checks.check(option, text, bool(statements) or option != "gin_bindings", "a line of gin")
         for statement in statements:
             if isinstance(statement, config_parser.BindingStatement):
@@ -156,7 +148,7 @@ def parse(
     for (option, line), text in zip(bindings, [*gin_bindings, *scans], strict=True):
         with explained(option, text):
             add(line, option, text, False)
-    return written._replace(macros=set(texts.macros))
+    return written._replace(macros=set(plain.macros))
 
 
 @contextlib.contextmanager

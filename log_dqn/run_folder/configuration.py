@@ -42,7 +42,10 @@ class Configuration(NamedTuple):
 
 
 class Plain(config_parser.ParserDelegate):
-    """Gives gin's parser text for references, and values for macros that are known."""
+    """Gives gin's parser text for references, and values for macros that are known.
+
+    The others, of which it gives text too, are in `macros` once they are named.
+    """
 
     def __init__(self) -> None:
         self.macros: dict[str, Any] = {}
@@ -53,7 +56,7 @@ class Plain(config_parser.ParserDelegate):
 
     def macro(self, macro_name: str) -> Any:
         """Returns a macro's value, or what gin writes for it."""
-        return self.macros.get(macro_name, f"%{macro_name}")
+        return self.macros.setdefault(macro_name, f"%{macro_name}")
 
 
 def parameters(text: str) -> dict[str, Any]:
