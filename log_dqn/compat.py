@@ -126,15 +126,16 @@ def silence_gym_notice() -> None:
     notices.notices.clear()
 
 
-class _BeforeTensorFlowProbability:
+def _find_spec(name: str, path: Any, target: Any = None) -> None:
     """Gives a name back to JAX when tensorflow-probability's JAX half is about to be imported."""
+    if name == "tensorflow_probability.substrates.jax":
+        xla = importlib.import_module("jax.interpreters.xla")
+        core = importlib.import_module("jax._src.core")
+        # JAX 0.6 has the name still, and warns of whoever asks.
+        xla.pytype_aval_mappings = core.pytype_aval_mappings  # type: ignore[attr-defined]
 
-    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
-        if name == "tensorflow_probability.substrates.jax":
-            xla = importlib.import_module("jax.interpreters.xla")
-            core = importlib.import_module("jax._src.core")
-            # JAX 0.6 has the name still, and warns of whoever asks.
-            xla.pytype_aval_mappings = core.pytype_aval_mappings  # type: ignore[attr-defined]
+
+_FINDER: Any = types.SimpleNamespace(find_spec=_find_spec)
 
 
 def give_back_pytype_aval_mappings() -> None:
@@ -144,8 +145,8 @@ def give_back_pytype_aval_mappings() -> None:
     itself is still there, under another name. JAX is imported no earlier than by it.
     Can go: when tensorflow-probability has a release that imports with JAX 0.7.
     """
-    if not any(isinstance(finder, _BeforeTensorFlowProbability) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _BeforeTensorFlowProbability())
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
 
 
 def config_dir() -> pathlib.Path:

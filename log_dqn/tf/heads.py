@@ -8,29 +8,29 @@ import tensorflow as tf
 from log_dqn.checks import check
 
 
-class HeadsInitializer:
-    """Initialises the kernel of a doubled output layer, each head as a layer of its own."""
+def _head_initializer(
+    base: tf.keras.initializers.Initializer, head_init: str
+) -> Callable[..., tf.Tensor]:
+    """Returns an initializer of a doubled output layer, each head as a layer of its own.
 
-    def __init__(self, base: tf.keras.initializers.Initializer, head_init: str) -> None:
-        """Takes the network's own initializer, Glorot uniform in Dopamine's.
+    `base` is the network's own initializer, Glorot uniform in Dopamine's. `head_init` is
+    'asymmetric' for a minus head of zeros (Appendix C.1), or 'symmetric' for two heads initialised
+    alike.
+    """
 
-        `head_init` is 'asymmetric' for a minus head of zeros (Appendix C.1), or 'symmetric' for two
-        heads initialised alike.
-        """
-        self._base = base
-        self._head_init = head_init
-
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> tf.Tensor:
+    def initialize(shape: Any, dtype: Any = None, **kwargs: Any) -> tf.Tensor:
         """Returns a kernel of shape [..., 2 * num_actions], the plus head first."""
         head_shape = (*shape[:-1], shape[-1] // 2)
-        plus = self._base(head_shape, dtype=dtype, **kwargs)
-        if self._head_init == "asymmetric":
+        plus = base(head_shape, dtype=dtype, **kwargs)
+        if head_init == "asymmetric":
             minus = tf.zeros(head_shape, dtype)
         else:
             # A copy: an initializer may repeat its numbers when it is called twice.
-            twin = type(self._base).from_config(self._base.get_config())
+            twin = type(base).from_config(base.get_config())
             minus = twin(head_shape, dtype=dtype, **kwargs)
         return tf.concat([plus, minus], axis=-1)
+
+    return initialize
 
 
 def create_two_headed_network(
@@ -47,7 +47,7 @@ def create_two_headed_network(
         network: Dopamine's kind of network class, called as `network(num_outputs, name=name)`,
             whose last layer is a `Dense` with `num_outputs` units.
         num_actions: number of actions; the network gets twice as many outputs.
-        head_init: 'asymmetric' or 'symmetric' (see `HeadsInitializer`).
+        head_init: 'asymmetric' or 'symmetric' (see `_head_initializer`).
         dtype: 'float32' or 'float64', of the output layer's weights and arithmetic.
         precision: of the torso's arithmetic, one of `log_space.PRECISIONS`.
         name: name of the network and of its variables' scope.
@@ -71,7 +71,7 @@ def create_two_headed_network(
             "the network is asked for, and be made in its constructor"
         )
     output = outputs[-1]
-    output.kernel_initializer = HeadsInitializer(output.kernel_initializer, head_init)
+    output.kernel_initializer = _head_initializer(output.kernel_initializer, head_init)
     # Keras 2 sets a layer's dtype only in its constructor, which is the network's business.
     if precision == "bfloat16":
         # As JAX's agent: a hidden layer like the output stays in float32.
