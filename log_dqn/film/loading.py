@@ -38,7 +38,7 @@ from log_dqn.tf import networks as _our_networks  # noqa: F401
 from log_dqn.vectorized import agents as vectorized_agents
 from log_dqn.vectorized import environments, jax_environments, runs, start
 from log_dqn.vectorized.agents import RunnerSettings
-from log_dqn.vectorized.environments import Game, GymnasiumGame
+from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.request import own_id
 
@@ -224,7 +224,7 @@ def _to_play(name: str, game: Game) -> DopamineGame | BoardGame:
     """Returns a vectorized run's game as it is played for a film."""
     if isinstance(game, JaxGame):
         return BoardGame(game)
-    if isinstance(game, GymnasiumGame):
+    if game.make is not None:
         own = gymnasium_game.GymnasiumGame(game.make(), bootstraps=game.cuts)
         return DopamineGame(own_id(name), own)
     # The frames are the same as vectorized training's.

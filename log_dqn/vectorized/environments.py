@@ -40,6 +40,7 @@ class Game:
         cuts: whether outcomes say which episodes a time limit has cut off.
         prepare: maps states to what the network sees; None for the states themselves.
         is_drawn: whether a film can show it.
+        make: makes an environment of gymnasium for a run, checked at each step; None for others.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Game:
     cuts: bool = False
     prepare: Callable[[jax.Array], jax.Array] | None = None
     is_drawn: bool = True
+    make: Callable[[], gymnasium.Env] | None = None
 
     @property
     def shown(self) -> str:
@@ -162,13 +164,6 @@ class AtariGames:
         return outcome
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class GymnasiumGame(Game):
-    """An environment of gymnasium; `make` makes one for a run, checked at each step."""
-
-    make: Callable[[], gymnasium.Env]
-
-
 # A name of its own in gin, where `create_gymnasium_environment` is that of single runs.
 @gin.configurable("create_host_environment")
 def create_gymnasium(
@@ -176,7 +171,7 @@ def create_gymnasium(
     environment_id: str | None = None,
     bootstrap_at_time_limit: bool = True,
     settings: Mapping[str, Any] | None = None,
-) -> GymnasiumGame:
+) -> Game:
     """Creates an environment of gymnasium with discrete actions.
 
     Args:
@@ -207,7 +202,7 @@ def create_gymnasium(
     # gymnasium's own draw by pygame.
     can_draw = ":" in own_id or is_installed("pygame")
     made.close()  # There may be only one at a time, for each run makes its own.
-    return GymnasiumGame(
+    return Game(
         name=str(environment_id), frame_shape=space.shape, frame_dtype=dtype,
         num_actions=check_actions(own_id, made.action_space),
         cuts=bootstrap_at_time_limit, prepare=networks.preparation(space, space.shape, dtype),
@@ -241,8 +236,9 @@ class GymnasiumGames:
         faults: why environments have stopped, by the index of the run; their rewards are NaN.
     """
 
-    def __init__(self, game: GymnasiumGame, num_runs: int) -> None:
-        """Makes the environments."""
+    def __init__(self, game: Game, num_runs: int) -> None:
+        """Makes the environments; the game has a `make`."""
+        assert game.make is not None
         self._name = game.name
         self._environments = [game.make() for _ in range(num_runs)]
         self._frames = np.zeros((num_runs, *game.frame_shape), game.frame_dtype)

@@ -33,7 +33,7 @@ from log_dqn.vectorized import (
     training,
 )
 from log_dqn.vectorized.agents import RunnerSettings
-from log_dqn.vectorized.environments import Game, GymnasiumGame
+from log_dqn.vectorized.environments import Game
 from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.request import FACTORIES
 
@@ -276,7 +276,7 @@ def _plan_trainers(
         if isinstance(game, JaxGame):
             return device_loop.DeviceTrainer(part, problem, game, shown, indices)
         played: environments.AtariGames | environments.GymnasiumGames
-        if isinstance(game, GymnasiumGame):
+        if game.make is not None:
             played = environments.GymnasiumGames(game, len(indices))
         else:
             names = [run.game for run in part.runs]
