@@ -4,6 +4,7 @@ gymnasium is by Towers et al. (2024). `Game` is what the learner knows of any en
 those in JAX.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -195,19 +196,23 @@ def create_gymnasium(
         return wrappers.TimeLimit(made, max_steps_per_episode)
 
     made = make()
-    made.reset(seed=0)
-    space: Any = made.observation_space
-    dtype = _dtype(space)
-    draws_itself = "rgb_array" in made.metadata.get("render_modes", [])
-    # gymnasium's own draw by pygame.
-    can_draw = ":" in own_id or is_installed("pygame")
-    made.close()  # There may be only one at a time, for each run makes its own.
-    return Game(
-        name=str(environment_id), frame_shape=space.shape, frame_dtype=dtype,
-        num_actions=check_actions(own_id, made.action_space),
-        cuts=bootstrap_at_time_limit, prepare=networks.preparation(space, space.shape, dtype),
-        is_drawn=draws_itself and can_draw, make=make,
-    )  # fmt: skip
+    try:
+        made.reset(seed=0)
+        space: Any = made.observation_space
+        dtype = _dtype(space)
+        draws_itself = "rgb_array" in made.metadata.get("render_modes", [])
+        # gymnasium's own draw by pygame.
+        can_draw = ":" in own_id or is_installed("pygame")
+        return Game(
+            name=str(environment_id), frame_shape=space.shape, frame_dtype=dtype,
+            num_actions=check_actions(own_id, made.action_space),
+            cuts=bootstrap_at_time_limit, prepare=networks.preparation(space, space.shape, dtype),
+            is_drawn=draws_itself and can_draw, make=make,
+        )  # fmt: skip
+    finally:
+        # Each run makes its own, and there may be only one at a time.
+        with contextlib.suppress(Exception):
+            made.close()
 
 
 def _is_array(space: spaces.Space) -> bool:

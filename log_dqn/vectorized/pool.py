@@ -164,9 +164,9 @@ class Pool:
         """Runs all trainers; if one can't go on, all stop.
 
         Raises:
-            RunStopped: if an environment can't be made, a file can't be written, a checkpoint
-                doesn't fit, the device fails (for example, out of memory), or `stop` was called.
-                The checkpoints of finished iterations are intact.
+            RunStopped: if a file can't be written, a checkpoint doesn't fit, the device fails (for
+                example, out of memory), or `stop` was called. The checkpoints of finished
+                iterations are intact.
         """
         self._progress.show()
         executor = concurrent.futures.ThreadPoolExecutor(self._num_workers)
@@ -189,10 +189,7 @@ class Pool:
         device = self._idle.get()
         try:
             with jax.default_device(device):
-                try:
-                    trainer = create()
-                except ValueError as error:  # A run's environment can't be made.
-                    raise RunStopped(f"error: {explain(error)}", status=2) from error
+                trainer = create()
                 trainer.train(lambda: self._stop_signal)
         except (CheckpointError, OSError) as error:
             raise RunStopped(f"error: {error}", status=2) from error

@@ -209,6 +209,7 @@ class Single(Faulty):
 
     def close(self):
         Single.live -= 1
+        raise AttributeError("a window that was never opened")
 
 
 def test_the_environment_of_the_check_is_closed():

@@ -155,15 +155,6 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
     assert not (tmp_path / "1" / "checkpoints").exists()
 
 
-def test_an_environment_that_cannot_be_made_is_said_in_one_line():
-    def create():
-        raise ValueError("env is 'Single-v0'; it must be one that can be made: port 7000 is in use")
-
-    with pytest.raises(RunStopped, match=r"^error: env is 'Single-v0'; .* in use$") as stop:
-        pool.Pool([create], [None], shown(1)).train()
-    assert stop.value.status == 2  # A sweep doesn't try again.
-
-
 @pytest.mark.parametrize("where", ["create", "train"])
 def test_a_device_without_memory_is_said_in_one_line(where):
     def fail(*_):
