@@ -5,6 +5,7 @@ import contextlib
 import functools
 import itertools
 import pathlib
+import re
 import resource
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -107,10 +108,9 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
 
 
 def _shared_settings(read: ReadSetting) -> dict[str, Any]:
-    """Returns all that gin has configured but the agent: optimizer, network, environment, ...."""
-    parameters = configuration.by_short_name(read.config.parameters)
-    agent = type(read.agent).__name__
-    return {name: value for name, value in parameters.items() if name.split(".")[0] != agent}
+    """Returns all that gin has configured but the agent: the optimizer, the network and so on."""
+    agent, parameters = type(read.agent).__name__, read.config.parameters
+    return {n: value for n, value in parameters.items() if re.split("[./]", n)[-2] != agent}
 
 
 def plan_runs(
@@ -277,7 +277,10 @@ def _plan_trainers(
             return device_loop.DeviceTrainer(part, problem, game, shown, indices)
         played: environments.AtariGames | environments.GymnasiumGames
         if game.make is not None:
-            played = environments.GymnasiumGames(game, len(indices))
+            try:
+                played = environments.GymnasiumGames(game, len(indices))
+            except ValueError as error:
+                raise shell.RunStopped(f"error: {shell.explain(error)}", status=2) from error
         else:
             names = [run.game for run in part.runs]
             played = environments.AtariGames(names, runner.max_steps_per_episode)

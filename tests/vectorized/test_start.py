@@ -1,6 +1,7 @@
 """Whole programs on environments of one's own, in JAX and of gymnasium: `--env`, and its faults."""
 
 import functools
+import itertools
 import json
 import re
 import sys
@@ -107,6 +108,23 @@ def test_64_bits_are_refused(tmp_path, capsys):
         jax.config.update("jax_enable_x64", False)
 
 
+def test_an_environment_that_cannot_be_made_again_is_said_in_one_line(tmp_path, capsys):
+    times = itertools.count()
+
+    def make():
+        if next(times):
+            raise OSError("port 7000 is in use")
+        return gymnasium.make("CartPole-v1")
+
+    gymnasium.register("Once-v0", make)
+    assert run(tmp_path, "gymnasium:Once-v0") == 2  # A sweep doesn't try again.
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (
+        "error: env is 'Once-v0'; it must be an environment of gymnasium that can be made" in line
+    )
+    assert "port 7000 is in use" in line
+
+
 def test_bounds_of_another_shape_are_refused(tmp_path, capsys, monkeypatch):
     box = types.SimpleNamespace(low=np.zeros(3), high=np.ones(3))
     environment = own.Still(jnp.zeros(10), box), own.Params()
@@ -136,10 +154,13 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert trained.iterations == 3
 
 
-@pytest.mark.parametrize("scan", ["Torso.widths=(5,),(9,)", "width.factor=1,2"])
+@pytest.mark.parametrize(
+    "scan", ["Torso.widths=(5,),(9,)", "width.factor=1,2", "first/width.factor=1,2"]
+)
 def test_the_runs_of_a_job_share_a_network(tmp_path, capsys, scan):
     lines = ["VectorizedRunner.network=@Torso", f"import {OWN}"]
-    lines += ["Torso.widths=[@width()]"] * scan.startswith("width")
+    if "width." in scan:
+        lines += ["Torso.widths=[@first/width(),@second/width()]", "second/width.factor=3"]
     options = [f"--env={OWN}:board", *(f"--gin_bindings={line}" for line in lines)]
     options.append(f"--scan={scan}")
     message = f"scan is '{scan.split('.')[1][:6]}.*'; it must be of settings that may differ within"
