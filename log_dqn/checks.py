@@ -101,11 +101,14 @@ def is_installed(package: str) -> bool:
     return found is not None and found.origin is not None
 
 
-def check_extra(extra: str | None, packages: Iterable[str]) -> None:
-    """Checks, without importing them, that packages of an extra, or of no extra, are installed."""
+def check_extra(extra: str | None, packages: Iterable[str], what: str = "") -> None:
+    """Checks, without importing them, that packages of an extra, or of no extra, are installed.
+
+    The error names `what` needs them, if that is given.
+    """
     missing = [name for name in packages if not is_installed(name)]
     if missing:  # This package has no release yet.
         source = f".[{extra}]" if extra else "."
-        raise ValueError(
-            f"{' and '.join(missing)} must be installed: pip install '{source}' in the source"
-        )
+        named = " and ".join(missing)
+        said = f"{what} needs {named}" if what else f"{named} must be installed"
+        raise ValueError(f"{said}: pip install '{source}' in the source")

@@ -72,7 +72,7 @@ def create_environment(
         ValueError: if the game is unknown, or MinAtar isn't installed.
     """
     games.check_game(game_name, atari=False)
-    checks.check_extra("minatar", ("minatar",))
+    checks.check_extra("minatar", ("minatar",), str(game_name))
     environment = Game(str(game_name))
     if seed is not None:
         environment.reset(seed=seed)

@@ -156,8 +156,9 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         checks.check("env", args.env, bool(args.env), "an environment or more")
         chosen = args.env
     seeds = shell.seeds(args.seeds)
-    if not args.vectorized and set(chosen) & set(games.MINATAR5):
-        checks.check_extra("minatar", ("minatar",))
+    of_minatar = [game for game in chosen if game in games.MINATAR5]
+    if of_minatar and not args.vectorized:
+        checks.check_extra("minatar", ("minatar",), of_minatar[0])
     scan.parse(args.scan)
     check.check_machines(args.ray_address, args.cpus_per_run, args.gpus_per_run)
     # For the working directories of other processes.

@@ -71,7 +71,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     )
     checks.check_extra(None, ("tensorflow", "dopamine"))
     if args.track:
-        checks.check_extra("wandb", ("wandb",))
+        checks.check_extra("wandb", ("wandb",), "--track")
     what = gin_files.named(args.agent, args.gin_files)
     where = asked.game or asked.env
     spoken = sys.stderr if args.json else sys.stdout

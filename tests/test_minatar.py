@@ -122,5 +122,5 @@ def test_a_game_that_cannot_be_played_is_named(monkeypatch):
     with pytest.raises(ValueError, match="game is None"):
         minatar.create_environment()
     monkeypatch.setitem(sys.modules, "minatar", None)
-    with pytest.raises(ValueError, match="minatar must be installed"):
+    with pytest.raises(ValueError, match="MinAtar/Freeway needs minatar: pip"):
         minatar.create_environment("MinAtar/Freeway")

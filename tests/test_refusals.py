@@ -164,12 +164,12 @@ def test_every_flag(tmp_path, capsys, program, name, argument):
     [
         ("tensorflow", train, ["--game=Pong"], "tensorflow must be installed: pip install '.'"),
         ("minatar", train, ["--game=MinAtar/Breakout"],
-         "minatar must be installed: pip install '.[minatar]' in the source"),
-        ("minatar", sweep, ["--agents=dqn", "--games=minatar5"], "minatar must be installed"),
+         "MinAtar/Breakout needs minatar: pip install '.[minatar]' in the source"),
+        ("minatar", sweep, ["--agents=dqn", "--games=minatar5"], "MinAtar/Asterix needs minatar:"),
         ("ray", sweep, ["--agents=dqn", "--games=Pong"],
          "ray must be installed: pip install '.[sweep]' in the source"),
         ("wandb", train, ["--game=Pong", "--track"],
-         "wandb must be installed: pip install '.[wandb]' in the source"),
+         "--track needs wandb: pip install '.[wandb]' in the source"),
         ("zstandard", train_vectorized, ["--env=CartPole-v1"], "zstandard must be installed: pip"),
     ],
 )  # fmt: skip

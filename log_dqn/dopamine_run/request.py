@@ -84,7 +84,7 @@ def parse(
         game = games.canonical(game) or game
         games.check_game(game)
         if game in games.MINATAR5:
-            checks.check_extra("minatar", ("minatar",))
+            checks.check_extra("minatar", ("minatar",), game)
     if env is not None:
         checks.check("env", env, game is None, f"left out beside the game {game}")
         from log_dqn.cli import environments
