@@ -134,13 +134,14 @@ def read_log(base_dir, number):
 
 
 def outcome(base_dir, iteration):
-    """Returns and lengths of a run's episodes, and the checksums of its checkpoint's files."""
+    """What a run has logged, and the checksums of its checkpoint's files."""
     folder = pathlib.Path(base_dir)
     files = checkpoints.read_manifest(folder / "checkpoints" / str(iteration))["files"]
-    # The log and the collector hold how fast the machine was.
+    # They hold how fast the machine was.
     found = {name: files[name] for name in files.keys() - {"log.json", "collector.json"}}
     for name, statistics in read_log(folder, iteration).items():
-        found |= {f"{name} {key}": statistics[key] for key in statistics if "_episode_" in key}
+        same = {key: value for key, value in statistics.items() if "per_second" not in key}
+        found |= {f"{name} {key}": value for key, value in same.items()}
     return found
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import os
 import pathlib
 import re
@@ -234,22 +235,23 @@ def test_vectorized_jobs(tmp_path):
     results, names = tmp_path / "results", games.MINATAR5[:2]
     arguments = [
         "--vectorized", "--agents=log_dqn,dqn", f"--games={','.join(names)}", "--games_per_job=5",
+        "--seeds=2",
         "--scan=VectorizedLogDQNAgent.gamma=0.9,0.96",
         "--gin_bindings=VectorizedRunner.num_iterations=2",
         "--gin_bindings=VectorizedRunner.training_steps=50",
     ]  # fmt: skip
     done = run(results, *arguments)
     assert done.returncode == 0, done.stderr
-    assert "6 of 6 runs are complete, 0 failed" in done.stdout
+    assert "12 of 12 runs are complete, 0 failed" in done.stdout
     for agent in ("log_dqn/gamma=0.9", "log_dqn/gamma=0.96", "dqn"):
-        for game in names:
-            folder = results / agent / games.folder_name(game) / "1"
+        for game, seed in itertools.product(names, "12"):
+            folder = results / agent / games.folder_name(game) / seed
             assert plan.progress(folder).iterations == 2
             assert "beta2 = 0.999" in (folder / "operative_config.gin").read_text()
     # What was trained otherwise is not taken for it, and the others are not trained again.
     done = run(results, *arguments, "--gin_bindings=VectorizedDQNAgent.gamma=0.5")
     assert done.returncode == 1
-    assert "4 of 6 runs are complete (4 of them before), 2 failed" in done.stdout
+    assert "8 of 12 runs are complete (8 of them before), 4 failed" in done.stdout
     assert "VectorizedDQNAgent.gamma was 0.99 and is 0.5" in done.stdout
 
 
