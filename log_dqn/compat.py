@@ -109,7 +109,7 @@ def provide_baselines() -> None:
     for name in ("baselines", "baselines.common"):
         sys.modules[name] = types.ModuleType(name)
     name = "baselines.common.atari_wrappers"
-    # The error of whoever uses it, which only PPO does, names it so.
+    # Only Dopamine's PPO uses it; its AttributeError then shows this name.
     sys.modules[name] = types.ModuleType(f"{name} (a stand-in: install OpenAI baselines)")
 
 

@@ -125,8 +125,9 @@ class Server:
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(baselines.platformdirs, "user_cache_path", lambda name: folder)
+    return folder
 
 
 @pytest.fixture
