@@ -26,7 +26,8 @@ WITHOUT_HEAVY = f"""
 import importlib.machinery, sys
 class Heavy:
     def find_spec(self, name, path, target=None):
-        return importlib.machinery.ModuleSpec(name, self) if name in {HEAVY} else None
+        found = importlib.machinery.ModuleSpec(name, self, origin=name)
+        return found if name in {HEAVY} else None
     def create_module(self, spec):
         raise ImportError(spec.name)
     exec_module = create_module
