@@ -219,15 +219,17 @@ DECISIONS: dict[str, Callable[[pd.DataFrame], str]] = {
 def decide(stage: str, scores: pd.DataFrame) -> str:
     """Returns the answer by the scores of a stage; before all seeds are whole, how many are.
 
-    Question 1 is decided at each discount factor alone, the others over all.
+    Question 1 is decided at each discount factor alone, question 2 on each game, question 3 over
+    all.
     """
 
-    def part_of(setting: str) -> str:
-        return setting.partition(",")[0] if stage == "mechanism" else "all"
+    def part_of(game: str, setting: str) -> str:
+        return {"mechanism": setting.partition(",")[0], "beyond": game}.get(stage, "all")
 
-    seeds, parts = data.seeds_of(stage), scores["setting"].map(part_of)
+    seeds = data.seeds_of(stage)
+    parts = pd.Series(map(part_of, scores["game"], scores["setting"]), scores.index)
     runs = scores.groupby([parts, "seed"]).size()
-    needed = collections.Counter(part_of(setting) for _, _, setting in planned(stage))
+    needed = collections.Counter(part_of(game, setting) for game, _, setting in planned(stage))
     whole = {
         part: sum(runs.get((part, seed), 0) == number for seed in seeds)
         for part, number in needed.items()

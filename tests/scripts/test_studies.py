@@ -449,9 +449,13 @@ def snake(loglin=LOGLIN, dqn=SNAKE_DQN, **first):
     ],
 )
 def test_where_a_low_discount_factor_wins(scores, wins):
-    found = decisions.decide("beyond", scores)
+    one_seed = scores[scores["seed"] == 51].assign(game="Catch-bsuite")
+    found = decisions.decide("beyond", pd.concat([scores, one_seed]))
     said = "wins" if wins else "is not shown to win"
-    assert found.endswith(f"\njumanji_games-snake: a low discount factor {said}.")
+    assert f"\njumanji_games-snake: a low discount factor {said}.\n" in found
+    # Each game alone.
+    assert "\nCatch-bsuite: 1 of 5 seeds: no verdict before all are there." in found
+    assert "Catch-bsuite |" not in found
 
 
 def test_one_deciding_seed_has_no_interval_and_decides_nothing():
