@@ -143,13 +143,14 @@ def experience_axis(axes: Axes, frame_skip: int | None, until: float | None) -> 
 def gamma_panels(
     rows: pd.DataFrame, looks: Mapping[str, Look], returns: str = "training"
 ) -> Figure:
-    """Draws returns against the discount factor, a panel for each game and one over games.
+    """Draws returns against the discount factor, a panel for each game and one over games, if any.
 
     `rows` are what `discount.by_gamma` returns, and `returns` says whether of training or
     evaluation; the legend is in the order of `looks`.
     """
-    games = sorted(set(rows["game"]) - {OVER_GAMES})
-    panels = [*games, *[OVER_GAMES] * (len(games) > 1)]
+    there = set(rows["game"])
+    games = sorted(there - {OVER_GAMES})
+    panels = [*games, *there & {OVER_GAMES}] if len(games) > 1 else games
     gammas = sorted(rows["gamma"].unique())
     lines = math.ceil(len(panels) / 3)
     columns = math.ceil(len(panels) / lines)

@@ -5,6 +5,7 @@ Intervals are 95% t intervals over seeds, Welch's for a difference of two agents
 
 import itertools
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ AGENTS = looks({"loglin_dqn": "LogLinDQN", "log_dqn": "LogDQN", "dqn": "DQN"})
 CLAIMED = ("main", "controls", "confirm", "confirm_best")
 """The stages that compare agents, each with its best setting there."""
 
-DRAWN = {"main": "minatar", "beyond": "snake"}
+DRAWN = {"main": "minatar", "beyond": "beyond"}
 """The stages with figures against the discount factor, and how their names begin."""
 
 MARGIN = 0.05
@@ -119,13 +120,16 @@ def by_setting(scores: pd.DataFrame) -> str:
 def over_games(scores: pd.DataFrame) -> pd.DataFrame:
     """Returns each agent's mean score on each game, and normalised over games, with intervals.
 
+    There is no mean over games unless all agents have all games.
+
     Returns:
         Columns `agent,game,gamma,value,low,high`.
     """
     normalised = normalise(scores)
     per_seed = normalised.groupby(["agent", "gamma", "seed"])["score"].mean().reset_index()
     both = scores
-    if scores["game"].nunique() > 1:
+    games, of_agents = scores["game"].nunique(), normalised.groupby("agent")["game"].nunique()
+    if games > 1 and (of_agents == games).all():
         both = pd.concat([scores, per_seed.assign(game=OVER_GAMES)])
     rows = [
         (*key, *map(float, t_interval(of.to_numpy())))
@@ -236,6 +240,12 @@ def beside(stage: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([scores, longer.assign(setting=longer["setting"] + ",the study's")])
 
 
+def title(game: str) -> str:
+    """Returns a game's name without its library's: Pac man for jumanji_games-pac_man."""
+    name = re.sub("^jumanji_games-(.)", lambda found: found[1].upper(), game)
+    return re.sub("-(bsuite|misc)$", "", name).replace("_", " ")
+
+
 def draw_curves(curves: pd.DataFrame) -> Figure:
     """Draws learning curves of seeds and their mean, a row a game, a column a discount factor."""
     games, gammas = sorted(curves["game"].unique()), sorted(curves["gamma"].unique())
@@ -280,7 +290,8 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
     if stage in DRAWN:
         table = over_games(scores)
-        drawn = {f"{DRAWN[stage]}_gammas": figures.gamma_panels(table, AGENTS)}
+        named = table.assign(game=table["game"].map(title))
+        drawn = {f"{DRAWN[stage]}_gammas": figures.gamma_panels(named, AGENTS)}
         if stage == "main":
             drawn["minatar_curves"] = draw_curves(curves)
         out.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ import study
 from studies import data, decisions, minatar, stages
 
 from log_dqn import train_vectorized
-from log_dqn.results import figures
+from log_dqn.results import discount, figures
 from log_dqn.vectorized import start
 from tests import programs
 from tests.results import synthetic
@@ -281,6 +281,9 @@ def test_figures_show_what_the_tables_hold():
     # (0.8 + 0.5) / 2 and (1 + 0.75) / 2, (0.2 + 0.25) / 2 and (0.6 + 1) / 2.
     np.testing.assert_allclose(log_dqn.get_ydata(), [0.65, 0.875])
     np.testing.assert_allclose(dqn.get_ydata(), [0.225, 0.8])
+    partly = minatar.over_games(SCORES.query("agent != 'dqn' or game == 'MinAtar/A'"))
+    figure = figures.gamma_panels(partly, minatar.AGENTS)
+    assert [axes.get_title() for axes in figure.axes if axes.get_visible()] == ["A", "B"]
     curves = pd.concat(
         [SCORES.assign(iteration=i, mean_return=SCORES["score"] * (i + 1)) for i in range(2)]
     )
@@ -292,6 +295,12 @@ def test_figures_show_what_the_tables_hold():
     # LogDQN's best seed at 0.9 has 10.1 and 20.2, more than any at 0.5.
     low, high = figure.axes[0].get_ylim()
     assert low == 0 and 20.2 < high < 22
+
+
+def test_games_beyond_minatar_are_shown_without_their_library():
+    names = ["jumanji_games-sliding_tiles", "Pong-misc", "DeepSea-bsuite", "MinAtar/Asterix"]
+    shown = ["Sliding tiles", "Pong", "DeepSea", "MinAtar/Asterix"]
+    assert [*map(minatar.title, [*names, discount.OVER_GAMES])] == [*shown, discount.OVER_GAMES]
 
 
 OFFSETS = np.array([1, -1] * 5)
