@@ -296,7 +296,7 @@ def without_ray(monkeypatch):
 
     @contextlib.contextmanager
     def checking(request):
-        yield lambda: [plan.AgentPlan("log_dqn", [], [], [(2, 80)])]
+        yield lambda: [plan.AgentPlan("log_dqn", [], [], [(2, 80)], [])]
 
     monkeypatch.setattr(sweep, "_checking", checking)
     monkeypatch.setattr(ray, "init", lambda **settings: None)

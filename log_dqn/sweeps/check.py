@@ -153,9 +153,9 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
             unused |= {line.text: line for line in written.lines if line.text in texts}
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
-        found.append(
-            plan.AgentPlan(agent, scans, bindings, _lengths(options, agent, bindings, scans))
-        )
+        lengths = _lengths(options, agent, bindings, scans)
+        files = _written(options, agent, bindings, scans).files
+        found.append(plan.AgentPlan(agent, scans, bindings, lengths, files))
         used_by_any |= used
     for text in texts:
         if text not in used_by_any:

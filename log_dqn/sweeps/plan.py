@@ -31,7 +31,7 @@ class PlannedRun:
         folder: its folder.
         num_iterations: its iterations when it is finished.
         steps_per_iteration: planned agent steps of an iteration.
-        bound: what the user's gin lines and the scan bind, by short names; plain values alone.
+        bound: what gin files, lines and the scan bind, by short names; see `_comparable`.
     """
 
     name: str
@@ -73,13 +73,15 @@ class Job:
 class AgentPlan(NamedTuple):
     """An agent, the scans and gin bindings that concern it, and the lengths of its settings.
 
-    A length is the iterations of a run and the agent steps of one.
+    A length is the iterations of a run and the agent steps of one. `files` are all gin files that
+    are read, with the agent's own.
     """
 
     agent: str
     scans: list[str]
     gin_bindings: list[str]
     lengths: list[tuple[int, int]]
+    files: list[str]
 
 
 @functools.cache
@@ -106,7 +108,7 @@ class Plan:
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        bound = _bound(tuple(self.gin_files), tuple(agent.gin_bindings))
+        bound = _bound(tuple(agent.files), tuple(agent.gin_bindings))
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
@@ -165,18 +167,23 @@ class Plan:
 
 
 def _comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what a run's configuration has as it is bound.
+    """Returns by short names what is bound, as far as a run's configuration has it, too.
 
-    That is no reference, macro or scoped name, which can be written in several ways, and not which
-    game and seed it is: the folder says so, and a gin file may name others.
+    That is no macro or scoped name, which can be written in several ways, and not which game and
+    seed it is: the folder says so, and a gin file may name others. A reference to a configurable is
+    its name without modules.
     """
     kept = {
-        name: value
+        name: re.sub(r"^@[\w./]*?(\w+)(\(\))?$", r"\1", value) if isinstance(value, str) else value
         for name, value in configuration.as_json(bound).items()
-        if "/" not in name and not re.search("[@%]", json.dumps(value))
+        if "/" not in name
     }
     named = configuration.by_short_name(kept)
-    return {name: value for name, value in named.items() if not _WHICH_RUN.fullmatch(name)}
+    return {
+        name: value
+        for name, value in named.items()
+        if not _WHICH_RUN.fullmatch(name) and not re.search("[@%]", json.dumps(value))
+    }
 
 
 def progress(folder: pathlib.Path) -> RunProgress:
@@ -213,12 +220,9 @@ def progress(folder: pathlib.Path) -> RunProgress:
 def progress_of(run: PlannedRun) -> RunProgress:
     """Does what `progress` does; a run that has other values of what is bound has not begun."""
     try:
-        trained = configuration.read(run.folder)
+        then = _comparable(configuration.read(run.folder))
     except ValueError:  # Training writes it again.
-        trained = {}
-    # Without scopes, as in `_comparable`.
-    plain = {name: value for name, value in trained.items() if "/" not in name}
-    then = configuration.by_short_name(plain)
+        then = {}
     now = {name: value for name, value in run.bound.items() if name in then}
     differs = configuration.differences({name: then[name] for name in now}, now)
     return RunProgress() if differs else progress(run.folder)

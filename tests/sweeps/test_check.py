@@ -2,12 +2,18 @@ import os
 
 import pytest
 
+from log_dqn import compat
 from log_dqn.cli import gin_files
 from log_dqn.sweeps import check, plan
 
 
 def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorized=False):
     return check.SweepOptions(agents, scans, list(gin_files), list(gin_bindings), game, vectorized)
+
+
+def own(name):
+    """The gin files of runs that have none but the agent's own."""
+    return [str(compat.config_dir() / f"{name}.gin")]
 
 
 # Appendix C.2.
@@ -68,9 +74,9 @@ def test_a_macro_of_a_file_or_of_another_macro_is_used(tmp_path):
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
     tf, jax = check.plans(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
-    assert tf == plan.AgentPlan("dqn", [], bindings, [(3, 125_020)])
+    assert tf == plan.AgentPlan("dqn", [], bindings, [(3, 125_020)], own("dqn"))
     # Without evaluation phases.
-    assert jax == plan.AgentPlan("jax_dqn", [], bindings, [(3, 20)])
+    assert jax == plan.AgentPlan("jax_dqn", [], bindings, [(3, 20)], own("jax_dqn"))
     (scanned,) = check.plans(request(["dqn"], ["Runner.num_iterations=2,5"]))
     assert [iterations for iterations, _ in scanned.lengths] == [2, 5]
 
@@ -100,12 +106,14 @@ def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
     log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
-    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2)
+    files = own("vectorized_log_dqn")
+    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2, files)
     assert dqn.scans == scans[1:]
     for env in ("CartPole-v1", "gymnasium:CartPole-v1"):
         asked = request(["dqn"], [], (), bindings, game=env, vectorized=True)
         check.check_requests(asked)
-        assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)])]
+        files = own("vectorized_dqn_env")
+        assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)], files)]
 
 
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
@@ -119,9 +127,14 @@ def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
 def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
-    whole = [plan.AgentPlan(agent, [], [], [(20, 50_000)]) for agent in agents]
-    assert check.plans(request(agents, [], game=game)) == whole
-    assert check.plans(request(agents[:2], [], game=game, vectorized=True)) == whole[:2]
+
+    def whole(of, prefix=""):
+        length = [(20, 50_000)]
+        return [plan.AgentPlan(a, [], [], length, own(f"{prefix}{a}_minatar")) for a in of]
+
+    assert check.plans(request(agents, [], game=game)) == whole(agents)
+    asked = request(agents[:2], [], game=game, vectorized=True)
+    assert check.plans(asked) == whole(agents[:2], "vectorized_")
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
     used = [answer.scans for answer in check.plans(request(agents, scans, game=game))]
     assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]

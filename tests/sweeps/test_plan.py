@@ -5,9 +5,9 @@ from log_dqn.sweeps import plan
 from tests.results import synthetic
 
 
-def settings(agent, *scans, bindings=()):
+def settings(agent, *scans, bindings=(), files=()):
     count = len(scan.parse(scans))
-    return plan.AgentPlan(agent, list(scans), list(bindings), [(2, 80)] * count)
+    return plan.AgentPlan(agent, list(scans), list(bindings), [(2, 80)] * count, list(files))
 
 
 def test_a_run_is_the_training_program():
@@ -65,23 +65,26 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
         "log_dqn", "LogDQNAgent.c=0.5",
         bindings=[
             "g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2", "A.of = [%g, @f()]",
-            "s/LogDQNAgent.c = 1", "seed_everything.seed = 7",
+            "s/LogDQNAgent.c = 1", "seed_everything.seed = 7", "A.by = @my.own.f()",
         ],
+        files=["log_dqn.gin"],
     )  # fmt: skip
-    planned = plan.Plan(tmp_path, [agent], ["Alien"], range(1, 2), ["log_dqn.gin"])
+    planned = plan.Plan(tmp_path, [agent], ["Alien"], range(1, 2), [])
     [[run]] = [job.runs for job in planned.single_jobs()]
     # The folder says which game and seed it is; the file is Pong's.
     then = {
         "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5,
         "A.of": [0.9, "@f()"], "s/LogDQNAgent.c": 2.0,
-        "create_environment.game_name": "Alien", "seed_everything.seed": 1,
+        "create_environment.game_name": "Alien", "seed_everything.seed": 1, "A.by": "@own.f()",
     }  # fmt: skip
     synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
     assert plan.is_complete(run)
     # Training writes a damaged file again.
     (run.folder / "config.json").write_text("{")
     assert plan.is_complete(run)
-    for other in ({"LogDQNAgent.gamma": 0.8}, {"LogDQNAgent.c": 1.0}):
+    # k is log_dqn.gin's.
+    others = {"LogDQNAgent.gamma": 0.8, "LogDQNAgent.c": 1.0, "LogDQNAgent.k": 7, "A.by": "@g()"}
+    for other in ({name: value} for name, value in others.items()):
         synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then | other)
         assert not plan.is_complete(run)
 
