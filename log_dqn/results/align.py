@@ -92,7 +92,8 @@ def align(
 def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: Notify) -> int:
     """Returns the emulator frames that all runs have, or those of the chosen iteration."""
     if iteration != "common":
-        return (int(iteration) + 1) * int(rows["length"].max())
+        published = rows[~rows["own"]]
+        return (int(iteration) + 1) * int((rows if published.empty else published)["length"].max())
     shortest = rows.loc[rows["trained"].idxmin()]
     skip, frames = frame_skip(rows), int(shortest.trained)
     # 198 and 199 (published and own full runs) are as good as equal.

@@ -82,6 +82,17 @@ def compare(request: Request, notify: Notify) -> Comparison:
     for agent in agents:
         if agent not in set(table["agent"]):
             note(f"{agent}: no runs, own or published, on the games compared; left out")
+    if table.empty:
+        raise (
+            _nothing_own(request)
+            if own
+            else ValueError(
+                f"--games={','.join(request.games or ())}: no published runs, and no --results_dir"
+            )
+        )
+    if not published:
+        reference = _reference(request, [*table["agent"].unique()])
+        request = dataclasses.replace(request, reference=reference)
     table = align.compare_protocols(table, request.reference)
     if request.strict:
         table = align.strictly(table, note)
@@ -99,10 +110,9 @@ def compare(request: Request, notify: Notify) -> Comparison:
     if divides_by_best:
         best = scores.best_means(kept)
         references = pd.DataFrame({"random": 0.0, "human": best[best > 0]})
-        reference = _reference(request, [*kept["agent"].unique()])
-        request = dataclasses.replace(request, reference=reference)
     compared = Comparison(request, scores.normalise(kept, references), divides_by_best, notices)
-    for line in remarks.lines(compared.runs, table[table["score"].isna()], compared.needs):
+    left_out = table[table["score"].isna()]
+    for line in remarks.lines(compared.runs, left_out, compared.needs, divides_by_best):
         note(line)
     return compared
 

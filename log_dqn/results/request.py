@@ -97,12 +97,14 @@ class Request:
 
         The names of published agents are `taken`.
         """
-        known = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs)}
+        # Names that figures alone have are no agent's.
+        there = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs)}
+        known = there - set(AGENTS.values()) | set(AGENTS)
         for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
             if named and not known.intersection(named):
                 raise ValueError(
                     f"--{flag}={printable(','.join(named))}: unknown; known are "
-                    + ", ".join(map(printable, sorted(known - set(AGENTS.values()) | set(AGENTS))))
+                    + ", ".join(map(printable, sorted(known)))
                 )
 
 
@@ -146,6 +148,7 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
     if not found:
         raise ValueError(
             f"{named}: no runs; they are looked for in "
-            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N"
+            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N, "
+            "where a setting is such as gamma=0.5"
         )
     return found

@@ -68,6 +68,11 @@ def test_equal_experience_is_counted_in_frames(published, tmp_path):
     # A number counts iterations of the longest kind.
     compared, _ = compare(published, tmp_path, iteration=9)
     assert ends(compared)["log_dqn", "Pong"] == 49 and ends(compared)["DQN", "Pong"] == 9
+    # Or, where there are any, of the baselines.
+    longer = config | {"Runner.training_steps": 1_000_000}
+    synthetic.write_log(tmp_path / "log_dqn/Pong/0", [1.0] * 10, config=longer)
+    compared, _ = compare(published, tmp_path, iteration=7)
+    assert ends(compared)["log_dqn", "Pong"] == 1 and ends(compared)["DQN", "Pong"] == 7
 
 
 def test_runs_of_two_kinds_of_iterations_are_averaged_at_equal_experience(published, tmp_path):
@@ -166,6 +171,12 @@ def test_unknown_agents_are_refused_in_one_line(published, tmp_path, settings, f
     assert str(raised.value) == (
         f"{flag}: unknown; known are C51, DQN, {JAX_DQN}, IQN, Quantile (JAX), Rainbow, 'a\\nb'"
     )
+
+
+def test_a_name_that_figures_alone_have_is_unknown(published, tmp_path):
+    write_runs(tmp_path, "a", ["Pong"], 20, seeds=1)
+    with pytest.raises(ValueError, match=r"^--reference=DQN \(JAX: Adam, MSE\): unknown; known"):
+        compare(published, tmp_path, reference="DQN (JAX: Adam, MSE)")
 
 
 def test_the_jax_dqn_only_takes_part_when_named(published):
@@ -279,6 +290,27 @@ def test_runs_of_an_agent_that_differ_are_held_against_its_first(published, tmp_
     write_small_runs(tmp_path, "a", 3)
     write_small_runs(tmp_path, "a", 3, seeds=[2], **{"VectorizedRunner.batch_size": 64})
     write_small_runs(tmp_path, "b", 3, **{"VectorizedRunner.batch_size": 64})
-    _, lines = compare(published, tmp_path)
+    _, lines = compare(published, tmp_path, reference="a")
     assert "a: not comparable with its first run: batch size 64 (a: 32) in 1 of 3 runs" in lines
     assert "b: not comparable with a: batch size 64 (a: 32)" in lines
+
+
+def test_without_baselines_the_last_agent_is_the_standard_and_stays(published, tmp_path):
+    write_small_runs(tmp_path, "a", 3, **{"VectorizedRunner.batch_size": 64})
+    write_small_runs(tmp_path, "b", 3)
+    compared, lines = compare(published, tmp_path)
+    assert (compared.request.reference, compared.main) == ("b", "a")
+    assert "a: not comparable with b: batch size 64 (b: 32)" in lines
+    compared, _ = compare(published, tmp_path, strict=True)
+    assert [*compared.runs["agent"].unique()] == ["b"]
+
+
+def test_a_game_with_human_scores_alone_has_an_own_reference(tmp_path):
+    """Dopamine published no runs of Defender."""
+    for agent in ("log_dqn", "dqn"):
+        write_runs(tmp_path, agent, ["Defender"], 10)
+    compared, _ = compare(tmp_path, tmp_path)
+    assert (compared.request.reference, compared.main) == ("dqn", "log_dqn")
+    assert not compared.divides_by_best
+    with pytest.raises(ValueError, match=r"^--games=Defender: no published runs, and no --results"):
+        compare(tmp_path, games=("Defender",))
