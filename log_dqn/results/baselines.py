@@ -133,6 +133,8 @@ def _reason(error: Exception) -> str:
     """Why one file could not be read, in words that don't name the file."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
+    if isinstance(error, requests.exceptions.SSLError):
+        return "its certificate is not trusted"
     if isinstance(error, _NO_ANSWER):
         return "no connection, or no answer in time"
     if isinstance(error, requests.RequestException):
@@ -160,8 +162,9 @@ class _Downloads:
     def read(self, name: str) -> bytes:
         """Returns a file's content, downloading it if it is not in the cache or damaged there."""
         kept = self._folder / name
-        if kept.exists() and self._is_right(name, content := kept.read_bytes()):
-            return content
+        if kept.exists():
+            with contextlib.suppress(ValueError):
+                return self._checked(name, kept.read_bytes())
         if self._silent is not None:
             raise self._silent
         try:
@@ -170,17 +173,16 @@ class _Downloads:
             self._silent = error
             raise
         response.raise_for_status()
-        if not self._is_right(name, response.content):
-            raise ValueError("is not the file that Dopamine published")
+        content = self._checked(name, response.content)
         with contextlib.suppress(OSError):  # What can't be kept is downloaded again next time.
             self._folder.mkdir(parents=True, exist_ok=True)
-            checkpoints.replace_file(kept, response.content)
-        return response.content
+            checkpoints.replace_file(kept, content)
+        return content
 
-    def _is_right(self, name: str, content: bytes) -> bool:
-        if self._hashes:
-            return hashlib.sha256(content).hexdigest() == self._hashes[name]
-        try:
-            return bool(parse(content, game=""))
-        except ValueError:
-            return False
+    def _checked(self, name: str, content: bytes) -> bytes:
+        """Returns a file's content; raises ValueError if it is damaged."""
+        if not self._hashes:
+            parse(content, game="")
+        elif hashlib.sha256(content).hexdigest() != self._hashes[name]:
+            raise ValueError("is not the file that Dopamine published")
+        return content

@@ -22,7 +22,6 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
     `runs` has a row for each score, and the run's learning curve.
     """
     request, runs = comparison.request, comparison.runs
-    scan = discount.participants(runs)
     until = runs.dropna(subset="until").drop_duplicates("game").sort_values("game")
     together = until.loc[~until["apart"], "until"].astype(int).unique()
     apart = until[until["apart"]]
@@ -58,13 +57,7 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
             agent: {"frames": frames, **_named(("mean", "median", "iqm"), interval)}
             for agent, (frames, interval) in results.curves.items()
         },
-        "gamma": {
-            "games": scan["game"].nunique(),
-            "classes": {
-                name: rows.drop(columns="agent_class").to_dict("records")
-                for name, rows in discount.points(scan).groupby("agent_class", sort=False)
-            },
-        },
+        "gamma": _gamma(comparison),
         "runs": table[[*_RUN, *_CURVE]].to_dict("records"),
         "notes": comparison.notices,
     }
@@ -72,13 +65,25 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
     return plain
 
 
+def _gamma(comparison: Comparison) -> dict[str, Any]:
+    """Returns what the figure against the discount factor shows: by agent, or agent class."""
+    if comparison.divides_by_best:
+        common = comparison.runs["game"].isin(comparison.common_games)
+        table = discount.scanned(comparison.runs[common])
+        name, of_name, points = "agents", "agent", discount.by_gamma(table)
+    else:
+        table = discount.participants(comparison.runs)
+        name, of_name, points = "classes", "agent_class", discount.points(table)
+    by_name = points.groupby(of_name, sort=False)
+    data = {each: rows.drop(columns=of_name).to_dict("records") for each, rows in by_name}
+    return {"games": table["game"].nunique(), name: data}
+
+
 def _agent(rows: pd.DataFrame) -> dict[str, Any]:
     return {
         "own": rows["own"].all(),
         "seeds": rows.groupby("game").size().to_dict(),
         "differs": labels.deviations(rows),
-        "iteration": dict(zip(rows["game"], rows["iteration"], strict=True)),
-        "frames": dict(zip(rows["game"], rows["frames"], strict=True)),
     }
 
 

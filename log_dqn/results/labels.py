@@ -65,7 +65,11 @@ def looks(names: Mapping[str, str]) -> dict[str, Look]:
 
     `names` says, in their order, how each agent is named in legends.
     """
-    return {agent: Look(name, *_FIXED.get(agent, _other(agent))) for agent, name in names.items()}
+    # Matplotlib leaves labels that begin with an underscore out of legends.
+    return {
+        agent: Look(" " * name.startswith("_") + name, *_FIXED.get(agent, _other(agent)))
+        for agent, name in names.items()
+    }
 
 
 def _other(agent: str) -> tuple[str, str, str]:

@@ -312,7 +312,9 @@ def _own_gammas(comparison: Comparison) -> Drawn:
             "(config.json) on the games of the aggregates"
         )
     rows = discount.by_gamma(table)
-    shown = _looks_of_groups(runs, runs["agent"].map(discount.without_gamma))
+    # Runs of several discount factors may lie in one folder, which is then an agent.
+    apart = runs.assign(agent=runs["agent"] + runs["gamma"].map("/{:g}".format))
+    shown = _looks_of_groups(apart, runs["agent"].map(discount.without_gamma))
     over = rows[rows["game"] == discount.OVER_GAMES].dropna(subset="value")
     best = over.sort_values("value").groupby("agent").last()
     return Shown(

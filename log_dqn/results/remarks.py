@@ -12,13 +12,16 @@ from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS
 
 
-def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[str]:
+def lines(
+    runs: pd.DataFrame, left_out: pd.DataFrame, needs: str, divides_by_best: bool
+) -> Iterator[str]:
     """Yields a line for each thing that is missing or unequal.
 
     Args:
         runs: the table of runs that have a score.
         left_out: that of runs that have none.
         needs: what a game needs to be in an aggregate.
+        divides_by_best: see `comparison.Comparison`.
     """
     agents = labels.by_agent(runs)
     for agent, rows in agents.items():
@@ -53,7 +56,12 @@ def lines(runs: pd.DataFrame, left_out: pd.DataFrame, needs: str) -> Iterator[st
     for agent, gammas in runs.groupby("agent", sort=False)["gamma"]:
         if gammas.nunique() > 1:
             found = ", ".join(f"{gamma:g}" for gamma in sorted(gammas.dropna().unique()))
+            but = (
+                "the gamma figure takes them apart"
+                if divides_by_best
+                else "it is not in the gamma figure"
+            )
             yield (
                 f"{agent}: its runs have different discount factors ({found}) and are averaged as "
-                "one agent's; it is not in the gamma figure"
+                f"one agent's; {but}"
             )

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import tempfile
+import warnings
 from typing import Any
 
 import matplotlib
@@ -86,14 +87,16 @@ def write(comparison: Comparison, out: pathlib.Path, command: str) -> None:
         shown, not_made = [], []
         notes = protocol.meanings(labels.standard(comparison.runs))
         for name, (heading, draw) in progress.bar("Figures", [*PICTURES.items()]):
-            with matplotlib.rc_context({"text.parse_math": False}):  # A name may hold a $.
+            # A name may hold a $, or letters that the font lacks.
+            with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", r"Glyph .* missing from font")
                 drawn = draw(comparison, results)
-            if isinstance(drawn, Shown):
-                box = figures.footnote(drawn.figure, notes)
-                png = _save(drawn.figure, box, aside / name)
-                shown.append((heading, drawn, png))
-            elif drawn is not None:
-                not_made.append(drawn)
+                if isinstance(drawn, Shown):
+                    box = figures.footnote(drawn.figure, notes)
+                    png = _save(drawn.figure, box, aside / name)
+                    shown.append((heading, drawn, png))
+                elif drawn is not None:
+                    not_made.append(drawn)
         made = provenance.collect(comparison.runs, command)
         _write_take_away(comparison, results, made, aside)
         html = page.render(comparison, results, shown, not_made, made)

@@ -171,6 +171,9 @@ def read_runs(
     first: dict[tuple[str, str], pathlib.Path] = {}
     for agent, folder, seed, path in find_runs(results_dir):
         game = games.canonical(folder) or folder
+        if any("\udc80" <= letter <= "\udcff" for letter in f"{agent}/{folder}/{seed}"):
+            notify(f"{path}: its name is not UTF-8; left out")
+            continue
         if (agents is None or agent in agents) and (only_games is None or game in only_games):
             # The seeds of `pong/` beside `Pong/` would count twice.
             if first.setdefault((agent, game), path.parent) == path.parent:

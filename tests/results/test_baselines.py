@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+import requests
 
 from log_dqn import games
 from log_dqn.results import baselines, scores
@@ -169,8 +170,8 @@ def test_download_once(server, cache):
     ("fault", "reason"),
     [
         ("interrupted", "the download broke off"),
-        ("wrong", "is not the file that Dopamine published"),
-        ("damaged", "is not the file that Dopamine published"),
+        ("wrong", "is not JSON"),
+        ("damaged", "lacks iterations of DQN"),
         (404, "HTTP status 404"),
     ],
 )
@@ -186,6 +187,11 @@ def test_one_file_fails(server, cache, fault, reason):
     del server.faults["pong.json"]
     assert with_curves(load(server, lines)) == set(GAMES)
     assert server.requests == ["alien.json", "pong.json", "qbert.json", "pong.json"]
+
+
+def test_a_certificate_is_not_taken_for_no_connection():
+    assert baselines._reason(requests.exceptions.SSLError()) == "its certificate is not trusted"
+    assert baselines._reason(requests.ConnectionError()) == "no connection, or no answer in time"
 
 
 def test_a_stalled_server_is_given_up(server, cache, monkeypatch):

@@ -11,6 +11,7 @@ from PIL import Image
 from log_dqn.results import (
     comparison,
     discount,
+    export,
     figures,
     labels,
     pictures,
@@ -104,8 +105,26 @@ def test_the_same_run_in_two_folders_is_one_seed():
 def test_two_gammas_in_one_folder_are_said():
     runs = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
     assert discount.participants(runs).empty
-    *_, line = remarks.lines(runs, runs[:0], "human scores")
-    assert line.startswith("a: its runs have different discount factors (0.9, 0.99)")
+    said = (
+        "a: its runs have different discount factors (0.9, 0.99) and are averaged as one agent's; "
+    )
+    for by_best, end in ((False, "it is not in the gamma"), (True, "the gamma figure takes them")):
+        *_, line = remarks.lines(runs, runs[:0], "human scores", by_best)
+        assert line.startswith(said + end)
+
+
+def test_a_scan_in_one_folder_has_its_seeds_at_each_discount_factor():
+    runs = gamma_runs(*(("a", gamma, "Pong") for gamma in (0.9, 0.9, 0.99, 0.99)))
+    runs["seed"] = ["0", "1", "0", "1"]
+    compared = made(runs, divides_by_best=True)
+    [text] = DRAW["gamma"](compared, NOTHING).figure.legends[0].get_texts()
+    assert text.get_text() == "a, 2 seeds"
+    assert export._gamma(compared)["agents"]["a"][0]["gamma"] == 0.9
+
+
+def test_an_agent_with_a_leading_underscore_is_in_the_legend():
+    [text] = figure_of("learning_curves", [run("_mine")]).legends[0].get_texts()
+    assert text.get_text() == " _mine, 1 seed"
 
 
 def test_bar_colours_are_the_papers():

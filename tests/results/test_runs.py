@@ -116,6 +116,15 @@ def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
     assert [run.game for run in only] == ["MinAtar/Breakout"] and lines == []
 
 
+def test_a_name_that_is_not_utf_8_costs_one_run(tmp_path, lines):
+    for agent in ("a", os.fsdecode(b"caf\xe9")):
+        synthetic.write_log(tmp_path / agent / "Pong/0", [1])
+    assert [run.agent for run in runs.read_runs(tmp_path, "train", lines.append)] == ["a"]
+    assert lines == [
+        f"{os.fsdecode(bytes(tmp_path))}/caf\udce9/Pong/0: its name is not UTF-8; left out"
+    ]
+
+
 def test_a_folder_in_the_place_of_a_log(tmp_path, lines):
     (tmp_path / "a/Pong/0/logs/log_5").mkdir(parents=True)
     assert runs.read_runs(tmp_path, "train", lines.append) == []

@@ -72,8 +72,6 @@ def test_the_json_holds_the_numbers_of_the_csv_files(made):
 def test_the_json_holds_every_run(made):
     compared, folder = made
     data = json.loads((folder / "report.json").read_text())
-    assert data["agents"]["few"]["iteration"] == {"Pong": 29, "Alien": 29}
-    assert data["agents"]["IQN"]["frames"]["Pong"] == 30_000_000
     rows = {(row["agent"], row["game"], row["seed"]): row for row in data["runs"]}
     assert len(rows) == len(data["runs"]) == len(compared.runs)
     row = rows["a_b%|c", "Pong", "2"]
