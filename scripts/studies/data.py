@@ -99,10 +99,11 @@ def missing(stage: str) -> Iterator[tuple[str, Job]]:
 
     A run that was planned to be longer is lacking, too.
     """
-    curves = read(stage) if is_atari(stage) else _whole(stage)
-    there = set(curves[[*_NAME, "seed"]].itertuples(index=False, name=None))
+    curves = read(stage) if is_atari(stage) else _whole(stage).assign(steps=0)
+    steps = curves.groupby(ATARI_RUN)["steps"].max().to_dict()
     for seed, job in itertools.product(seeds_of(stage), STAGES[stage]):
-        lacking = {name[0] for name in job.runs() if (*name, seed) not in there}
+        needed = job.atari_steps() if is_atari(stage) else 0
+        lacking = {name[0] for name in job.runs() if steps.get((*name, seed), -1) < needed}
         if lacking:
             yield f"{seed}-{seed}", job.on(lacking)
 

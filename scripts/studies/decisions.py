@@ -181,7 +181,8 @@ def still_rising(curves: pd.DataFrame) -> list[str]:
     for (game, _), of_agent in curves[curves["iteration"] < FIRST].groupby(["game", "agent"]):
         means = of_agent.pivot_table("mean_return", "iteration", "gamma")
         best = means[means.iloc[-1].idxmax()].to_numpy()
-        if best[-1] > 1.1 * best[-1 - len(best) // 5] and game not in found:
+        before = best[-1 - len(best) // 5]
+        if best[-1] - before > 0.1 * abs(before) and game not in found:
             found.append(game)
     return found
 

@@ -3,11 +3,13 @@
 import ast
 import csv
 import itertools
+import math
 import pathlib
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from log_dqn import games, scan
+from log_dqn.cli import gin_files
 
 TUNED = ("MinAtar/Asterix", "MinAtar/Breakout", "MinAtar/Freeway")
 """The games on which settings were chosen; MinAtar's other two are held out."""
@@ -35,6 +37,13 @@ class Job(NamedTuple):
         owner = of.replace("Log", "") if self.agents == "dqn" else of
         pairs = (word.partition("=") for word in words.split() if not word.endswith(".gin"))
         return [f"{name if '.' in name else f'{owner}.{name}'}={value}" for name, _, value in pairs]
+
+    def atari_steps(self) -> int:
+        """Returns the agent steps of a run on Atari, by the row's gin files and settings."""
+        files = [word for word in self.fixed.split() if word.endswith(".gin")]
+        written = gin_files.parse(files, self.bindings(self.fixed))
+        lengths = ("Runner.num_iterations", "Runner.training_steps")
+        return math.prod(written.values(name)[-1] for name in lengths)
 
     def on(self, games: Collection[str]) -> "Job":
         """Returns the row with those of its games that are given."""

@@ -432,6 +432,13 @@ def test_runs_that_still_rise_are_continued():
     later = curves[curves["iteration"] == 9].assign(iteration=10, mean_return=99.0)
     longer = pd.concat([curves, later])
     assert decisions.still_rising(longer[longer["gamma"] == 0.9]) == ["a"]
+    # From -1 to -1.12 and -1.09, and from -1.12 and -1.09 to -1.
+    below = curves.assign(mean_return=-curves["mean_return"])[curves["gamma"] == 0.9]
+    assert decisions.still_rising(below) == []
+    falls = below.assign(
+        iteration=(16 - below["iteration"]).where(below["iteration"] > 6, below["iteration"])
+    )
+    assert decisions.still_rising(falls) == ["a"]
 
 
 def snake(loglin=LOGLIN, dqn=SNAKE_DQN, **first):

@@ -176,3 +176,16 @@ def test_what_an_early_lead_says_of_the_end():
         assert line == f"| who is ahead at {steps:,} agent steps | {found} |"
     # By the other games all guesses are ties, or wrong: C51's and IQN's of DQN on Pong.
     assert other_games == "| who ends ahead on most other games | 0% (0% to 0%) |"
+
+
+def test_a_run_that_was_stopped_is_trained_on(monkeypatch):
+    """150,000 agent steps"""
+    lengths = {"Alien": 125_000, "Assault": 150_000, "Asterix": 150_000}
+    rows = [
+        RUN
+        | {"game": game, "agent": "dqn", "setting": "min_replay_history=1000000", "steps": steps}
+        for game, steps in lengths.items()
+    ]
+    monkeypatch.setattr(data, "read", lambda _: pd.DataFrame(rows))
+    [(seeds, job)] = data.missing("atari_random")
+    assert (seeds, job.games) == ("1-1", "Alien,Breakout,MsPacman,RoadRunner")
