@@ -1,6 +1,7 @@
 """Draws the figures of the paper's small experiments: `log-dqn figures`."""
 
 import argparse
+import math
 import pathlib
 from collections.abc import Sequence
 
@@ -34,6 +35,8 @@ def create_parser() -> shell.Parser:
     add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
     constant = "do not anneal the step sizes of the chain scans from 1 over the first 10,000 sweeps"
     add("--constant_step_sizes", action="store_true", help=constant)
+    unbounded = "do not bound the update targets of the chain scans by 1, the largest reward"
+    add("--unbounded_targets", action="store_true", help=unbounded)
     return parser
 
 
@@ -41,13 +44,13 @@ def _make(flags: argparse.Namespace) -> None:
     if not {"chain_regular", "chain_log"} & set(flags.only):
         allowed = "left out without chain_regular or chain_log, which alone use it"
         checks.check("gammas", flags.gammas, flags.gammas is None, allowed)
-        constant = flags.constant_step_sizes
-        checks.check("constant_step_sizes", constant, not constant, allowed)
+        for name in ("constant_step_sizes", "unbounded_targets"):
+            checks.check(name, given := getattr(flags, name), not given, allowed)
     for gamma in flags.gammas or ():
         checks.check_gamma(gamma)
     shell.check_writable("out", flags.out)
     shell.print_start(f"{games.listing(flags.only)} in {flags.out}")
-    from log_dqn.linear import experiments
+    from log_dqn.linear import chain, experiments
 
     options = experiments.Options(
         runs=flags.runs,
@@ -55,6 +58,7 @@ def _make(flags: argparse.Namespace) -> None:
         jobs=flags.jobs,
         gammas=tuple(sorted(set(flags.gammas or experiments.GAMMAS))),
         annealed=not flags.constant_step_sizes,
+        chain=chain.Chain(largest_target=math.inf) if flags.unbounded_targets else chain.Chain(),
     )
     from log_dqn.linear import figures, learning
 

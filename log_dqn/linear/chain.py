@@ -28,9 +28,10 @@ class Chain:
         r_left: reward upon transitioning to the far-left terminal state.
         r_right: reward upon transitioning to the far-right terminal state.
         r_step: reward upon transitioning to a non-terminal state.
-        largest_target: bound on what a learner updates towards, which the published figures were
-            made with: Q, or Q+ and Q- each, from above; inf for none. It is no less than the
-            largest reward in absolute value; below the largest return it biases what is learned.
+        largest_target: bound on what a learner updates towards: Q, or Q+ and Q- each, from above;
+            inf for none, as in the paper's text. The published figures were made with it. It is no
+            less than the largest reward in absolute value; below the largest return it biases what
+            is learned.
     """
 
     n_states: int = 50

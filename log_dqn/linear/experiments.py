@@ -64,6 +64,8 @@ class Options:
         annealed: whether the step-sizes of the chain scans fall from 1 to their final values
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
+        chain: the task of the chain scans; its targets are bounded, as in the published figures,
+            or not, as in the paper's text.
         sweeps: length of a run of the chain scans.
     """
 
@@ -72,6 +74,7 @@ class Options:
     jobs: int = 1
     gammas: tuple[float, ...] = GAMMAS
     annealed: bool = True
+    chain: Chain = dataclasses.field(default_factory=Chain)
     sweeps: int = SWEEPS
 
     def rng(self, *key: float) -> np.random.Generator:
@@ -145,7 +148,7 @@ def _learn_regular(options: Options, chain: Chain, q_init: float = 0.0) -> Learn
 
 def chain_regular(options: Options) -> Table:
     """Regular Q-learning on the chain task (section 3.2)."""
-    return _scan("chain_regular", options, {"regular": _learn_regular(options, Chain())})
+    return _scan("chain_regular", options, {"regular": _learn_regular(options, options.chain)})
 
 
 def chain_log(options: Options) -> Table:
@@ -154,7 +157,7 @@ def chain_log(options: Options) -> Table:
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
         return learning.logarithmic(
-            Chain(), width, gamma, K, *betas, options.sweeps, rng, MEASURE_EVERY
+            options.chain, width, gamma, K, *betas, options.sweeps, rng, MEASURE_EVERY
         )[0]
 
     return _scan("chain_log", options, {"log": learn})

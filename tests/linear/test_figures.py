@@ -139,6 +139,10 @@ def test_program(tmp_path):
             ["--constant_step_sizes", "--only", "hypotheses", "rms_error"],
             "constant_step_sizes is True; it must be left out without chain_regular or chain_log",
         ),
+        (
+            ["--unbounded_targets", "--only", "hypotheses"],
+            "unbounded_targets is True; it must be left out without chain_regular or chain_log",
+        ),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path, capsys):
