@@ -194,9 +194,9 @@ def provide_gin_files() -> None:
 def extend_run_experiment(names: Collection[str], create: Callable[..., Any]) -> None:
     """Makes Dopamine's own `create_agent`, `create_runner` and `TrainRunner` take our gin files.
 
-    `create_agent` hands the agents of these names to `create(sess, environment, summary_writer)`
-    and all others on. `TrainRunner` makes the environment that gin binds to `Runner`. Both keep
-    their names in gin. Imports Dopamine.
+    `create_agent` hands the agents of these names to `create(sess, environment, summary_writer,
+    name)` and all others on. `TrainRunner` makes the environment that gin binds to `Runner`. Both
+    keep their names in gin. Imports Dopamine.
 
     Reason: Dopamine's `create_agent` has a fixed list of agents, `create_runner` passes it by
     position, over what gin binds, and `TrainRunner` passes its own default environment on, over
@@ -218,7 +218,7 @@ def extend_run_experiment(names: Collection[str], create: Callable[..., Any]) ->
         """Creates one of `names`, or one of Dopamine's agents; see Dopamine's `create_agent`."""
         if agent_name not in names:
             return create_dopamines(sess, environment, agent_name, summary_writer, debug_mode)
-        return create(sess, environment, summary_writer if debug_mode else None)
+        return create(sess, environment, summary_writer if debug_mode else None, agent_name)
 
     class TrainRunner(run_experiment.TrainRunner):
         """Dopamine's TrainRunner, with the environment that gin binds to `Runner`."""

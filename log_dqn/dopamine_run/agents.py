@@ -67,7 +67,7 @@ def check_network_fits(agent: str) -> None:
 
 def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
     """Binds network and stack size for vectors in gin, unless they are bound."""
-    on_jax = uses_jax()
+    on_jax = uses_jax(agent)
     has_plain_memory = on_jax or not issubclass(AGENTS[agent], RainbowAgent)
     allowed = f"False for {agent}, whose replay memory takes every end of an episode for terminal"
     check(
@@ -83,9 +83,9 @@ def _fit_to(game: gymnasium_game.GymnasiumGame, agent: str) -> None:
                 gin.parse_config(f"{name} = {value}")
 
 
-def uses_jax() -> bool:
-    """Returns whether the configured agent is one of Dopamine's JAX agents."""
-    return issubclass(AGENTS[agent_name()], JaxDQNAgent)
+def uses_jax(agent: str | None = None) -> bool:
+    """Returns whether an agent, or else the configured one, is one of Dopamine's JAX agents."""
+    return issubclass(AGENTS[agent or agent_name()], JaxDQNAgent)
 
 
 def has_gpu() -> bool:
@@ -96,13 +96,13 @@ def has_gpu() -> bool:
         return bool(tf.config.list_physical_devices("GPU"))
 
 
-def prepare_tensorflow() -> None:
+def prepare_tensorflow(agent: str | None = None) -> None:
     """Sets TensorFlow up before its first use: graphs for its own agents, not for JAX's.
 
     Beside a JAX agent TensorFlow writes TensorBoard's events only; it must leave the GPU alone,
     whose memory it would take whole.
     """
-    if uses_jax():
+    if uses_jax(agent):
         # If TensorFlow runs in this process already, it is too late.
         with compat.quiet(), contextlib.suppress(RuntimeError):
             tf.config.set_visible_devices([], "GPU")
@@ -112,25 +112,41 @@ def prepare_tensorflow() -> None:
 
 
 def create_agent(
-    sess: Any, environment: Any, summary_writer: Any = None, seed: int | None = None
+    sess: Any,
+    environment: Any,
+    summary_writer: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
 ) -> DQNAgent | JaxDQNAgent:
     """Creates the configured agent. Dopamine's `create_agent` knows only its own agents.
 
-    The session is None, since TensorFlow agents make theirs. `seed` is for JAX agents; TensorFlow's
-    take that of their default graph.
+    Args:
+        sess: None, since TensorFlow agents make their session.
+        environment: the environment.
+        summary_writer: for TensorBoard.
+        seed: for JAX agents; None for gin's. TensorFlow's take that of their default graph.
+        name: the agent's name, if it is not the configured one.
+
+    Raises:
+        ValueError: if the environment's actions aren't discrete, or the memory is too small.
     """
-    name = agent_name()
+    name = name or agent_name()
+    actions = environment.action_space
+    allowed = "discrete, numbered from 0"
+    check("action_space", str(actions), hasattr(actions, "n"), allowed)
     if isinstance(environment, gymnasium_game.GymnasiumGame):
         _fit_to(environment, name)
-    parameters = {"num_actions": int(environment.action_space.n), "summary_writer": summary_writer}
+    parameters = {"num_actions": int(actions.n), "summary_writer": summary_writer}
     if isinstance(environment.environment.unwrapped, minatar.Game):
         parameters["observation_shape"] = environment.observation_space.shape
     if isinstance(environment, gymnasium_game.GymnasiumGame):
         space = environment.observation_space
         parameters["observation_shape"] = space.shape
-        parameters["observation_dtype"] = space.dtype if uses_jax() else tf.as_dtype(space.dtype)
-    if uses_jax():
-        return AGENTS[name](seed=seed, **parameters)
+        parameters["observation_dtype"] = (
+            space.dtype if uses_jax(name) else tf.as_dtype(space.dtype)
+        )
+    if uses_jax(name):
+        return AGENTS[name](**parameters, **({} if seed is None else {"seed": seed}))
     draws_in_graph = name == "implicit_quantile"
     with (
         graph_hooks.collect_losses() as losses,
@@ -143,5 +159,6 @@ def create_agent(
             memory = f"Wrapped{kind}ReplayBuffer.replay_capacity"
             allowed = "less: there is not enough memory for it"
             raise ValueError(f"{memory} is {bound(memory)}; it must be {allowed}") from error
-    graph_hooks.install_loss_check(agent, *losses)
+    for loss in losses:  # None if the optimizer minimizes in its own way.
+        graph_hooks.install_loss_check(agent, loss)
     return agent

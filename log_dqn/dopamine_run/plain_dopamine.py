@@ -10,19 +10,19 @@ from log_dqn.checks import check
 from log_dqn.dopamine_run import agents, gymnasium_game, request
 
 
-def create_agent(sess: Any, environment: Any, summary_writer: Any) -> Any:
-    """Creates the configured agent for Dopamine's runner, with a seed of its own.
+def create_agent(sess: Any, environment: Any, summary_writer: Any, name: str) -> Any:
+    """Creates an agent for Dopamine's runner, with gin's seed, or one of its own.
 
     Raises:
         ValueError: if a TensorFlow agent is to bootstrap at a time limit: Dopamine's runner reports
             every end of an episode as terminal.
     """
-    agents.prepare_tensorflow()
+    agents.prepare_tensorflow(name)
     if isinstance(environment, gymnasium_game.GymnasiumGame):
-        name = f"{request.GYMNASIUM_FACTORY}.bootstrap_at_time_limit"
+        parameter = f"{request.GYMNASIUM_FACTORY}.bootstrap_at_time_limit"
         allowed = "False for a TensorFlow agent in Dopamine's own runner; `log-dqn train` takes it"
-        check(name, True, agents.uses_jax() or not environment.bootstraps, allowed)
-    return agents.create_agent(sess, environment, summary_writer)
+        check(parameter, True, agents.uses_jax(name) or not environment.bootstraps, allowed)
+    return agents.create_agent(sess, environment, summary_writer, name=name)
 
 
 compat.extend_run_experiment(agents.AGENTS, create_agent)

@@ -12,8 +12,9 @@ import numpy as np
 import optax
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.quantile import quantile_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
-from dopamine.jax.replay_memory import accumulator, elements, replay_buffer
+from dopamine.jax.replay_memory import accumulator, elements, replay_buffer, samplers
 
 from log_dqn.checks import check
 from log_dqn.compat import OPTIMIZERS
@@ -98,7 +99,7 @@ class TransitionAccumulator(accumulator.TransitionAccumulator):
 def first_value(name: str) -> property:
     """Returns an attribute that keeps the first value that it is given.
 
-    Reason: JaxRainbowAgent and JaxFullRainbowAgent note their `replay_scheme`, and JaxDQNAgent's
+    Reason: JaxRainbowAgent and others note their `replay_scheme`, and JaxDQNAgent's
     constructor, which they call then, sets it to 'uniform': they never sample by priority.
     Can go: when it doesn't.
     """
@@ -124,13 +125,20 @@ def give_replay_memory_defaults() -> None:
     has no defaults. These are its TensorFlow replay memory's, and the published baselines'.
     Can go: when it has.
     """
+    capacity = {"max_capacity": 1_000_000}
     init = inspect.unwrap(replay_buffer.ReplayBuffer.__init__)  # Beneath gin's.
-    init.__kwdefaults__ |= {"max_capacity": 1_000_000, "batch_size": 32}
+    init.__kwdefaults__ |= {**capacity, "batch_size": 32}
+    init = inspect.unwrap(samplers.PrioritizedSamplingDistribution.__init__)
+    init.__kwdefaults__ |= capacity
 
 
 give_replay_memory_defaults()
-for rainbow in (rainbow_agent.JaxRainbowAgent, full_rainbow_agent.JaxFullRainbowAgent):
-    rainbow._replay_scheme = first_value("_replay_scheme")
+for prioritized in (
+    rainbow_agent.JaxRainbowAgent,
+    full_rainbow_agent.JaxFullRainbowAgent,
+    quantile_agent.JaxQuantileAgent,
+):
+    prioritized._replay_scheme = first_value("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer
 accumulator.TransitionAccumulator = TransitionAccumulator
 silence_sampler()

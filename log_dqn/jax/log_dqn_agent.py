@@ -120,7 +120,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
             self.replay_elements["action"],
             self.preprocess_fn(self.replay_elements["next_state"]),
             self.replay_elements["reward"],
-            self.replay_elements["terminal"],
+            self.replay_elements["terminal"].astype(bool),
         )
         self.online_params, self.optimizer_state, statistics = self._train(
             self.online_params, self.target_network_params, self.optimizer_state, batch
@@ -167,5 +167,5 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         if not super().unbundle(checkpoint_dir, iteration_number, bundle_dictionary):
             return False
         if bundle_dictionary is not None:
-            self._rng = bundle_dictionary["rng"]
+            self._rng = bundle_dictionary.get("rng", self._rng)
         return True

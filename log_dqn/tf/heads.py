@@ -26,7 +26,11 @@ def _head_initializer(
             minus = tf.zeros(head_shape, dtype)
         else:
             # A copy: an initializer may repeat its numbers when it is called twice.
-            twin = type(base).from_config(base.get_config())
+            twin, config = base, getattr(base, "get_config", dict)()
+            if config:
+                seed = config.get("seed")
+                config |= {} if seed is None else {"seed": seed + 1}
+                twin = type(base).from_config(config)
             minus = twin(head_shape, dtype=dtype, **kwargs)
         return tf.concat([plus, minus], axis=-1)
 
@@ -45,7 +49,7 @@ def create_two_headed_network(
 
     Args:
         network: Dopamine's kind of network class, called as `network(num_outputs, name=name)`,
-            whose last layer is a `Dense` with `num_outputs` units.
+            whose last layer is a `Dense` with `num_outputs` units, the last such that it makes.
         num_actions: number of actions; the network gets twice as many outputs.
         head_init: 'asymmetric' or 'symmetric' (see `_head_initializer`).
         dtype: 'float32' or 'float64', of the output layer's weights and arithmetic.
@@ -56,7 +60,8 @@ def create_two_headed_network(
         The network; `split_heads` takes its outputs apart.
 
     Raises:
-        ValueError: if the network is none of Keras, as JAX's, or has no such last layer.
+        ValueError: if the network is none of Keras, as JAX's, has no such last layer, or has built
+            it.
     """
     model = network(2 * num_actions, name=name)
     check("network", network, isinstance(model, tf.keras.Model), "one of Keras, for TensorFlow")
@@ -71,6 +76,7 @@ def create_two_headed_network(
             "the network is asked for, and be made in its constructor"
         )
     output = outputs[-1]
+    check("network", network, not output.built, "one whose layers are built when it is called")
     output.kernel_initializer = _head_initializer(output.kernel_initializer, head_init)
     # Keras 2 sets a layer's dtype only in its constructor, which is the network's business.
     if precision == "bfloat16":

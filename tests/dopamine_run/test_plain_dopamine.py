@@ -5,6 +5,7 @@ import pickle
 import re
 
 import gin
+import gym
 import pytest
 import tensorflow as tf
 from dopamine.discrete_domains import run_experiment
@@ -100,6 +101,38 @@ def test_an_agent_of_dopamines_alone_is_handed_on(load, tmp_path, name):
         return
     agent = run_experiment.create_runner(str(tmp_path / "run"))._agent
     assert type(agent).__name__ == "JaxQuantileAgent" and agent._num_atoms == 5
+
+
+def test_a_seed_of_gin_is_an_agents(load, tmp_path):
+    load("jax_log_dqn_cartpole.gin", "JaxLogDQNAgent.seed = 7")
+    assert run_experiment.create_runner(str(tmp_path / "run"))._agent._seed == 7
+
+
+def test_the_agent_that_a_script_names_is_created(load):
+    load("jax_log_dqn_cartpole.gin")
+    game = gin.get_configurable("create_gym_environment")()
+    agent = run_experiment.create_agent(None, game, agent_name="jax_dqn")
+    assert type(agent).__name__ == "JaxDQNAgent"
+    game.environment.action_space = gym.spaces.Box(-1, 1, (1,))
+    with pytest.raises(ValueError, match=r"^action_space is 'Box.*; it must be discrete, numbered"):
+        run_experiment.create_agent(None, game, agent_name="jax_dqn")
+
+
+def test_an_optimizer_may_minimize_in_its_own_way(load, tmp_path):
+    load("log_dqn_cartpole.gin")
+
+    class Clips(tf.compat.v1.train.GradientDescentOptimizer):
+        def minimize(self, loss, var_list=None):
+            pairs = self.compute_gradients(loss, var_list)
+            return self.apply_gradients(
+                [(tf.clip_by_norm(g, 1.0), v) for g, v in pairs if g is not None]
+            )
+
+    with gin.unlock_config():
+        gin.bind_parameter("LogDQNAgent.optimizer", Clips(0.01))
+    runner = run_experiment.create_runner(str(tmp_path / "run"))
+    runner.run_experiment()
+    assert runner._agent.training_steps >= 60
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import optax
 import pytest
 from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.agents.full_rainbow import full_rainbow_agent
+from dopamine.jax.agents.quantile import quantile_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
 from dopamine.jax.replay_memory import accumulator, elements
 from dopamine.tf.replay_memory import circular_replay_buffer
@@ -104,6 +105,7 @@ def test_agents_use_it():
     [
         rainbow_agent.JaxRainbowAgent,
         pytest.param(full_rainbow_agent.JaxFullRainbowAgent, marks=pytest.mark.slow),
+        quantile_agent.JaxQuantileAgent,
     ],
 )
 def test_rainbow_keeps_its_replay_scheme(agent_class):
@@ -111,7 +113,6 @@ def test_rainbow_keeps_its_replay_scheme(agent_class):
         """
         ReplayBuffer.max_capacity = 100
         ReplayBuffer.batch_size = 8
-        PrioritizedSamplingDistribution.max_capacity = 128
         """
     )
     for scheme in ("prioritized", "uniform"):

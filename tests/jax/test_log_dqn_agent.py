@@ -208,6 +208,8 @@ def test_a_checkpoint_resumes_exactly(tmp_path):
 
     resumed = small_agent(**settings, seed=9)
     assert resumed.unbundle(str(tmp_path), 0, bundle)
+    of_dopamine = {name: value for name, value in bundle.items() if name != "rng"}
+    assert small_agent().unbundle(str(tmp_path), 0, of_dopamine)
     np.testing.assert_array_equal(play(resumed, 200, seed=1), expected)
     for tree in ("online_params", "target_network_params", "optimizer_state"):
         for first, second in zip(

@@ -8,6 +8,7 @@ import tensorflow as tf
 from dopamine.discrete_domains import atari_lib, gym_lib
 from tensorflow.python.autograph.pyct import loader
 
+from log_dqn.tf import heads
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
 from log_dqn.tf.namespace import xp
 from tests import reference
@@ -142,6 +143,23 @@ def test_head_initialisation():
         plus, minus = kernels(small_agent(num_actions=num_actions, head_init="symmetric"))
     assert 0.995 * limit < np.abs(minus).max() <= limit
     assert abs(np.corrcoef(plus.ravel(), minus.ravel())[0, 1]) < 0.1
+
+
+def test_heads_differ_whatever_their_initializer_is():
+    for initializer in (tf.keras.initializers.GlorotUniform(seed=3), tf.random.normal):
+        initialize = heads._head_initializer(initializer, "symmetric")
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            plus, minus = np.split(session.run(initialize((8, 6), tf.float32)), 2, axis=1)
+        assert plus.shape == minus.shape == (8, 3) and (plus != minus).all()
+
+
+def test_a_network_that_is_built_too_early_is_refused():
+    def network(num_actions, name):
+        layers = [tf.keras.layers.InputLayer((4,)), tf.keras.layers.Dense(num_actions)]
+        return tf.keras.Sequential(layers, name=name)
+
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="whose layers are built when it"):
+        heads.create_two_headed_network(network, 2, "asymmetric", "float32", "float32", "Online")
 
 
 def test_the_greedy_action_is_that_of_q_plus_less_q_minus():
