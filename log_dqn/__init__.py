@@ -45,7 +45,9 @@ def load(
     from log_dqn import trained
     from log_dqn.run_folder import configuration
 
-    named = str(run) if str(run).startswith("MinAtar/") else None
+    # A path, or a longer name, is a folder's.
+    is_game = isinstance(run, str) and run.startswith("MinAtar/") and run.count("/") == 1
+    named = run if is_game else None
     folder = trained.run_dir(run, named, agent, gamma)
     configuration.check_trained("run", folder)
     with compat.quiet():

@@ -200,8 +200,9 @@ class BoardGame:
         """Returns the screen, uint8, shape [height, width, 3]."""
         if self._render is not None:
             drawn = self._render(self._state.game, self._params)
-            if getattr(drawn, "dtype", None) == np.uint8 and np.ndim(drawn) == 3:
-                return np.asarray(drawn)
+            shape = np.shape(drawn)
+            if getattr(drawn, "dtype", None) == np.uint8 and shape[2:] in ((1,), (3,)):
+                return np.broadcast_to(drawn, (*shape[:2], 3))  # Grey too.
             self._render = None
         return picture(self._frame, self._seen(self._frame), self._has_levels)
 

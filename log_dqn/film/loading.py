@@ -6,6 +6,7 @@ read.
 """
 
 import contextlib
+import importlib
 import pathlib
 import random
 import re
@@ -204,7 +205,9 @@ def _load_single(
 # Runs of vectorized training.
 
 
-def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Game:
+def _trained_on(
+    run_dir: pathlib.Path, game: str, parameters: Mapping[str, Any], env: str | None
+) -> Game:
     """Returns what a run was trained on: a game, or an environment."""
     most = parameters["VectorizedRunner.max_steps_per_episode"]
     if game in games.JAX_GAMES:
@@ -216,6 +219,11 @@ def _trained_on(game: str, parameters: Mapping[str, Any], env: str | None) -> Ga
             is_told = env == name or (env is None and ":" not in own_id(name))
             allowed = f"{name!r}, on which the run was trained"
             check("env", env, is_told, f"{allowed}: a film imports nothing that a run names")
+            if module := own_id(name).rpartition(":")[0]:
+                # What gin configures there; the next line says what an import raises.
+                with contextlib.suppress(Exception, SystemExit):
+                    importlib.import_module(module)
+                _bind(run_dir, parameters)
             return create(most, **_with_tuples(settings))
     return environments.ATARI
 
@@ -236,7 +244,7 @@ def _load_vectorized(
 ) -> players.TrainedAgent:
     folder, manifest = _newest_checkpoint(run_dir)
     # First: the environment's module may have the network too.
-    made = _trained_on(manifest["game"], parameters, env)
+    made = _trained_on(run_dir, manifest["game"], parameters, env)
     settings = _of("VectorizedRunner", parameters)
     named = _REFERENCE.fullmatch(str(settings["network"]))
     if named is not None and _is_known(named[1]):

@@ -243,7 +243,7 @@ def vectorized(
     def compute(state: np.ndarray) -> Values:
         found = outputs(params, state[None])
         rule = getattr(agent, "rule", None)  # LogDQN's.
-        return values_of(found if rule else found[0], rule)
+        return values_of(found if rule else agent.action_keys(agent.constants, found), rule)
 
     return TrainedAgent(
         agent=agent, compute=compute, keys=jax.tree_util.Partial(keys, agent.constants, params),

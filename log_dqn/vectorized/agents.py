@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -166,11 +167,9 @@ class Agent:
             outputs = networks.dense(params[OUTPUT], features)
         heads = jnp.split(outputs, self.num_heads, axis=-1)
         exists = jnp.arange(heads[0].shape[-1]) < num_actions
-        # The first head adds to an action's value, the second takes from it.
-        return tuple(
-            jnp.where(exists, head, never)
-            for head, never in zip(heads, (-_NEVER, _NEVER), strict=False)
-        )
+        # The first head adds to an action's value, the second takes from it, and so on.
+        signs = itertools.cycle((-_NEVER, _NEVER))
+        return tuple(jnp.where(exists, head, next(signs)) for head in heads)
 
     def action_keys(self, constants: Constants, outputs: tuple[jax.Array, ...]) -> jax.Array:
         """Returns numbers whose largest is the greedy action's, shape [..., columns]."""

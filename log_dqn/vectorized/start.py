@@ -82,13 +82,14 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
         )  # fmt: skip
         with of(chosen.optimizer):
             chosen.create_optimizer(chosen.constants)  # So that gin notes its settings.
-        if isinstance(runner.network, type):
-            with contextlib.suppress(Exception):  # `check_fits` says what it raises.
-                runner.network()
         environment = None
         for name, create in CREATORS.items():
             if files.bound(f"{name}.environment_id") is not None:
                 environment = create(runner.max_steps_per_episode)
+        if environment is not None and not isinstance(runner.network, str):
+            # So that gin notes what it reads; `check_fits` says what is wrong.
+            with contextlib.suppress(ValueError):
+                _check_module(runner, environment)
         config = configuration.operative()
         settings.append(ReadSetting(setting, runner, chosen, config, environment))
         gin_settings.check_is_read(lines, settings[-1].config)
@@ -190,7 +191,9 @@ def _check_module(runner: RunnerSettings, game: Game) -> None:
     try:
         network = create_network(runner, game)
         params = jax.eval_shape(lambda key: network.init(key, shape[1:])[0], key)
-        if agents.OUTPUT in params:
+        if any(leaf.dtype.kind == "V" for leaf in jax.tree.leaves(params)):
+            why = "its parameters can't be saved; set param_dtype=jax.numpy.float32"
+        elif agents.OUTPUT in params:
             why = f"{agents.OUTPUT!r} is the name of the layer that follows"
         elif jax.tree.leaves(params):
             states = jax.ShapeDtypeStruct(shape, game.frame_dtype)

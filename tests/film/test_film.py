@@ -13,6 +13,7 @@ import gin
 import gymnasium
 import gymnax
 import imageio.v2 as imageio
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from PIL import Image, ImageSequence
 from log_dqn import games, load, train_vectorized
 from log_dqn.commands import play as commands_play
 from log_dqn.dopamine_run import request, runner, start
-from log_dqn.film import game, loading, painter
+from log_dqn.film import game, loading, painter, players
 from log_dqn.film.episode import Step, play
 from log_dqn.film.players import Values, values_of
 from log_dqn.log_space import LogUpdate
@@ -410,6 +411,15 @@ def test_gins_configuration_and_random_numbers_stay_the_users(a_run):
     assert (random.getstate(), np.random.get_state()[1].tolist()) == drawn
 
 
+def test_a_folder_may_begin_as_a_game_does():
+    """A game is one name; a path, or a longer one, is a folder."""
+    for folder in ("MinAtar/dqn/Pong/1", pathlib.Path("MinAtar/dqn")):
+        with pytest.raises(ValueError, match=f"^run is '{folder}'; .*this one is no folder"):
+            load(folder)
+    with pytest.raises(ValueError, match=r"^trained is 'MinAtar/Pong'; it must be one of"):
+        load("MinAtar/Pong")
+
+
 def test_what_there_is_not_to_load(tmp_path):
     for arguments, message in (
         (("nowhere",), "run is 'nowhere'; it must be the folder of a run .* is no folder"),
@@ -790,6 +800,37 @@ def test_pictures_of_observations():
     np.testing.assert_array_equal(game.picture(photo, None, True), photo)
     board = np.eye(3, dtype=np.float32)[..., None].repeat(2, -1)
     np.testing.assert_array_equal(game.picture(board, None, False), game.board(board > 0))
+
+
+def test_what_an_own_environment_draws_may_be_grey(monkeypatch):
+    grey = np.arange(6, dtype=np.uint8).reshape(2, 3, 1)
+    monkeypatch.setattr(own_jax_environment.Still, "render", lambda *_: grey)
+    name = f"{own_jax_environment.__name__}:board"
+    shown = game.BoardGame(jax_environments.create_environment(9, name))
+    shown.reset(0)
+    np.testing.assert_array_equal(shown.screen(), np.concatenate([grey] * 3, axis=2))
+
+
+def test_an_agent_of_ones_own_acts_by_its_own_keys():
+    class Sum(agents.VectorizedDQNAgent):
+        """Three heads; a value is their sum."""
+
+        num_heads = 3
+
+        def action_keys(self, constants, outputs):
+            return sum(outputs)
+
+    network = networks.by_shape("by_shape", (4,))
+    agent, made = Sum(), networks.create(network, "float32", None)
+    params = agent.init(made, jax.random.key(1), (4, 1), 5, 5)
+    player = players.vectorized(
+        agent, made, params, 5, state_shape=(4, 1), dtype=np.dtype("float32"), game=None,
+        game_name="", iterations=1, max_steps=9,
+    )  # fmt: skip
+    state = np.array([0.1, -0.2, 0.3, 0.4], np.float32)
+    outputs = agent.outputs(made, params, state[None, :, None], 5)
+    assert len(outputs) == 3
+    np.testing.assert_allclose(player.values(state).q, np.sum(outputs, axis=0)[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize(("bound", "is_picture"), [(1, False), (255, True)])

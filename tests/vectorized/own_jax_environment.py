@@ -97,6 +97,15 @@ def board(channels=2):
     return Still(jnp.eye(6, dtype=bool)[..., None].repeat(channels, -1)), Params()
 
 
+@gin.configurable
+def marked(actions=2):
+    """Has as many actions as gin says."""
+    environment, params = board()
+    environment.action_names = None
+    environment.action_space = lambda params: spaces.Discrete(actions)
+    return environment, params
+
+
 class Body(nn.Module):
     """Has a layer that is named as the agents' last one is."""
 
@@ -110,6 +119,11 @@ class Body(nn.Module):
 @gin.configurable
 def width(factor=1):
     return 5 * factor
+
+
+@gin.configurable
+def gain(x, by=1.0):
+    return by * x
 
 
 @gin.configurable
@@ -132,8 +146,10 @@ class Torso(nn.Module):
             return nn.Dense(5)(states[:1].reshape(1, -1))
         if self.fault == "names a layer as the agents' last one":
             return nn.Dense(5, name="Output")(flat)
+        if self.fault == "has parameters of two bytes":
+            return nn.Dense(5, param_dtype=jnp.bfloat16)(flat)
         for width in self.widths:
-            flat = nn.relu(Body(width)(flat))
+            flat = gain(nn.relu(Body(width)(flat)))
         return nn.Dropout(0.5, deterministic=self.fault != "drops")(flat)
 
 

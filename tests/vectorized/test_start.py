@@ -150,8 +150,21 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert sorted(shapes[:4]) == [(4,), (7,), (7, 4), (144, 7)]
     settings["VectorizedRunner__num_iterations"] = 3
     assert run(tmp_path, f"{OWN}:board", *torso, **settings) == 0
-    trained = loading.load(run_folder(tmp_path, f"{OWN}:board"), 0, f"{OWN}:board")
+    folder = run_folder(tmp_path, f"{OWN}:board")
+    trained = loading.load(folder, 0, f"{OWN}:board")
     assert trained.iterations == 3
+    # What it reads once it is called.
+    assert configuration.read(folder)["gain.by"] == 1
+    assert run(tmp_path, f"{OWN}:board", *torso, **settings, gain__by=2.0) == 2
+    assert "gain.by was 1.0 and is 2.0" in capsys.readouterr().err
+
+
+def test_what_gin_configures_in_an_own_module_is_so_in_a_film_too(tmp_path):
+    env = f"{OWN}:marked"
+    assert run(tmp_path, env, f"--gin_bindings=import {OWN}", marked__actions=5) == 0
+    programs.forget()
+    trained = loading.load(run_folder(tmp_path, env), 0, env)
+    assert len(trained.game.action_names) == 5
 
 
 @pytest.mark.parametrize(
@@ -177,6 +190,7 @@ def test_the_runs_of_a_job_share_a_network(tmp_path, capsys, scan):
         ("drops", 'needs PRNG for "dropout" .*(InvalidRngError in .*own_jax_environment.py,'),
         ("has no parameters", "it has no parameters"),
         ("names a layer as the agents' last one", "'Output' is the name of the layer that follows"),
+        ("has parameters of two bytes", "its parameters can't be saved; set param_dtype="),
     ],
 )
 def test_a_wrong_network_of_ones_own_is_said_in_one_line(tmp_path, capsys, fault, why):
