@@ -140,7 +140,7 @@ WRONG = [
     (["--gin_files=vectorized_log_dqn_minatar.gin"], "'revisiting_rainbow'; it must be 'nature"),
     *[([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with") for seeds in SEEDS],
     (["--threads=x"], "threads is 'x'; it must be a whole number from 1 to "),
-    (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller, or the runs fewer:"),
+    (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     ([f"{AGENT}update_period={10**23}"], f"update_period is {10**23}; it must be a whole number"),
     (

@@ -107,7 +107,9 @@ def check_id(environment_id: str | None) -> None:
         gymnasium.spec(own_id)
     except gymnasium.error.Error as error:
         game = games.canonical(own_id)
-        hint = f" (a game: --game={game})" if game else checks.nearest(own_id, gymnasium.registry)
+        hint = (
+            f" ({game} is a game, no --env)" if game else checks.nearest(own_id, gymnasium.registry)
+        )
         raise ValueError(f"{refused(environment_id, error)}{hint}") from error
 
 

@@ -121,8 +121,9 @@ def place(
         num_runs = max(1, min(num_runs, int(free_bytes - RESERVE) // (memory + beside)))
     memories, others = num_runs * memory, RESERVE + num_runs * beside
     if memories + others > free_bytes:
+        fewer = f", or --threads below {num_runs}" * (num_runs > 1)
         raise ValueError(
-            f"capacity is {problem.capacity}; it must be smaller, or the runs fewer: "
+            f"capacity is {problem.capacity}; it must be smaller{fewer}: "
             f"with {words.counted(num_runs, 'run')} at a time they take {memories / 1e9:.2f} GB "
             f"for replay memories and {others / 1e9:.2f} GB beside them, and "
             f"{free_bytes / 1e9:.2f} GB are free"

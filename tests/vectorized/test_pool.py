@@ -30,7 +30,7 @@ def place(num_runs, free, capacity=10**6, in_turns=False):
 
 def test_what_is_needed_and_what_is_free_is_said():
     # 16 memories of 7.063 GB; 16 times 0.145 GB for weights and updates, and a reserve of 1 GB.
-    said = r"16 runs .* 113\.01 GB .* 3\.3\d GB .*and 20\.00 GB are free"
+    said = r"smaller, or --threads below 16: with 16 .* 113\.01 GB .* 3\.3\d GB .*and 20\.00 GB are"
     with pytest.raises(ValueError, match=said):
         place(16, 20 * GB)
 
@@ -40,7 +40,7 @@ def test_as_many_runs_as_fit():
     # 0.706 GB of memory, 0.065 GB of weights and 0.08 GB for updates each.
     assert 90 < most < 100
     assert place(most, 80 * GB, 10**5).num_runs == most
-    with pytest.raises(ValueError, match="the runs fewer"):
+    with pytest.raises(ValueError, match="threads below"):
         place(most + 1, 80 * GB, 10**5)
     assert place(64, 80 * GB, 10**5, in_turns=True).num_runs == 64
 
