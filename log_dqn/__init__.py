@@ -45,9 +45,10 @@ def load(
     from log_dqn import trained
     from log_dqn.run_folder import configuration
 
+    named = None
     # A path, or a longer name, is a folder's.
-    is_game = isinstance(run, str) and run.startswith("MinAtar/") and run.count("/") == 1
-    named = run if is_game else None
+    if isinstance(run, str) and run.startswith("MinAtar/") and run.count("/") == 1:
+        named = run
     folder = trained.run_dir(run, named, agent, gamma)
     configuration.check_trained("run", folder)
     with compat.quiet():

@@ -107,9 +107,9 @@ def check_id(environment_id: str | None) -> None:
         gymnasium.spec(own_id)
     except gymnasium.error.Error as error:
         game = games.canonical(own_id)
-        hint = (
-            f" ({game} is a game, no --env)" if game else checks.nearest(own_id, gymnasium.registry)
-        )
+        hint = checks.nearest(own_id, gymnasium.registry)
+        if game:
+            hint = f" ({game} is a game: --game or --games)"
         raise ValueError(f"{refused(environment_id, error)}{hint}") from error
 
 

@@ -132,8 +132,7 @@ def create_agent(
     """
     name = name or agent_name()
     actions = environment.action_space
-    allowed = "discrete, numbered from 0"
-    check("action_space", str(actions), hasattr(actions, "n"), allowed)
+    check("action_space", str(actions), hasattr(actions, "n"), "discrete")
     if isinstance(environment, gymnasium_game.GymnasiumGame):
         _fit_to(environment, name)
     parameters = {"num_actions": int(actions.n), "summary_writer": summary_writer}
@@ -159,6 +158,6 @@ def create_agent(
             memory = f"Wrapped{kind}ReplayBuffer.replay_capacity"
             allowed = "less: there is not enough memory for it"
             raise ValueError(f"{memory} is {bound(memory)}; it must be {allowed}") from error
-    for loss in losses:  # None if the optimizer minimizes in its own way.
+    for loss in losses:  # An optimizer with its own `minimize` has none, and no check.
         graph_hooks.install_loss_check(agent, loss)
     return agent

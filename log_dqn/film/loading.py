@@ -114,10 +114,13 @@ def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str
 # Runs of Dopamine's.
 
 
-def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any]) -> None:
-    """Makes gin bind a run's parameters, of what this package and Dopamine have."""
+def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any], own: str = "") -> None:
+    """Makes gin bind a run's parameters, of what this package, Dopamine and `own` have.
+
+    `own` is the module of the user's environment, whose functions references may call.
+    """
     lines = [
-        f"{name} = {_in_gin(name, value)}"
+        f"{name} = {_in_gin(name, value, own)}"
         for name, value in parameters.items()
         if _is_known(name.rpartition("/")[2].rpartition(".")[0])
     ]
@@ -126,7 +129,7 @@ def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any]) -> None:
         gin.parse_config([f"{name} = 1000" for name in _MEMORIES])
 
 
-def _in_gin(name: str, value: Any) -> str:
+def _in_gin(name: str, value: Any, own: str) -> str:
     check("parameter", name, bool(re.fullmatch(r"[\w./]+", name)), "a name of gin's")
     if not isinstance(value, str) or not value.startswith(("@", "%")):
         return repr(_with_tuples(value))
@@ -134,8 +137,11 @@ def _in_gin(name: str, value: Any) -> str:
     if reference is None:
         is_allowed = bool(_CONSTANT.fullmatch(value))
     else:
-        of_optimizer = reference[1].rpartition(".")[2] in _CALLED
-        is_allowed = _is_known(reference[1]) and (of_optimizer or not reference[2])
+        is_known = _is_known(reference[1])
+        may_call = reference[1].rpartition(".")[2] in _CALLED or (
+            is_known and gin.get_configurable(reference[1]).__module__ == own
+        )
+        is_allowed = is_known and (may_call or not reference[2])
     allowed = "of Dopamine or of this package: a film runs no other code that a run names"
     check(name, value, is_allowed, allowed)
     return value
@@ -220,10 +226,8 @@ def _trained_on(
             allowed = f"{name!r}, on which the run was trained"
             check("env", env, is_told, f"{allowed}: a film imports nothing that a run names")
             if module := own_id(name).rpartition(":")[0]:
-                # What gin configures there; the next line says what an import raises.
-                with contextlib.suppress(Exception, SystemExit):
-                    importlib.import_module(module)
-                _bind(run_dir, parameters)
+                with contextlib.suppress(Exception, SystemExit):  # `create` says what is wrong.
+                    _bind(run_dir, parameters, importlib.import_module(module).__name__)
             return create(most, **_with_tuples(settings))
     return environments.ATARI
 

@@ -166,6 +166,6 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
         """Restores what `bundle_and_checkpoint` saved; returns whether that succeeded."""
         if not super().unbundle(checkpoint_dir, iteration_number, bundle_dictionary):
             return False
-        if bundle_dictionary is not None:
-            self._rng = bundle_dictionary.get("rng", self._rng)
+        if bundle_dictionary is not None and "rng" in bundle_dictionary:
+            self._rng = bundle_dictionary["rng"]
         return True

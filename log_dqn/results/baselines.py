@@ -134,7 +134,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.exceptions.SSLError):
-        return "its certificate is not trusted"
+        return "no secure connection"
     if isinstance(error, _NO_ANSWER):
         return "no connection, or no answer in time"
     if isinstance(error, requests.RequestException):

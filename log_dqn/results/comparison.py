@@ -5,7 +5,6 @@ A report goes one way: read (`runs`, `baselines`), align, score (`scores`), `sta
 """
 
 import dataclasses
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -90,10 +89,8 @@ def compare(request: Request, notify: Notify) -> Comparison:
                 f"--games={','.join(request.games or ())}: no published runs, and no --results_dir"
             )
         )
-    if not published:
-        reference = _reference(request, [*table["agent"].unique()])
-        request = dataclasses.replace(request, reference=reference)
-    table = align.compare_protocols(table, request.reference)
+    used = request if published else _with_reference(request, table)
+    table = align.compare_protocols(table, used.reference)
     if request.strict:
         table = align.strictly(table, note)
     if request.results_dir is not None and not table["own"].any():
@@ -106,11 +103,13 @@ def compare(request: Request, notify: Notify) -> Comparison:
             f"--iteration={request.iteration}: nothing to compare; none of the "
             f"{counted(len(table), 'run')} has scores there"
         )
+    if not published:  # The one from before may have no scores.
+        used = _with_reference(request, kept)
     divides_by_best = bool(table["apart"].all())
     if divides_by_best:
         best = scores.best_means(kept)
         references = pd.DataFrame({"random": 0.0, "human": best[best > 0]})
-    compared = Comparison(request, scores.normalise(kept, references), divides_by_best, notices)
+    compared = Comparison(used, scores.normalise(kept, references), divides_by_best, notices)
     left_out = table[table["score"].isna()]
     for line in remarks.lines(compared.runs, left_out, compared.needs, divides_by_best):
         note(line)
@@ -160,9 +159,14 @@ def _agents(
     return [a for a in dict.fromkeys([*wanted, request.reference]) if a not in missed]
 
 
-def _reference(request: Request, agents: Sequence[str]) -> str:
-    """Returns the reference; without published runs, the last agent with the first's setting."""
+def _with_reference(request: Request, table: pd.DataFrame) -> Request:
+    """Returns a request with a reference among own runs.
+
+    Unless another one was asked for, that is the table's last agent with the first's setting.
+    """
+    agents = [*table["agent"].unique()]
     if request.reference in agents or request.reference != DQN:
-        return request.reference
+        return request
     setting = agents[0].partition("/")[2]
-    return [*agents, *(agent for agent in agents[1:] if agent.partition("/")[2] == setting)][-1]
+    alike = (agent for agent in agents[1:] if agent.partition("/")[2] == setting)
+    return dataclasses.replace(request, reference=[*agents, *alike][-1])

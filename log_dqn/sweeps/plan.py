@@ -170,11 +170,12 @@ def _comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
     """Returns by short names what is bound, as far as a run's configuration has it, too.
 
     That is no macro or scoped name, which can be written in several ways, and not which game and
-    seed it is: the folder says so, and a gin file may name others. A reference to a configurable is
-    its name without modules.
+    seed it is: the folder says so, and a gin file may name others. Of a reference to a configurable
+    the modules are left out.
     """
+    reference = re.compile(r"@((?:\w+/)*)(?:\w+\.)*(\w+(?:\(\))?)")
     kept = {
-        name: re.sub(r"^@[\w./]*?(\w+)(\(\))?$", r"\1", value) if isinstance(value, str) else value
+        name: reference.sub(r"configurable \1\2", value) if isinstance(value, str) else value
         for name, value in configuration.as_json(bound).items()
         if "/" not in name
     }
@@ -218,7 +219,10 @@ def progress(folder: pathlib.Path) -> RunProgress:
 
 
 def progress_of(run: PlannedRun) -> RunProgress:
-    """Does what `progress` does; a run that has other values of what is bound has not begun."""
+    """Does what `progress` does; a run that has other values of what is bound has not begun.
+
+    What neither the user nor the agent's own file binds is not compared.
+    """
     try:
         then = _comparable(configuration.read(run.folder))
     except ValueError:  # Training writes it again.

@@ -26,7 +26,8 @@ def _head_initializer(
             minus = tf.zeros(head_shape, dtype)
         else:
             # A copy: an initializer may repeat its numbers when it is called twice.
-            twin, config = base, getattr(base, "get_config", dict)()
+            twin: Any = base
+            config: dict[str, Any] = getattr(base, "get_config", dict)()
             if config:
                 seed = config.get("seed")
                 config |= {} if seed is None else {"seed": seed + 1}

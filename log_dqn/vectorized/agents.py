@@ -86,6 +86,8 @@ class Agent:
     epsilon_decay_period: int = 250000
 
     num_heads: ClassVar[int]
+    """Outputs of an action that a game lacks are -`_NEVER` in the first head, the negative in the
+    second, and so on, so that values should add the one and take the other."""
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)

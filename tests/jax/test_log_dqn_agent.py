@@ -219,6 +219,22 @@ def test_a_checkpoint_resumes_exactly(tmp_path):
     assert resumed.training_steps == agent.training_steps == 400
 
 
+def test_terminals_may_be_floats(monkeypatch):
+    agent = small_agent()
+    play(agent, 40)
+    sample = agent._sample_from_replay_buffer
+
+    def in_floats():
+        sample()
+        agent.replay_elements["terminal"] = agent.replay_elements["terminal"].astype(np.float32)
+
+    monkeypatch.setattr(agent, "_sample_from_replay_buffer", in_floats)
+    before = leaves(agent.online_params)
+    agent._train_from_replay()
+    pairs = zip(before, leaves(agent.online_params), strict=True)
+    assert any((one != other).any() for one, other in pairs)
+
+
 def test_a_checkpoint_without_its_replay_memory_is_refused(tmp_path):
     agent = small_agent()
     play(agent, 40)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from log_dqn.linear import experiments, learning
+from log_dqn.linear.chain import Chain
 from log_dqn.linear.experiments import GAMMAS, WIDTHS, Options
 
 OPTIONS = Options(jobs=2)
@@ -107,6 +108,21 @@ def test_the_hypotheses_are_tested_on_tasks_that_differ(monkeypatch):
     experiments.hypotheses(Options(gammas=(0.5,)))
     assert list(dict.fromkeys(tasks)) == [(1, -1, 1, 0), (100, -100, 100, 0), (1, -1, 1, -100)]
     assert len(tasks) == 3 * len(WIDTHS)
+
+
+def test_the_bound_on_targets_can_be_left_out(monkeypatch):
+    bounds = []
+
+    def learn(chain, *_):
+        bounds.append(chain.largest_target)
+        return np.zeros((1, 1, 2)), None
+
+    monkeypatch.setattr(learning, "logarithmic", learn)
+    monkeypatch.setattr(learning, "regular", lambda *arguments: learn(*arguments)[0])
+    for chain in (Chain(), Chain(largest_target=np.inf)):
+        for experiment in (experiments.chain_log, experiments.chain_regular):
+            experiment(Options(gammas=(0.5,), chain=chain))
+    assert bounds == [1] * 2 * len(WIDTHS) + [np.inf] * 2 * len(WIDTHS)
 
 
 def test_kappa_of_regular_values_falls_with_gamma():

@@ -1,4 +1,5 @@
 import csv
+import math
 
 import numpy as np
 import pandas as pd
@@ -156,14 +157,15 @@ def test_a_discount_factor_given_twice_counts_once(tmp_path, monkeypatch):
     seen = []
 
     def experiment(settings):
-        seen.append(settings.gammas)
+        seen.append((settings.gammas, settings.chain.largest_target))
         return experiments.kappa_regular(settings)
 
     monkeypatch.setitem(experiments.EXPERIMENTS, "chain_regular", experiment)
     monkeypatch.setattr(figures, "write", lambda *_: None)
     gammas = ["--gammas", "0.9", "0.5", "0.9"]
-    linear_figures.main(["--out", str(tmp_path), "--only", "chain_regular", *gammas])
-    assert seen == [(0.5, 0.9)]
+    for more, bound in (([], 1), (["--unbounded_targets"], math.inf)):
+        linear_figures.main(["--out", str(tmp_path), "--only", "chain_regular", *gammas, *more])
+        assert seen.pop() == ((0.5, 0.9), bound)
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):

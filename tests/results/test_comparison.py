@@ -173,6 +173,13 @@ def test_unknown_agents_are_refused_in_one_line(published, tmp_path, settings, f
     )
 
 
+def test_letters_that_the_font_lacks_print_nothing(published, tmp_path, recwarn):
+    write_runs(tmp_path, "\u5bf9", ["Pong"], 20)
+    compared, _ = compare(published, tmp_path, agents=("\u5bf9",), repetitions=9)
+    report.write(compared, tmp_path / "report", "")
+    assert [str(w.message) for w in recwarn if "Glyph" in str(w.message)] == []
+
+
 def test_a_name_that_figures_alone_have_is_unknown(published, tmp_path):
     write_runs(tmp_path, "a", ["Pong"], 20, seeds=1)
     with pytest.raises(ValueError, match=r"^--reference=DQN \(JAX: Adam, MSE\): unknown; known"):
@@ -303,6 +310,9 @@ def test_without_baselines_the_last_agent_is_the_standard_and_stays(published, t
     assert "a: not comparable with b: batch size 64 (b: 32)" in lines
     compared, _ = compare(published, tmp_path, strict=True)
     assert [*compared.runs["agent"].unique()] == ["b"]
+    write_small_runs(tmp_path, "c", 2)
+    compared, _ = compare(published, tmp_path, iteration=2)  # Which c has not.
+    assert (compared.request.reference, compared.main) == ("b", "a")
 
 
 def test_a_game_with_human_scores_alone_has_an_own_reference(tmp_path):

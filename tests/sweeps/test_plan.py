@@ -66,6 +66,7 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
         bindings=[
             "g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2", "A.of = [%g, @f()]",
             "s/LogDQNAgent.c = 1", "seed_everything.seed = 7", "A.by = @my.own.f()",
+            "A.in = @s/f()",
         ],
         files=["log_dqn.gin"],
     )  # fmt: skip
@@ -76,6 +77,7 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
         "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5,
         "A.of": [0.9, "@f()"], "s/LogDQNAgent.c": 2.0,
         "create_environment.game_name": "Alien", "seed_everything.seed": 1, "A.by": "@own.f()",
+        "A.in": "@s/f()",
     }  # fmt: skip
     synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
     assert plan.is_complete(run)
@@ -84,7 +86,8 @@ def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
     assert plan.is_complete(run)
     # k is log_dqn.gin's.
     others = {"LogDQNAgent.gamma": 0.8, "LogDQNAgent.c": 1.0, "LogDQNAgent.k": 7, "A.by": "@g()"}
-    for other in ({name: value} for name, value in others.items()):
+    pairs = [*others.items(), ("A.by", "@f"), ("A.by", "f"), ("A.in", "@r/f()")]
+    for other in ({name: value} for name, value in pairs):
         synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then | other)
         assert not plan.is_complete(run)
 

@@ -159,12 +159,16 @@ def test_a_network_of_ones_own(tmp_path, capsys):
     assert "gain.by was 1.0 and is 2.0" in capsys.readouterr().err
 
 
-def test_what_gin_configures_in_an_own_module_is_so_in_a_film_too(tmp_path):
-    env = f"{OWN}:marked"
-    assert run(tmp_path, env, f"--gin_bindings=import {OWN}", marked__actions=5) == 0
+@pytest.mark.parametrize("value", ["5", "@width()"])
+def test_what_gin_configures_in_an_own_module_is_so_in_a_film_too(tmp_path, monkeypatch, value):
+    env, lines = f"{OWN}:marked", (f"import {OWN}", f"marked.actions={value}")
+    assert run(tmp_path, env, *(f"--gin_bindings={line}" for line in lines)) == 0
     programs.forget()
     trained = loading.load(run_folder(tmp_path, env), 0, env)
     assert len(trained.game.action_names) == 5
+    monkeypatch.setitem(sys.modules, OWN, None)  # It can't be imported.
+    with pytest.raises(ValueError, match=r"^env is .*; it must be an id, or MODULE"):
+        loading.load(run_folder(tmp_path, env), 0, env)
 
 
 @pytest.mark.parametrize(
