@@ -20,7 +20,7 @@ from log_dqn.results.labels import looks
 from log_dqn.results.scores import divided_by_best
 from log_dqn.results.statistics import Interval, t_interval
 from studies import data
-from studies.stages import TUNED
+from studies.stages import TUNED, is_beyond
 
 AGENTS = looks({"loglin_dqn": "LogLinDQN", "log_dqn": "LogDQN", "dqn": "DQN"})
 """The agents, in the order in which they are compared, and how they are shown."""
@@ -120,16 +120,13 @@ def by_setting(scores: pd.DataFrame) -> str:
 def over_games(scores: pd.DataFrame) -> pd.DataFrame:
     """Returns each agent's mean score on each game, and normalised over games, with intervals.
 
-    There is no mean over games unless all agents have all games.
-
     Returns:
         Columns `agent,game,gamma,value,low,high`.
     """
     normalised = normalise(scores)
     per_seed = normalised.groupby(["agent", "gamma", "seed"])["score"].mean().reset_index()
     both = scores
-    games, of_agents = scores["game"].nunique(), normalised.groupby("agent")["game"].nunique()
-    if games > 1 and (of_agents == games).all():
+    if scores["game"].nunique() > 1:
         both = pd.concat([scores, per_seed.assign(game=OVER_GAMES)])
     rows = [
         (*key, *map(float, t_interval(of.to_numpy())))
@@ -290,6 +287,8 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
     print(f"The stage {stage}, {words.counted(len(scores), 'run')}:\n")
     if stage in DRAWN:
         table = over_games(scores)
+        if is_beyond(stage):  # Each of its games is decided alone.
+            table = table[table["game"] != OVER_GAMES]
         named = table.assign(game=table["game"].map(title))
         drawn = {f"{DRAWN[stage]}_gammas": figures.gamma_panels(named, AGENTS)}
         if stage == "main":
