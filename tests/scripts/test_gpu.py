@@ -164,7 +164,7 @@ def test_as_many_runs_as_fit(monkeypatch):
         )
         assert gpu_steps.most(gpu_steps.FULL) == num_runs
     monkeypatch.setattr(gpu_steps.pool, "free_memory", lambda: 10**9)
-    with pytest.raises(ValueError, match="capacity is 100000; it must be smaller, or the runs"):
+    with pytest.raises(ValueError, match="capacity is 100000; it must be smaller"):
         gpu_steps.most(gpu_steps.FULL)
 
 
