@@ -139,8 +139,8 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     used_by_any = set[str]()
     for agent in options.agents:
         used = set[str]()
+        written = _written(options, agent, options.gin_bindings, options.scans)
         if texts or options.gin_files:
-            written = _written(options, agent, options.gin_bindings, options.scans)
             if options.vectorized:
                 config = _settings(written, [], ["gin_files"])[0].config
             else:
@@ -154,8 +154,7 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
         lengths = _lengths(options, agent, bindings, scans)
-        files = _written(options, agent, bindings, scans).files
-        found.append(plan.AgentPlan(agent, scans, bindings, lengths, files))
+        found.append(plan.AgentPlan(agent, scans, bindings, lengths, written.files))
         used_by_any |= used
     for text in texts:
         if text not in used_by_any:

@@ -14,6 +14,8 @@ from log_dqn.cli import gin_files
 from log_dqn.games import KNOWN, folder_name
 from log_dqn.run_folder import configuration, layout
 
+# The scope, and the name without modules, of a reference of gin's.
+_REFERENCE = re.compile(r"@((?:\w+/)*)(?:\w+\.)*(\w+(?:\(\))?)")
 _WHICH_RUN = re.compile(r".*\.(game_name|environment_id)|seed_everything\.seed")
 
 
@@ -173,9 +175,8 @@ def _comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
     seed it is: the folder says so, and a gin file may name others. Of a reference to a configurable
     the modules are left out.
     """
-    reference = re.compile(r"@((?:\w+/)*)(?:\w+\.)*(\w+(?:\(\))?)")
     kept = {
-        name: reference.sub(r"configurable \1\2", value) if isinstance(value, str) else value
+        name: _REFERENCE.sub(r"configurable \1\2", value) if isinstance(value, str) else value
         for name, value in configuration.as_json(bound).items()
         if "/" not in name
     }
