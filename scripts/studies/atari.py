@@ -201,7 +201,7 @@ def draw(curves: pd.DataFrame, found: Published, bands: Sequence[str]) -> Figure
                 middle = (run["half"] * PUBLISHED_STEPS + run["end"]) / 2000
                 axes.plot(
                     middle, run["mean_return"], color=look.colour, marker=look.marker,
-                    markersize=4, linestyle=look.line, linewidth=1.2,
+                    markersize=5, linestyle=look.line, linewidth=1.2,
                     label=None if again else look.name,
                 )  # fmt: skip
         axes.set_title(game)
@@ -214,7 +214,7 @@ def draw(curves: pd.DataFrame, found: Published, bands: Sequence[str]) -> Figure
     }
     figure.legend(
         handles.values(), handles, loc="outside upper center", ncols=3, columnspacing=1,
-        frameon=False,
+        handlelength=3.5, frameon=False,
     )  # fmt: skip
     figure.supxlabel("agent steps (thousands)")
     figure.supylabel("mean training return per episode")
