@@ -15,6 +15,9 @@ NAMES = (
 )  # fmt: skip
 """The experiments, which `log_dqn.linear.experiments` describes."""
 
+_SCANS = "chain_regular", "chain_log", "hypotheses"
+"""Those over discount factors; targets are bounded in the first two."""
+
 
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
@@ -41,11 +44,12 @@ def create_parser() -> shell.Parser:
 
 
 def _make(flags: argparse.Namespace) -> None:
-    if not {"chain_regular", "chain_log"} & set(flags.only):
-        allowed = "left out without chain_regular or chain_log, which alone use it"
-        checks.check("gammas", flags.gammas, flags.gammas is None, allowed)
-        for name in ("constant_step_sizes", "unbounded_targets"):
-            checks.check(name, given := getattr(flags, name), not given, allowed)
+    for name, users in {
+        "gammas": _SCANS, "constant_step_sizes": _SCANS, "unbounded_targets": _SCANS[:2]
+    }.items():  # fmt: skip
+        given = getattr(flags, name)
+        allowed = f"left out without {games.listing(users)}, which alone use it"
+        checks.check(name, given, not given or not set(users).isdisjoint(flags.only), allowed)
     for gamma in flags.gammas or ():
         checks.check_gamma(gamma)
     shell.check_writable("out", flags.out)

@@ -133,16 +133,16 @@ def test_program(tmp_path):
             "k is 200; at gamma 0.01 it must be above 0 and at most 150",
         ),
         (
-            ["--gammas", "0.5", "--only", "hypotheses"],
-            "gammas is [0.5]; it must be left out without chain_regular or chain_log",
+            ["--gammas", "0.5", "--only", "metric_gap"],
+            "gammas is [0.5]; it must be left out without chain_regular, chain_log, hypotheses",
         ),
         (
-            ["--constant_step_sizes", "--only", "hypotheses", "rms_error"],
-            "constant_step_sizes is True; it must be left out without chain_regular or chain_log",
+            ["--constant_step_sizes", "--only", "rms_error"],
+            "constant_step_sizes is True; it must be left out without chain_regular, chain_log, hy",
         ),
         (
             ["--unbounded_targets", "--only", "hypotheses"],
-            "unbounded_targets is True; it must be left out without chain_regular or chain_log",
+            "unbounded_targets is True; it must be left out without chain_regular, chain_log, whic",
         ),
     ],
 )
