@@ -213,7 +213,8 @@ def action_keys(l_plus: Array, l_minus: Array, xp: Any = np) -> Array:
 
     Returns:
         Keys, shape [..., num_actions], largest where Q is. If some action has a positive Q, the
-        others' keys are -inf. An action with Q = 0 has inf where no Q is positive.
+        others' keys are -inf. An action with Q = 0 has inf where no Q is positive. Values of Q that
+        differ by less than a rounding error of Q have the same key.
     """
     sign, log_abs_q = log_difference(l_plus, l_minus, xp)
     # No arithmetic on ln|Q|, so that the best action keeps its digits beside a tiny |Q|.
@@ -471,15 +472,23 @@ class LogUpdate:
                 check(name, getattr(self, name), fits, "a number that float32 can hold")
             c, largest = self.c, plus.u(-math.log1p(-self.gamma))
             for name, size, allowed in (
-                ("k", max(n, c) * plus.log_floor, "smaller: n k ln(gamma), or c k ln(gamma),"),
+                ("k", max(1, c) * n * plus.log_floor, "smaller: max(c, 1) n k ln(gamma)"),
                 ("c", c * math.log1p(-self.gamma), "smaller: c ln(1 - gamma)"),
                 (
                     "linear_above",
                     max(1, c) * largest,
                     "larger: max(c, 1) / (linear_above (1 - gamma))",
                 ),
-                ("q_init_plus", plus.d, "smaller: c q_init_plus / linear_above"),
-                ("q_init_minus", minus.d, "smaller: c q_init_minus / linear_above"),
+                (
+                    "q_init_plus",
+                    max(1, 1 / c) * plus.d,
+                    "smaller: max(c, 1) q_init_plus / linear_above",
+                ),
+                (
+                    "q_init_minus",
+                    max(1, 1 / c) * minus.d,
+                    "smaller: max(c, 1) q_init_minus / linear_above",
+                ),
             ):
                 fits = bool(np.isfinite(np.float32(size)))
                 check(name, getattr(self, name), fits, f"{allowed} is beyond float32")

@@ -129,4 +129,7 @@ class LogMapping:
             return xp.exp(to_log((tq - self.d) / self.c, self.log_b, xp))
         excess = (tq - (self.c * self.log_floor + self.d)) / self.c
         excess = to_log(excess, self.log_b - self.log_floor, xp)
-        return -xp.exp(excess + self.log_floor) * xp.expm1(-excess)
+        # Further below the result is -gamma^k, but one factor may be 0 and the other infinite.
+        near = xp.maximum(excess, -40.0)
+        found = -xp.exp(near + self.log_floor) * xp.expm1(-near)
+        return xp.where(excess < near, -math.exp(self.log_floor), found)

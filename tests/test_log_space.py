@@ -486,8 +486,10 @@ def test_a_setting_out_of_range_is_named(name, value):
         ({"c": 1e8, "linear_above": 1e-30}, "linear_above"),
         ({"linear_above": 1e-36, "q_init_plus": 1e8}, "q_init_plus"),
         ({"linear_above": 1e-36, "q_init_minus": 1e8}, "q_init_minus"),
+        ({"c": 0.1, "linear_above": 1e-20, "q_init_plus": 1e19}, "q_init_plus"),
         *(({"k": 1e38, **other}, "k") for other in ({"gamma": 0.01}, {"c": 90.0})),
         ({"k": 1e38, "update_horizon": 100}, "k"),
+        ({"gamma": 0.5, "k": 1e37, "c": 10.0, "update_horizon": 20}, "k"),
     ],
 )
 def test_a_setting_with_which_float32_does_not_hold_the_update_is_named(settings, name):

@@ -120,6 +120,16 @@ def test_arrays_of_every_namespace():
             np.testing.assert_allclose(back, clipped, rtol=1e-5, atol=1e-6)
 
 
+def test_the_additive_inverse_far_below_its_lowest_value():
+    for gamma, k, tq in (
+        (0.96, 100, np.float32(-60)),
+        (0.5, 100, np.float32(-60)),
+        (0.1, 300, -40.0),
+    ):
+        mapping = LogMapping(gamma, k, 0.5, 0.0, additive=True)
+        assert mapping.inverse(tq) == pytest.approx(-(gamma**k), rel=1e-6, abs=0)
+
+
 def test_none_is_no_line():
     settings = {"gamma": 0.96, "k": 100, "c": 0.5, "q_init": 1.0}
     none, default = LogMapping(**settings, linear_above=None), LogMapping(**settings)

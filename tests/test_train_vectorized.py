@@ -163,7 +163,7 @@ WRONG = [
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
     (["--scan=LogDQNAgent.gamma=0.5"], "LogDQNAgent.*VectorizedLogDQNAgent"),
     ([f"{AGENT}k={10**39}"], "it must be a number that float32 can"),
-    ([f"{AGENT}k=1e38", f"{AGENT}c=99"], "k is 1e+38; it must be smaller: n k ln(gamma), or c k"),
+    ([f"{AGENT}k=1e38", f"{AGENT}c=99"], "k is 1e+38; it must be smaller: max(c, 1) n k ln(gamma)"),
 ]
 
 

@@ -118,7 +118,8 @@ class Agent:
     @property
     def alike(self) -> "Agent":
         """An agent that all with the same `shared` settings have in common: for caches."""
-        return type(self)(**self.shared)
+        # A gamma whose power n float32 holds.
+        return type(self)(gamma=0.5 ** (1 / self.update_horizon), **self.shared)
 
     @property
     def constants(self) -> Constants:

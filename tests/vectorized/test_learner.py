@@ -388,3 +388,8 @@ def test_reference_to_learner_state_is_checked(tmp_path):
     leaves = of_runs.run_weights(0)
     with pytest.raises(ValueError, match="another network"):
         of_runs.set_run_weights(0, [leaf[..., :1] for leaf in leaves])
+
+
+def test_agents_of_one_program_are_alike_at_any_discount_factor_and_horizon():
+    first, second = (toys.log_dqn(gamma=g, update_horizon=20_000) for g in (0.9999, 0.99999))
+    assert first.alike == second.alike and first.alike.update_horizon == 20_000
