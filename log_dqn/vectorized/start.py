@@ -212,8 +212,8 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
     """Creates the trainers of a job, and writes the configurations of its runs.
 
     A CPU trains one run a core: several in one call would not be faster, and so a run's arithmetic
-    doesn't depend on the others. A GPU trains all runs in one call, or as many as fit, of Atari or
-    of one game in JAX.
+    doesn't depend on the others (but a lone run of Atari has all cores, and rounds differently). A
+    GPU trains all runs in one call, or as many as fit, of Atari or of one game in JAX.
 
     Args:
         workload: all runs.

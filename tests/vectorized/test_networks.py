@@ -1,5 +1,7 @@
 """The networks: Nature's against Dopamine's in flax, precisions, and what suits an observation."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from gymnax.environments import spaces
 
 from log_dqn import log_space
 from log_dqn.vectorized import networks
+from tests.vectorized import toys
 
 
 def test_nature_equals_dopamines():
@@ -65,6 +68,14 @@ def test_precision_of_the_products(precision, jaxs):
     program = str(jax.make_jaxpr(jax.grad(lambda p: network.apply(p, states).sum()))(params))
     # Three convolutions and a dense layer; as many gradients of weights, and three of inputs.
     assert program.count(f"precision=(Precision.{jaxs}, Precision.{jaxs})") == 4 + 4 + 3
+
+
+def test_the_heads_are_float32_whatever_the_networks_precision():
+    network, agent = networks.create("nature", "tf32"), toys.log_dqn()
+    params = agent.init(network, jax.random.key(6), (84, 84, 4), 3, 3)
+    outputs = functools.partial(agent.outputs, network, num_actions=3)
+    program = str(jax.make_jaxpr(outputs)(params, jnp.zeros((2, 84, 84, 4), jnp.uint8)))
+    assert program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") == 1
 
 
 @pytest.mark.parametrize(
