@@ -53,6 +53,4 @@ def load(
     configuration.check_trained("run", folder)
     with compat.quiet():
         from log_dqn.film import loading
-    # On its own: where a run is refused, what TensorFlow wrote at its start is not shown.
-    with compat.quiet():
-        return loading.load(folder, seed, env)
+    return loading.load(folder, seed, env)

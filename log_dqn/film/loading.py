@@ -76,11 +76,12 @@ def load(run_dir: pathlib.Path, seed: int, env: str | None = None) -> players.Tr
     named = [parameters.get(f"{factory}.environment_id") for factory in start.CREATORS]
     allowed = "left out: the run wasn't trained with an --env of train-vectorized"
     check("env", env, env is None or any(named), allowed)
+    newest = _newest_checkpoint(run_dir)
     try:
-        with compat.own_gin_configuration(), _own_random_state():
+        with compat.quiet(), compat.own_gin_configuration(), _own_random_state():
             if "VectorizedRunner.agent" in parameters:
-                return _load_vectorized(run_dir, parameters, env)
-            return _load_single(run_dir, parameters, seed)
+                return _load_vectorized(run_dir, newest, parameters, env)
+            return _load_single(run_dir, newest, parameters, seed)
     except (KeyError, TypeError) as error:
         config = run_dir / layout.CONFIG
         raise ValueError(f"{config} is not this version's: {explain(error)}") from error
@@ -97,7 +98,10 @@ def _own_random_state() -> Iterator[None]:
         np.random.set_state(numpy)
 
 
-def _newest_checkpoint(run_dir: pathlib.Path) -> tuple[pathlib.Path, Mapping[str, Any]]:
+_Checkpoint = tuple[pathlib.Path, Mapping[str, Any]]
+
+
+def _newest_checkpoint(run_dir: pathlib.Path) -> _Checkpoint:
     """Returns the folder and the manifest of the newest usable checkpoint in our layout."""
     skipped = list[str]()
     try:
@@ -188,7 +192,7 @@ def _check_registered(environment_id: str) -> None:
 
 
 def _load_single(
-    run_dir: pathlib.Path, parameters: Mapping[str, Any], seed: int
+    run_dir: pathlib.Path, newest: _Checkpoint, parameters: Mapping[str, Any], seed: int
 ) -> players.TrainedAgent:
     _bind(run_dir, parameters)
     agents.agent_name()
@@ -196,7 +200,7 @@ def _load_single(
     seeding.seed_everything(seed)
     game, environment = _environment(parameters)
     max_steps = int(parameters["Runner.max_steps_per_episode"])
-    folder, manifest = _newest_checkpoint(run_dir)
+    folder, manifest = newest
     with tf.Graph().as_default():
         agent = agents.create_agent(None, environment, seed=seed)
         saved_run.load_weights(folder, agent)
@@ -244,9 +248,9 @@ def _to_play(name: str, game: Game) -> DopamineGame | BoardGame:
 
 
 def _load_vectorized(
-    run_dir: pathlib.Path, parameters: Mapping[str, Any], env: str | None
+    run_dir: pathlib.Path, newest: _Checkpoint, parameters: Mapping[str, Any], env: str | None
 ) -> players.TrainedAgent:
-    folder, manifest = _newest_checkpoint(run_dir)
+    folder, manifest = newest
     # First: the environment's module may have the network too.
     made = _trained_on(run_dir, manifest["game"], parameters, env)
     settings = _of("VectorizedRunner", parameters)
