@@ -228,8 +228,8 @@ def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
     """Returns performance relative to a reference agent, with its 95% Welch interval over seeds.
 
     This is (score - reference) / (max(reference, human) - random) on each game (Wang et al. 2016;
-    paper, section 6). The denominator's error counts to the first order where it has the
-    reference's mean.
+    paper, section 6). The denominator's error counts to the first order where it has the mean of
+    one of the two.
 
     Args:
         own: normalised scores, shape [num_seeds, num_games], NaN where there is none.
@@ -242,7 +242,10 @@ def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
     denominator = np.maximum(y, 1)
     value = (x - y) / denominator
     # The mean of scores that are divided by it is 1, but for rounding.
-    slopes = np.stack([1 / denominator, np.where(y > 1 - 1e-9, x / denominator**2, 1)])
+    divides = np.isclose(x, 1, rtol=0, atol=1e-9) & (y < x)
+    slopes = np.stack(
+        [np.where(divides, y, 1 / denominator), np.where(y > 1 - 1e-9, x / denominator**2, 1)]
+    )
     half = _half_width((own, reference), slopes, LEAST_SEEDS)
     return Interval(value, value - half, value + half)
 

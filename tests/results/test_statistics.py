@@ -178,6 +178,9 @@ def test_relative_intervals_do_not_depend_on_rounding():
     # freedom are (0.04 + 0.0025)**2 / ((0.04**2 + 0.0025**2) / 2).
     half = scipy.stats.t.ppf(0.975, 0.0425**2 / ((0.04**2 + 0.0025**2) / 2)) * (0.0425 / 3) ** 0.5
     np.testing.assert_allclose(found[1], [[-0.5], [-0.5 - half], [-0.5 + half]])
+    # The same where the first agent's mean divides.
+    found = [statistics.relative_intervals(reference * f, own) for f in (1 - 2e-16, 1, 1 + 3e-16)]
+    np.testing.assert_allclose(found, np.tile([[0.5], [0.5 - half], [0.5 + half]], (3, 1, 1)))
 
 
 def over_games(scores):
