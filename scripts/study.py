@@ -41,7 +41,7 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
         shell.seeds(seeds)
     jobs = STAGES[stage]
     known = sorted({game for job in jobs for game in job.chosen()})
-    only = games.split(",") if games else known
+    only = known if games is None else games.split(",")
     check("games", games, set(only) <= set(known), f"some of {','.join(known)}")
     todo = [(seeds, job) for job in jobs] if seeds else list(data.missing(stage))
     if not todo:

@@ -172,6 +172,8 @@ def _prepare(flags: argparse.Namespace, _: contextlib.ExitStack) -> shell.Traini
         commands, page = plan(flags), pathlib.Path(flags.out) / _PAGE
         finished = [len(_returns(_run(flags, agent))) for agent in commands.train]
         _train(commands.train, min(threads.cores(), len(commands.train)), finished)
+        with contextlib.suppress(OSError):  # There may be none; else writing it says why.
+            page.unlink()  # Its pictures change before it does.
         _do("Drawing the learning curves", commands.compare)
         _do("Filming both", commands.play)
         returns = {}

@@ -125,7 +125,8 @@ def _play(flags: argparse.Namespace) -> None:
         configuration.check_trained("compare", flags.compare)
         runs.append(flags.compare)
     check_seed(flags.seed)
-    check("out", str(flags.out), not flags.out.is_dir(), "a file")
+    for path in [flags.out, narrow(flags.out)][: 1 + flags.narrow]:
+        check("out", str(path), not path.is_dir(), "a file")
     shell.check_writable("the folder of out", str(flags.out.parent))
     if flags.out.suffix == ".mp4":
         check_extra("play", ("imageio", "imageio_ffmpeg"))

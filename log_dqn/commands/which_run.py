@@ -1,6 +1,7 @@
 """The options that name a trained agent, and its loading, for programs in which it plays."""
 
 import argparse
+import gc
 import logging
 import pathlib
 from collections.abc import Sequence
@@ -46,14 +47,19 @@ def load(
     runs: Sequence[pathlib.Path], seed: int, env: str | None, on_cpu: bool
 ) -> "list[TrainedAgent]":
     """Loads agents (see `log_dqn.load`), on a device that JAX and TensorFlow choose or the CPU."""
-    with compat.quiet():
-        import absl.logging
-        import jax
-        import tensorflow as tf
+    # What JAX runs at a garbage collection would swallow the exception of a Ctrl-C.
+    gc.disable()
+    try:
+        with compat.quiet():
+            import absl.logging
+            import jax
+            import tensorflow as tf
 
-        if on_cpu:
-            jax.config.update("jax_platforms", "cpu")
-            tf.config.set_visible_devices([], "GPU")
-        tf.get_logger().setLevel(logging.ERROR)
-        absl.logging.set_verbosity(absl.logging.ERROR)
-    return [log_dqn.load(run, env=env, seed=seed) for run in runs]
+            if on_cpu:
+                jax.config.update("jax_platforms", "cpu")
+                tf.config.set_visible_devices([], "GPU")
+            tf.get_logger().setLevel(logging.ERROR)
+            absl.logging.set_verbosity(absl.logging.ERROR)
+        return [log_dqn.load(run, env=env, seed=seed) for run in runs]
+    finally:
+        gc.enable()

@@ -14,6 +14,7 @@ from log_dqn.film.episode import play
 from log_dqn.film.players import TrainedAgent, random_action
 
 _CHUNK = 100  # Agent steps that a device takes in one call.
+_AT_ONCE = 10_000  # Episodes that it plays side by side.
 
 
 class Episodes(NamedTuple):
@@ -40,14 +41,18 @@ class Episodes(NamedTuple):
 def evaluate(
     agent: TrainedAgent, seeds: range, max_steps: int, report: Callable[[int], object]
 ) -> Episodes:
-    """Plays the episode of each seed as `episode.play` does, on JAX's games all at once.
+    """Plays the episode of each seed as `episode.play` does, on JAX's games many at once.
 
     The agent explores with its `epsilon`. An episode is cut off after `max_steps` agent steps, or
     where training cut it off. `report` is called with how many more episodes have ended.
     """
     max_steps = min(max_steps, agent.max_steps)
     if isinstance(agent.game, game.BoardGame):
-        return _on_device(agent, agent.game.program, seeds, max_steps, report)
+        program, starts = agent.game.program, range(0, len(seeds), _AT_ONCE)
+        parts = [
+            _on_device(agent, program, seeds[i : i + _AT_ONCE], max_steps, report) for i in starts
+        ]
+        return Episodes(*map(np.concatenate, zip(*parts, strict=True)))
     found = []
     for seed in seeds:
         for length, step in enumerate(play(agent, max_steps, seed, draws=False), 1):  # noqa: B007

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import numpy as np
 
 from log_dqn import minatar
 from log_dqn.checks import check, check_extra
+from log_dqn.cli import environments
 from log_dqn.dopamine_run import seeding
 from log_dqn.vectorized.jax_environments import JaxGame
 
@@ -155,7 +156,20 @@ class DopamineGame:
             game.render_mode == "rgb_array",
             "one that draws itself, as rgb_array",
         )
-        return game.render()
+        drawn = _drawn(self._name, game.render)
+        shape = np.shape(drawn)
+        is_picture = getattr(drawn, "dtype", None) == np.uint8 and shape[2:] == (3,) and all(shape)
+        allowed = "one whose render returns uint8 of shape [height, width, 3]"
+        check("env", self._name, is_picture, allowed)
+        return drawn
+
+
+def _drawn(name: str, render: Callable[..., Any], *args: Any) -> Any:
+    """Returns what an environment's own `render` draws; raises ValueError if it fails."""
+    try:
+        return render(*args)
+    except (Exception, SystemExit) as error:  # Whatever a user's module raises.
+        raise environments.refused(name, error, "one that can be drawn") from error
 
 
 def begin(game: JaxGame, seed: jax.Array) -> tuple[Any, jax.Array]:
@@ -199,9 +213,10 @@ class BoardGame:
     def screen(self) -> np.ndarray:
         """Returns the screen, uint8, shape [height, width, 3]."""
         if self._render is not None:
-            drawn = self._render(self._state.game, self._params)
+            drawn = _drawn(self.program.name, self._render, self._state.game, self._params)
             shape = np.shape(drawn)
-            if getattr(drawn, "dtype", None) == np.uint8 and shape[2:] in ((1,), (3,)):
+            is_picture = shape[2:] in ((1,), (3,)) and all(shape)
+            if getattr(drawn, "dtype", None) == np.uint8 and is_picture:
                 return np.broadcast_to(drawn, (*shape[:2], 3))  # Grey too.
             self._render = None
         return picture(self._frame, self._seen(self._frame), self._has_levels)

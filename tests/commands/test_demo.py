@@ -95,6 +95,14 @@ def test_returns_are_those_of_the_last_iterations(tmp_path, monkeypatch, capsys)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"log-dqn demo: {tmp_path / 'demo.html'} can't be written: ")
 
+    # An older page has gone before its pictures change.
+    (tmp_path / "demo.html").rmdir()
+    (tmp_path / "demo.html").touch()
+    monkeypatch.setattr(
+        demo, "_do", lambda *_: pytest.fail() if any(tmp_path.glob("*.html")) else None
+    )
+    assert demo.main(flags) == 0
+
     (runs[1] / "logs" / "log_5").write_bytes(b"")
     synthetic.write_log(runs[1], [1.0] * 5)
     assert demo.main(flags) == 1

@@ -256,12 +256,14 @@ def test_a_film_without_what_it_needs_is_refused_early(tmp_path):
 
 def test_a_film_is_a_file(tmp_path):
     write_run(tmp_path / "run", '{"VectorizedRunner.agent": "dqn"}')
-    (tmp_path / "film.gif").mkdir()
+    for name in ("film.gif", "b_narrow.gif"):
+        (tmp_path / name).mkdir()
     for out, message in (
         (tmp_path / "run/config.json/a.gif", "the folder of out is"),
         (tmp_path / "film.gif", f"out is '{tmp_path / 'film.gif'}'; it must be a file"),
+        (tmp_path / "b.gif", f"out is '{tmp_path / 'b_narrow.gif'}'; it must be a file"),
     ):
-        assert_refused(message, "play", f"--run={tmp_path / 'run'}", f"--out={out}")
+        assert_refused(message, "play", f"--run={tmp_path / 'run'}", f"--out={out}", "--narrow")
 
 
 def test_a_folder_in_use_and_one_of_no_run_are_refused_early(tmp_path):

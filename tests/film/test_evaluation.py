@@ -22,9 +22,10 @@ def main(*arguments):
 
 
 @pytest.mark.slow
-def test_episodes_at_once_are_those_of_play():
+def test_episodes_at_once_are_those_of_play(monkeypatch):
     agent = dataclasses.replace(loading.load(trained.find("MinAtar/Asterix"), 0), epsilon=0.5)
     ended = []
+    monkeypatch.setattr(evaluation, "_AT_ONCE", 3)
     found = evaluation.evaluate(agent, range(3, 7), 120, ended.append)
     steps = [list(episode.play(agent, 120, seed, draws=False)) for seed in range(3, 7)]
     assert found.returns.tolist() == [of_one[-1].score for of_one in steps]

@@ -8,6 +8,7 @@ import random
 import shutil
 import sys
 from typing import ClassVar
+from unittest import mock
 
 import gin
 import gymnasium
@@ -22,7 +23,7 @@ from PIL import Image, ImageSequence
 
 from log_dqn import games, load, train_vectorized
 from log_dqn.commands import play as commands_play
-from log_dqn.dopamine_run import request, runner, start
+from log_dqn.dopamine_run import gymnasium_game, request, runner, start
 from log_dqn.film import game, loading, painter, players
 from log_dqn.film.episode import Step, play
 from log_dqn.film.players import Values, values_of
@@ -194,7 +195,7 @@ def test_what_pygame_draws_needs_it(a_run, monkeypatch):
     assert next(play(loading.load(own, seed=0), 1, seed=0, draws=True)).screen.shape == (30, 40, 3)
 
 
-def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
+def test_a_checkpoint_that_is_not_as_written_is_passed_over_and_named(a_run, tmp_path, capfd):
     run_dir = tmp_path / "run"
     shutil.copytree(a_run("log_dqn cartpole"), run_dir)
     newer = run_dir / "checkpoints" / "1"
@@ -205,7 +206,9 @@ def test_a_checkpoint_that_is_not_as_written_is_passed_over(a_run, tmp_path):
     (path,) = newer.glob("weights.data-*")
     content = path.read_bytes()
     path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
-    assert loading.load(run_dir, seed=0).iterations == 1
+    capfd.readouterr()
+    assert load(run_dir).iterations == 1
+    assert capfd.readouterr().err.startswith("checkpoint 1 in ")
 
 
 @pytest.mark.slow
@@ -809,6 +812,9 @@ def test_what_an_own_environment_draws_may_be_grey(monkeypatch):
     shown = game.BoardGame(jax_environments.create_environment(9, name))
     shown.reset(0)
     np.testing.assert_array_equal(shown.screen(), np.concatenate([grey] * 3, axis=2))
+    monkeypatch.setattr(shown, "_render", mock.Mock(side_effect=ZeroDivisionError("no screen")))
+    with pytest.raises(ValueError, match=f"^env is '{name}'; it must be one .*drawn: no screen"):
+        shown.screen()
 
 
 def test_an_agent_of_ones_own_acts_by_its_own_keys():
@@ -845,3 +851,21 @@ def test_small_bytes_are_a_picture_by_their_space(monkeypatch, bound, is_picture
     shown.reset(0)
     expected = bytes_ if is_picture else game.board(bytes_ != 0)
     np.testing.assert_array_equal(shown.screen(), expected)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        (None, "uint8 of shape"),
+        (np.zeros((4, 6, 3)), "uint8 of shape"),
+        (np.zeros((0, 6, 3), np.uint8), "uint8 of shape"),
+        (ZeroDivisionError("no screen"), "drawn: no screen"),
+    ],
+)
+def test_an_environment_that_draws_something_else_is_named(monkeypatch, drawn, said):
+    own = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+    screen = mock.Mock(side_effect=drawn) if isinstance(drawn, Exception) else lambda: drawn
+    monkeypatch.setattr(own.unwrapped, "render", screen)
+    played = game.DopamineGame("Own-v0", gymnasium_game.GymnasiumGame(own, bootstraps=True))
+    with pytest.raises(ValueError, match=rf"^env is 'Own-v0'; it must be one .*{said}"):
+        played.screen()
