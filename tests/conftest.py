@@ -35,9 +35,9 @@ hypothesis.settings.load_profile("seeded")
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Two processes for the whole suite; tests that are named run in this one, for debuggers."""
+    """A process a core, two to four, for the whole suite; named tests run in this one."""
     is_whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.keyword
-    return 2 if is_whole else 0
+    return min(max(2, len(os.sched_getaffinity(0))), 4) if is_whole else 0
 
 
 def pytest_collection_modifyitems(items):
