@@ -1,6 +1,7 @@
 """What docs/reports/plan.md decides by the stages `mechanism`, `best_again` and `beyond`."""
 
 import collections
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -125,20 +126,14 @@ def _in_points(rows: list[list[str]]) -> str:
 
 
 def equal_discounts(scores: pd.DataFrame) -> str:
-    """Returns LogLinDQN's mean score less the other agents' at each discount factor, in points.
-
-    A game on which LogLinDQN has no runs yet is left out.
-    """
-    rows = [["game", "LogLinDQN less", *map("{:g}".format, sorted(scores["gamma"].unique()))]]
+    """Returns the agents' mean scores less each other's at each discount factor, in points."""
+    rows = [["game", "agents", *map("{:g}".format, sorted(scores["gamma"].unique()))]]
     for game, of_game in scores.groupby("game"):
         tables = _points(of_game)
-        own = tables.pop("loglin_dqn", None)
-        if own is None:
-            continue
-        for agent, table in tables.items():
-            there = table.reindex(columns=own.columns)
+        for first, second in itertools.combinations(reversed(tables), 2):
+            own, there = tables[first], tables[second].reindex(columns=tables[first].columns)
             found = (t_interval(own[g].to_numpy(), there[g].to_numpy()) for g in own)
-            rows.append([game, agent, *(text_of(each, ".2f") for each in found)])
+            rows.append([game, f"{first} less {second}", *(text_of(one, ".3f") for one in found)])
     return _in_points(rows)
 
 
