@@ -479,15 +479,9 @@ class LogUpdate:
                     max(1, c) * largest,
                     "larger: max(c, 1) / (linear_above (1 - gamma))",
                 ),
-                (
-                    "q_init_plus",
-                    max(1, 1 / c) * plus.d,
-                    "smaller: max(c, 1) q_init_plus / linear_above",
-                ),
-                (
-                    "q_init_minus",
-                    max(1, 1 / c) * minus.d,
-                    "smaller: max(c, 1) q_init_minus / linear_above",
+                *(
+                    (name, max(1, 1 / c) * head.d, f"smaller: max(c, 1) {name} / linear_above")
+                    for name, head in (("q_init_plus", plus), ("q_init_minus", minus))
                 ),
             ):
                 fits = bool(np.isfinite(np.float32(size)))

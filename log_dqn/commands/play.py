@@ -73,6 +73,11 @@ def narrow(film: pathlib.Path) -> pathlib.Path:
     return film.with_stem(f"{film.stem}_narrow")
 
 
+def _films(flags: argparse.Namespace) -> list[pathlib.Path]:
+    """Returns the files to be written: the film of `--out`, and its narrow version."""
+    return [flags.out, narrow(flags.out)][: 1 + flags.narrow]
+
+
 def _write(
     players: "Sequence[TrainedAgent]", flags: argparse.Namespace, titles: Sequence[str]
 ) -> str:
@@ -86,11 +91,9 @@ def _write(
 
     from log_dqn.film import painter
 
-    out, max_steps, layouts = flags.out, flags.max_steps, [painter.WIDE]
-    names = [out.name]
-    if flags.narrow:
-        layouts.append(painter.NARROW)
-        names.append(narrow(out).name)
+    out, max_steps = flags.out, flags.max_steps
+    names = [path.name for path in _films(flags)]
+    layouts = [painter.WIDE, painter.NARROW][: len(names)]
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".writing-") as aside:
         paths = [pathlib.Path(aside) / name for name in names]
@@ -125,7 +128,7 @@ def _play(flags: argparse.Namespace) -> None:
         configuration.check_trained("compare", flags.compare)
         runs.append(flags.compare)
     check_seed(flags.seed)
-    for path in [flags.out, narrow(flags.out)][: 1 + flags.narrow]:
+    for path in _films(flags):
         check("out", str(path), not path.is_dir(), "a file")
     shell.check_writable("the folder of out", str(flags.out.parent))
     if flags.out.suffix == ".mp4":

@@ -157,10 +157,8 @@ class DopamineGame:
             "one that draws itself, as rgb_array",
         )
         drawn = _drawn(self._name, game.render)
-        shape = np.shape(drawn)
-        is_picture = getattr(drawn, "dtype", None) == np.uint8 and shape[2:] == (3,) and all(shape)
         allowed = "one whose render returns uint8 of shape [height, width, 3]"
-        check("env", self._name, is_picture, allowed)
+        check("env", self._name, _is_picture(drawn, 3), allowed)
         return drawn
 
 
@@ -170,6 +168,13 @@ def _drawn(name: str, render: Callable[..., Any], *args: Any) -> Any:
         return render(*args)
     except (Exception, SystemExit) as error:  # Whatever a user's module raises.
         raise environments.refused(name, error, "one that can be drawn") from error
+
+
+def _is_picture(drawn: Any, *channels: int) -> bool:
+    """Returns whether something is bytes of shape [height, width, one of `channels`]."""
+    shape = np.shape(drawn)
+    is_bytes = getattr(drawn, "dtype", None) == np.uint8
+    return is_bytes and len(shape) == 3 and shape[2] in channels and all(shape)
 
 
 def begin(game: JaxGame, seed: jax.Array) -> tuple[Any, jax.Array]:
@@ -214,10 +219,8 @@ class BoardGame:
         """Returns the screen, uint8, shape [height, width, 3]."""
         if self._render is not None:
             drawn = _drawn(self.program.name, self._render, self._state.game, self._params)
-            shape = np.shape(drawn)
-            is_picture = shape[2:] in ((1,), (3,)) and all(shape)
-            if getattr(drawn, "dtype", None) == np.uint8 and is_picture:
-                return np.broadcast_to(drawn, (*shape[:2], 3))  # Grey too.
+            if _is_picture(drawn, 1, 3):
+                return np.broadcast_to(drawn, (*drawn.shape[:2], 3))  # Grey too.
             self._render = None
         return picture(self._frame, self._seen(self._frame), self._has_levels)
 
