@@ -144,9 +144,10 @@ def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[
     return list(chosen)
 
 
-def select(names: Iterable[str]) -> list[str]:
-    """Returns the games of some names, of games or of `SETS`, each once."""
-    return _select(names, _TO_READ)
+def select(names: Iterable[str], environments: Sequence[str] = ()) -> list[str]:
+    """Returns the games of some names, of games, `SETS` or other environments, each once."""
+    own = {f"your environments {listing(environments)}": environments} if environments else {}
+    return _select(names, {**_TO_READ, **own})
 
 
 def select_atari(names: Iterable[str]) -> list[str]:

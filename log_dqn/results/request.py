@@ -82,11 +82,11 @@ class Request:
 
         Environments of own runs are known by their folders, such as Acrobot-v1.
         """
-        own = {game for _, game, *_ in self._own_runs if games.canonical(game) is None}
+        own = sorted({game for _, game, *_ in self._own_runs if games.canonical(game) is None})
         folders = {name: games.folder_name(name) for name in self.games or ()}
-        selected = games.select(name for name, folder in folders.items() if folder not in own)
-        found = dict.fromkeys(folder for folder in folders.values() if folder in own)
-        return [*selected, *found]
+        return games.select(
+            [folder if folder in own else name for name, folder in folders.items()], own
+        )
 
     @functools.cached_property
     def _own_runs(self) -> list[tuple[str, str, str, pathlib.Path]]:

@@ -262,7 +262,8 @@ def test_ones_own_environment_can_be_compared_alone(published, tmp_path):
     assert compared.games == ["own_module-Corridor-v0"] and compared.divides_by_best
     compared, _ = compare(published, tmp_path, games=("own_module-Corridor-v0", "pong"))
     assert compared.games == ["Pong", "own_module-Corridor-v0"]
-    with pytest.raises(ValueError, match="games is 'Corridor-v0'; it must be one of Dopamine's"):
+    known = r"or of your environments own_module-Corridor-v0 \(nearest: own_module-Corridor-v0\)"
+    with pytest.raises(ValueError, match=f"games is 'Corridor-v0'; it must be one of .*, {known}"):
         compare(published, tmp_path, games=("Corridor-v0",))
 
 
