@@ -135,19 +135,22 @@ def listing(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def _select(names: Iterable[str], allowed: Mapping[str, Sequence[str]]) -> list[str]:
+def _select(
+    names: Iterable[str], allowed: Mapping[str, Sequence[str]], own: Sequence[str] = ()
+) -> list[str]:
+    if own:
+        allowed = {**allowed, f"your environments {listing(own)}": own}
     chosen: dict[str, None] = {}
     for name in names:
         game = canonical(name) or name
         _check_is_of("games", game, allowed)
-        chosen.update(dict.fromkeys(SETS.get(game, (game,))))
+        chosen.update(dict.fromkeys((game,) if game in own else SETS.get(game, (game,))))
     return list(chosen)
 
 
 def select(names: Iterable[str], environments: Sequence[str] = ()) -> list[str]:
     """Returns the games of some names, of games, `SETS` or other environments, each once."""
-    own = {f"your environments {listing(environments)}": environments} if environments else {}
-    return _select(names, {**_TO_READ, **own})
+    return _select(names, _TO_READ, environments)
 
 
 def select_atari(names: Iterable[str]) -> list[str]:

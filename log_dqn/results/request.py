@@ -82,11 +82,11 @@ class Request:
 
         Environments of own runs are known by their folders, such as Acrobot-v1.
         """
-        own = sorted({game for _, game, *_ in self._own_runs if games.canonical(game) is None})
+        played = {game for _, game, *_ in self._own_runs if game.isprintable()}
+        own = sorted(game for game in played if games.canonical(game) is None)
         folders = {name: games.folder_name(name) for name in self.games or ()}
-        return games.select(
-            [folder if folder in own else name for name, folder in folders.items()], own
-        )
+        names = [folder if folder in own else name for name, folder in folders.items()]
+        return games.select(names, own)
 
     @functools.cached_property
     def _own_runs(self) -> list[tuple[str, str, str, pathlib.Path]]:

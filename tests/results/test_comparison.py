@@ -265,6 +265,9 @@ def test_ones_own_environment_can_be_compared_alone(published, tmp_path):
     known = r"or of your environments own_module-Corridor-v0 \(nearest: own_module-Corridor-v0\)"
     with pytest.raises(ValueError, match=f"games is 'Corridor-v0'; it must be one of .*, {known}"):
         compare(published, tmp_path, games=("Corridor-v0",))
+    # It isn't the set of games of that name.
+    write_runs(tmp_path, "dqn", ["atari5"], 10)
+    assert compare(published, tmp_path, games=("atari5",))[0].games == ["atari5"]
 
 
 def test_another_games_protocol_leaves_no_mark_on_aggregates(published, tmp_path):
