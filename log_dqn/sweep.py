@@ -149,13 +149,16 @@ def _last_lines(
 def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Training:
     shell.check_writable("results_dir", args.results_dir)
     checks.check_extra("sweep", ("ray", "rich"))
-    checks.check("agents", args.agents, bool(args.agents), "one agent or more")
+    checks.check("agents", "", bool(args.agents), "one agent or more")
     if args.env is None:
         chosen = games.select_to_train(args.games, catch=args.vectorized)
     else:
-        checks.check("env", args.env, bool(args.env), "an environment or more")
+        checks.check("env", "", bool(args.env), "an environment or more")
         chosen = args.env
     seeds = shell.seeds(args.seeds)
+    divides = args.vectorized and args.env is None
+    allowed = "left out: it is for --vectorized with --games"
+    checks.check("games_per_job", args.games_per_job, divides or args.games_per_job == 1, allowed)
     of_minatar = [game for game in chosen if game in games.MINATAR5]
     if of_minatar and not args.vectorized:
         checks.check_extra("minatar", ("minatar",), of_minatar[0])

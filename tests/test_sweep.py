@@ -259,8 +259,9 @@ def test_vectorized_jobs(tmp_path):
 BAD = [
     (["--games=bsuite/Catch"], "games is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
     (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
-    (["--agents=,"], "agents is []; it must be one agent or more"),
+    (["--agents=,"], "agents is ''; it must be one agent or more"),
     (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn,"),
+    (["--games_per_job=2"], "games_per_job is 2; it must be left out: it is for --vectorized with"),
     (["--cpus_per_run=none"], "'none' is not a number of CPUs"),
     (["--gpus_per_run=-1"], "'-1' is not a number of GPUs, 0 or more"),
     (["--ray_address=127.0.0.1:9"], "a Ray head node that is running (Connection refused)"),
