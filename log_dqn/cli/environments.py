@@ -88,8 +88,12 @@ def scaling(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (low + high) / 2, (high - low) / 2
 
 
-def check_id(environment_id: str | None) -> None:
-    """Checks the id of an environment, as far as that needs no import of its module."""
+def check_id(environment_id: str | None, prefix: str = "", of_module: str = "MODULE:ID") -> None:
+    """Checks the id of an environment, as far as that needs no import of its module.
+
+    Messages put `prefix` before it, and say what an id with a module's name is made of.
+    """
+    typed = f"{prefix}{environment_id}"
     module, _, own_id = str(environment_id).rpartition(":")
     if module:
         try:
@@ -97,12 +101,12 @@ def check_id(environment_id: str | None) -> None:
         except (ImportError, ValueError):
             is_there = False
         except (Exception, SystemExit) as error:  # Of the packages around the module.
-            raise refused(environment_id, error, "one that can be made") from error
-        allowed = "an id, or MODULE:ID of a module that exists, named as for import"
-        checks.check("env", environment_id, is_there, allowed)
+            raise refused(typed, error, "one that can be made") from error
+        allowed = f"an id, or {prefix}{of_module} of a module that exists, named as for import"
+        checks.check("env", typed, is_there, allowed)
         return
-    allowed = f"'ale_py:{own_id}': ALE's environments are of the module ale_py"
-    checks.check("env", environment_id, not own_id.startswith("ALE/"), allowed)
+    allowed = f"'{prefix}ale_py:{own_id}': ALE's environments are of the module ale_py"
+    checks.check("env", typed, not own_id.startswith("ALE/"), allowed)
     try:
         gymnasium.spec(own_id)
     except gymnasium.error.Error as error:
@@ -110,7 +114,7 @@ def check_id(environment_id: str | None) -> None:
         hint = checks.nearest(own_id, gymnasium.registry)
         if game:
             hint = f" ({game} is a game: --game or --games)"
-        raise ValueError(f"{refused(environment_id, error)}{hint}") from error
+        raise ValueError(f"{refused(typed, error)}{hint}") from error
 
 
 def is_picture(space: spaces.Space) -> bool:

@@ -81,7 +81,10 @@ def check_environment(environment_id: str | None) -> None:
         # It imports gymnasium.
         from log_dqn.cli import environments
 
-        environments.check_id(own_id(environment_id))
+        if is_of_gymnasium(environment_id):
+            environments.check_id(own_id(environment_id), _GYMNASIUM)
+        else:
+            environments.check_id(environment_id, of_module="MODULE:FACTORY")
 
 
 def default_file(agent: str | None, game: str) -> str:
