@@ -138,7 +138,10 @@ WRONG = [
     ([MINATAR, "--gin_files=vectorized_log_dqn.gin"], "'nature'; it must be 'revisiting"),
     ([MINATAR, f"{RUNNER}stack_size=4"], "stack_size is 4; it must be 1"),
     (["--gin_files=vectorized_log_dqn_minatar.gin"], "'revisiting_rainbow'; it must be 'nature"),
-    *[([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N or A-B, with") for seeds in SEEDS],
+    *[
+        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N, at least 1, or A-B")
+        for seeds in SEEDS
+    ],
     (["--threads=x"], "threads is 'x'; it must be a whole number from 1 to "),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),

@@ -119,7 +119,8 @@ def parse(
 
     def add(source: Any, option: str, text: str, is_shipped: bool) -> None:
         statements = list(config_parser.ConfigParser(source, plain))
-        checks.check(option, text, bool(statements) or option != "gin_bindings", "a line of gin")
+        if option == "gin_bindings" and not statements:
+            raise ValueError("a line is missing")
         for statement in statements:
             if isinstance(statement, config_parser.BindingStatement):
                 name = "/".join(filter(None, (statement.scope, statement.selector)))
@@ -215,9 +216,8 @@ def parse_for(
         find_gin_file(name, command.name)
     users = parse(gin_files, gin_bindings, scans)
     bound_in_files = {line.name: line for line in users.lines if line.option == "gin_files"}
-    for line in bound_in_files.values():
-        _check_is_for(command, line)
     for line in users.lines:
+        _check_is_for(command, line)
         # gin leaves these out of what it writes.
         is_finite = not isinstance(line.value, float) or math.isfinite(line.value)
         allowed = f"a finite number{', or None for no line' * line.name.endswith('.linear_above')}"
@@ -254,12 +254,14 @@ def _check(written: Written) -> None:
 
 
 def _check_is_for(command: Command, line: Line) -> None:
-    """Checks that a line of a gin file is for a command."""
+    """Checks that a line of gin is for a command."""
     bound_to = line.name.rpartition(".")[0].rpartition("/")[2]
-    is_of_one = bound_to.endswith(("Agent", "Runner", "create_agent", "create_runner"))
+    # Of an agent on the command line, a later check names the nearest parameter.
+    agents = ("Agent",) * (line.option == "gin_files")
+    is_of_one = bound_to.endswith(("Runner", "create_agent", "create_runner", *agents))
     allowed = f"for log-dqn {command.name}: {bound_to} is for log-dqn {_command_of(bound_to)}"
     is_for_it = not is_of_one or _command_of(bound_to) == command.name
-    checks.check("gin_files", line.text, is_for_it, allowed)
+    checks.check(line.option, line.text, is_for_it, allowed)
 
 
 def read(written: Written) -> None:

@@ -139,7 +139,9 @@ def seeds(text: str) -> range:
     """
     match = re.fullmatch("(?:([0-9]{1,18})-)?([0-9]{1,18})", text)
     given = range(int(match[1] or 1), int(match[2]) + 1) if match else range(0)
-    allowed = f"N or A-B, with seeds from 0 to {LAST_SEED} and at most {_MAX_SEEDS} of them"
+    allowed = (
+        f"N, at least 1, or A-B, with seeds up to {LAST_SEED} and at most {_MAX_SEEDS} of them"
+    )
     are_allowed = 0 < len(given) <= _MAX_SEEDS and given[-1] <= LAST_SEED
     check("seeds", text, are_allowed, allowed)
     return given

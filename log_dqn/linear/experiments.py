@@ -247,7 +247,7 @@ def rms_error(options: Options) -> Table:
     def run(beta_reg: float, run: int) -> np.ndarray:
         betas = learning.constant(ALPHA / beta_reg), learning.constant(beta_reg)
         rng = options.rng(beta_reg, run)
-        q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, *betas, RMS_SWEEPS, rng)
+        q, _ = learning.logarithmic(chain, 1, RMS_GAMMA, K, *betas, RMS_SWEEPS, rng, MEASURE_EVERY)
         return rms(q, optimal)
 
     runs = options.runs_of("rms_error", run, [(beta_reg,) for beta_reg in BETAS_REG])
@@ -286,9 +286,8 @@ def convergence(options: Options) -> Table:
         exponents = CONVERGENCE_EXPONENTS[names[index]]
         log, reg = (learning.polynomial(x, 1000, CONVERGENCE_SWEEPS) for x in exponents)
         rng = options.rng(index, run)
-        q, ratios = learning.logarithmic(
-            chain, 1, CONVERGENCE_GAMMA, K, log, reg, CONVERGENCE_SWEEPS, rng, with_errors=True
-        )
+        task = (chain, 1, CONVERGENCE_GAMMA, K, log, reg, CONVERGENCE_SWEEPS, rng, MEASURE_EVERY)
+        q, ratios = learning.logarithmic(*task, with_errors=True)
         return np.stack([rms(q, optimal), ratios], axis=1)
 
     runs = options.runs_of("convergence", run, [(index,) for index in range(len(names))])

@@ -168,7 +168,7 @@ def _error_ratio(q: float, u_hat: float, new_q: float, beta_log: float) -> float
     return abs(error) / bound
 
 
-# Longer than a screen: a quarter of it is the docstring, and the parts of a sweep share so many
+# Longer than a screen: a sixth of it is the docstring, and the parts of a sweep share so many
 # arrays that functions of their own would only pass them on.
 @numba.njit(nogil=True)
 def logarithmic(

@@ -1,7 +1,10 @@
 """Regular and logarithmic Q-learning on the chain task, as functions of the task."""
 
+import math
+
 import numpy as np
 
+from log_dqn.checks import check
 from log_dqn.linear import kernels
 from log_dqn.linear.chain import Chain
 
@@ -31,7 +34,7 @@ def regular(
     alphas: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
-    measure_every: int = 100,
+    measure_every: int,
     q_init: float = 0.0,
 ) -> np.ndarray:
     """Runs regular Q-learning (equation 2), with targets bounded above by `largest_target`.
@@ -57,7 +60,7 @@ def logarithmic(
     betas_reg: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
-    measure_every: int = 100,
+    measure_every: int,
     with_errors: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Runs logarithmic Q-learning (section 4), with arguments and bounds like those of `regular`.
@@ -84,12 +87,10 @@ def mapping_unit(gamma: float, k: float) -> float:
         ValueError: if gamma^k is too small for a double.
     """
     # Values, in units of gamma^k, must be doubles too.
-    largest_k = 300 * np.log(10) / -np.log(gamma)
-    if k > largest_k:
-        raise ValueError(
-            f"k is {k}; at gamma {gamma} it must be above 0 and at most {largest_k:.0f}, "
-            "beyond which gamma^k is no double-precision number"
-        )
+    least = 10 ** (-300 / k)
+    shown = math.ceil(least * 1e4) / 1e4
+    allowed = f"at least {shown} with k = {k:g}, so that gamma^k is a double-precision number"
+    check("gamma", gamma, gamma >= least, allowed)
     return gamma**k
 
 

@@ -33,7 +33,7 @@ def regular(
     alphas: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
-    measure_every: int = 100,
+    measure_every: int,
     q_init: float = 0.0,
 ) -> np.ndarray:
     """Does what `learning.regular` does."""
@@ -61,7 +61,7 @@ def logarithmic(
     betas_reg: np.ndarray,
     sweeps: int,
     rng: np.random.Generator,
-    measure_every: int = 100,
+    measure_every: int,
 ) -> np.ndarray:
     """Returns the first of the two results of `learning.logarithmic`."""
     unit = gamma**k

@@ -130,7 +130,7 @@ def test_program(tmp_path):
     [
         (
             ["--gammas", "0.01", "--only", "metric_gap", "kappa_regular", "chain_log"],
-            "k is 200; at gamma 0.01 it must be above 0 and at most 150",
+            "gamma is 0.01; it must be at least 0.0317 with k = 200, so that gamma^k is a double",
         ),
         (
             ["--gammas", "0.5", "--only", "metric_gap"],

@@ -140,7 +140,7 @@ def test_other_runs_are_left_out(folder, capsys, game, length, seed, parameters,
     [
         ("run main --games=Pong", "games is 'Pong'; it must be some of MinAtar/Asterix,"),
         ("run main --games=", "games is ''; it must be some of MinAtar/Asterix,"),
-        ("run main --seeds=0", "seeds is '0'; it must be N or A-B"),
+        ("run main --seeds=0", "seeds is '0'; it must be N, at least 1, or A-B"),
         ("collect main --results_dir=nowhere", "--results_dir=nowhere/main: not a folder"),
         ("report best_again", "minatar_curves.csv has no runs of the stage best_again"),
         ("report main --out=", "out is ''; it must be the name of a folder"),
