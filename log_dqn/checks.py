@@ -40,20 +40,25 @@ def of(owner: str) -> Iterator[None]:
         raise ValueError(f"{owner}.{error}") from error
 
 
-def nearest(name: Any, known: Iterable[str], count: int = 3) -> str:
+def nearest(name: Any, known: Iterable[str]) -> str:
     """Returns, in words, the known names that are most like one, in any case; '' if none is.
 
     If none is alike, known names within it are returned: Pong for ALE/Pong-v5.
     """
     by_lower, lower = {word.lower(): word for word in known}, str(name).lower()
-    near = difflib.get_close_matches(lower, by_lower, count, cutoff=0.5)
-    near = near or [word for word in by_lower if len(word) > 3 and word in lower][:count]
+    near = difflib.get_close_matches(lower, by_lower, 3, cutoff=0.5)
+    near = near or [word for word in by_lower if len(word) > 3 and word in lower][:3]
     return f" (nearest: {', '.join(by_lower[word] for word in near)})" if near else ""
 
 
 def check_gamma(gamma: Any, name: str = "gamma") -> None:
     """Checks a discount factor; raises ValueError unless it is a number in (0, 1)."""
     check(name, gamma, 0 < as_number(gamma) < 1, "a number between 0 and 1, both excluded")
+
+
+def check_rate(name: str, value: Any) -> None:
+    """Checks a probability; raises ValueError unless it is a number from 0 to 1."""
+    check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
 
 
 def check_positive(name: str, value: Any) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from log_dqn.checks import as_number, check, check_seed
+from log_dqn.checks import check_rate, check_seed
 from log_dqn.cli import shell, words
 from log_dqn.commands import which_run
 
@@ -44,8 +44,8 @@ def _evaluate(flags: argparse.Namespace) -> None:
     run, epsilon = which_run.folder(flags), flags.epsilon
     check_seed(flags.seed)
     check_seed(flags.seed + flags.episodes - 1)
-    is_rate = epsilon is None or 0 <= as_number(epsilon) <= 1
-    check("epsilon", epsilon, is_rate, "a number from 0 to 1")
+    if epsilon is not None:
+        check_rate("epsilon", epsilon)
     spoken = sys.stderr if flags.json else sys.stdout
     shell.print_start(f"{words.counted(flags.episodes, 'episode')} of {run}", spoken)
     (agent,) = which_run.load([run], flags.seed, flags.env, on_cpu=False)

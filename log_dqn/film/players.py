@@ -13,7 +13,7 @@ from dopamine.jax.agents.rainbow.rainbow_agent import JaxRainbowAgent
 from dopamine.tf.agents.implicit_quantile.implicit_quantile_agent import ImplicitQuantileAgent
 
 from log_dqn import log_space
-from log_dqn.checks import check
+from log_dqn.checks import check, check_rate
 from log_dqn.film.game import BoardGame, DopamineGame
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
@@ -51,7 +51,7 @@ class Values(NamedTuple):
 
     def action(self, epsilon: float = 0.0, generator: np.random.Generator | None = None) -> int:
         """Returns the greedy action, or with probability epsilon a random one."""
-        check("epsilon", epsilon, 0 <= epsilon <= 1, "between 0 and 1")
+        check_rate("epsilon", epsilon)
         generator = np.random.default_rng() if generator is None else generator
         action = random_action(generator, epsilon, len(self.q))
         return int(self.keys.argmax()) if action is None else action

@@ -22,6 +22,7 @@ from log_dqn.checks import (
     check_gamma,
     check_one_of,
     check_positive,
+    check_rate,
 )
 from log_dqn.jax import devices, update
 from log_dqn.jax.optimizers import OPTIMIZERS
@@ -97,8 +98,7 @@ class Agent:
             check_count(name, getattr(self, name), 1, MAX_COUNT)
         check_count("min_replay_history", self.min_replay_history, 0, MAX_COUNT)
         for name in ("epsilon_train", "epsilon_eval"):
-            value = getattr(self, name)
-            check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
+            check_rate(name, getattr(self, name))
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             with np.errstate(over="ignore"):

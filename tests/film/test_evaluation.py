@@ -98,7 +98,7 @@ def test_what_is_refused(arguments, message, capsys):
 def test_what_no_agent_can_do_is_said():
     agent = log_dqn.load("MinAtar/Asterix")
     observation = agent.game.reset(1)
-    with pytest.raises(ValueError, match="epsilon is nan; it must be between 0 and 1"):
+    with pytest.raises(ValueError, match="epsilon is nan; it must be a number from 0 to 1"):
         agent.act(observation, epsilon=math.nan)
     with pytest.raises(ValueError, match="action is 99; it must be from 0 to 5"):
         agent.game.step(99)
