@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from log_dqn.checks import check_rate, check_seed
+from log_dqn.checks import LAST_SEED, check_count, check_rate
 from log_dqn.cli import shell, words
 from log_dqn.commands import which_run
 
@@ -42,8 +42,7 @@ def create_parser() -> shell.Parser:
 
 def _evaluate(flags: argparse.Namespace) -> None:
     run, epsilon = which_run.folder(flags), flags.epsilon
-    check_seed(flags.seed)
-    check_seed(flags.seed + flags.episodes - 1)
+    check_count("seed", flags.seed, 0, LAST_SEED + 1 - flags.episodes)
     if epsilon is not None:
         check_rate("epsilon", epsilon)
     spoken = sys.stderr if flags.json else sys.stdout

@@ -84,8 +84,11 @@ def test_what_it_says(capsys):
     ("arguments", "message"),
     [
         (["--epsilon=x"], "epsilon is 'x'; it must be a number from 0 to 1"),
-        (["--seed=-1"], "seed is -1; it must be a whole number from 0 to 4294967295"),
-        (["--seed=4294967295", "--episodes=2"], "seed is 4294967296; it must be a whole number"),
+        (["--seed=-1"], "seed is -1; it must be a whole number from 0 to 4294967266"),
+        (
+            ["--seed=4294967295", "--episodes=2"],
+            "seed is 4294967295; it must be a whole number",
+        ),
     ],
 )
 def test_what_is_refused(arguments, message, capsys):
