@@ -67,7 +67,7 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     num_threads = threads.chosen(args.threads)
     threads.limit(num_threads)
     asked = request.parse(
-        args.gin_files, args.gin_bindings, args.game, args.agent, args.seed, args.env
+        args.gin_files, args.gin_bindings, args.agent, args.game, args.seed, args.env
     )
     checks.check_extra(None, ("tensorflow", "dopamine"))
     if args.track:

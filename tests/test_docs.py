@@ -170,7 +170,7 @@ def test_settings_in_commands_can_be_read(command, tmp_path, monkeypatch):
     args = parser.parse_args(flags)
     settings = args.gin_files, args.gin_bindings
     if program == "train":
-        dopamine_request.parse(*settings, args.game, args.agent, args.seed, args.env)
+        dopamine_request.parse(*settings, args.agent, args.game, args.seed, args.env)
     else:
         game = args.env or games.select_to_train(args.games.split(","))[0]
         vectorized_request.parse(*settings, args.agent, game, args.scan)

@@ -67,8 +67,8 @@ class Request(NamedTuple):
 def parse(
     gin_files: Sequence[str],
     gin_bindings: Sequence[str],
-    game: str | None = None,
     agent: str | None = None,
+    game: str | None = None,
     seed: int | None = None,
     env: str | None = None,
     scans: Sequence[str] = (),
@@ -91,7 +91,7 @@ def parse(
 
         environments.check_id(env)
     written = files.parse_for(
-        _COMMAND, gin_files, gin_bindings, scans, agent, lambda name: default_file(game, name, env)
+        _COMMAND, gin_files, gin_bindings, scans, agent, lambda name: default_file(name, game, env)
     )
     lines = _line_of_game(written, game, env)
     if seed is not None:
@@ -120,7 +120,7 @@ def _line_of_game(written: files.Written, game: str | None, env: str | None) -> 
     raise ValueError(f"game is {game!r}; it must be left out, {but}")
 
 
-def default_file(game: str | None, agent: str | None, env: str | None = None) -> str:
+def default_file(agent: str | None, game: str | None, env: str | None = None) -> str:
     """Returns the name of an agent's gin file, for Atari, MinAtar or environments of gymnasium."""
     agent = agent or files.DEFAULT_AGENT
     checks.check_one_of("agent", agent, AGENTS)

@@ -248,7 +248,7 @@ def test_a_hostile_checkpoint_runs_nothing(tmp_path, capsys, monkeypatch):
 def run_dopamine(folder, agent, agent_class):
     """Trains a run by Dopamine's own runner; returns its replay memory."""
     bindings = [line.removeprefix("--gin_bindings=") for line in tiny(agent_class)[1:]]
-    start.configure(request.parse([], bindings, "Centipede", agent, 4).written)
+    start.configure(request.parse([], bindings, agent, "Centipede", 4).written)
     with tf.Graph().as_default():
         host_runner = run_experiment.Runner(str(folder), agents.create_agent)
         host_runner.run_experiment()
