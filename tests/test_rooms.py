@@ -26,7 +26,7 @@ ROOMS = {
     "linear": {"checks"},
     "tf": BOTTOM | {"log_space", "run_folder"},
     "jax": BOTTOM | {"log_space", "run_folder"},
-    "dopamine_run": BOTTOM | {"log_space", "minatar", "run_folder", "cli", "tf", "jax"},
+    "dopamine_run": BOTTOM | {"minatar", "run_folder", "cli", "tf", "jax"},
     "vectorized": BOTTOM | {"log_space", "run_folder", "cli", "jax"},
     "film": BOTTOM
     | {
@@ -34,7 +34,7 @@ ROOMS = {
         "vectorized",
     },
     "results": BOTTOM | {"run_folder", "cli"},
-    "sweeps": BOTTOM | {"log_space", "run_folder", "cli", "dopamine_run", "vectorized"},
+    "sweeps": BOTTOM | {"run_folder", "cli", "dopamine_run", "vectorized"},
     "commands": BOTTOM
     | {"trained", "run_folder", "cli", "dopamine_run", "vectorized", "film", "linear", "results"},
     "train": BOTTOM | {"cli", "dopamine_run"},
