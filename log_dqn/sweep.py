@@ -69,7 +69,7 @@ def create_parser() -> shell.Parser:
         "--games_per_job",
         type=shell.at_least(1),
         default=1,
-        help="with --vectorized, games of a process (default: %(default)s)",
+        help="with --vectorized and --games, games of a process (default: %(default)s)",
     )
     add("--ray_address", help="HOST:PORT of a Ray cluster, or auto (default: this machine alone)")
     add(

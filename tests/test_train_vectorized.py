@@ -164,6 +164,10 @@ WRONG = [
     ([f"{SCAN}gama=0.5"], "(nearest: gamma)"),
     ([f"{SCAN}update_horizon=1,3"], "that may differ within a job: not upd"),
     (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
+    (
+        ["--gin_bindings=VectorisedRunner.num_iterations=2"],
+        "there is no VectorisedRunner in gin (nearest: VectorizedRunner",
+    ),
     (["--scan=LogDQNAgent.gamma=0.5"], "LogDQNAgent.*VectorizedLogDQNAgent"),
     ([f"{AGENT}k={10**39}"], "it must be a number that float32 can"),
     ([f"{AGENT}k=1e38", f"{AGENT}c=99"], "k is 1e+38; it must be smaller: max(c, 1) n k ln(gamma)"),

@@ -253,12 +253,16 @@ def _check(written: Written) -> None:
         settings.check_written(written)
 
 
+_OF_ONE_COMMAND = ("Runner", "TrainRunner", "VectorizedRunner", "create_agent", "create_runner")
+
+
 def _check_is_for(command: Command, line: Line) -> None:
     """Checks that a line of gin is for a command."""
     bound_to = line.name.rpartition(".")[0].rpartition("/")[2]
-    # Of an agent on the command line, a later check names the nearest parameter.
-    agents = ("Agent",) * (line.option == "gin_files")
-    is_of_one = bound_to.endswith(("Runner", "create_agent", "create_runner", *agents))
+    # Of other names on the command line, a later check names the nearest one.
+    endings = ("Agent", "Runner", "create_agent", "create_runner")
+    in_file = line.option == "gin_files"
+    is_of_one = bound_to.endswith(endings) if in_file else bound_to in _OF_ONE_COMMAND
     allowed = f"for log-dqn {command.name}: {bound_to} is for log-dqn {_command_of(bound_to)}"
     is_for_it = not is_of_one or _command_of(bound_to) == command.name
     checks.check(line.option, line.text, is_for_it, allowed)

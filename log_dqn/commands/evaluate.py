@@ -42,6 +42,7 @@ def create_parser() -> shell.Parser:
 
 def _evaluate(flags: argparse.Namespace) -> None:
     run, epsilon = which_run.folder(flags), flags.epsilon
+    check_count("episodes", flags.episodes, 1, LAST_SEED + 1)
     check_count("seed", flags.seed, 0, LAST_SEED + 1 - flags.episodes)
     if epsilon is not None:
         check_rate("epsilon", epsilon)

@@ -51,7 +51,7 @@ class Values(NamedTuple):
 
     def action(self, epsilon: float = 0.0, generator: np.random.Generator | None = None) -> int:
         """Returns the greedy action, or with probability epsilon a random one."""
-        check_rate("epsilon", epsilon)
+        check_rate("epsilon", float(epsilon))
         generator = np.random.default_rng() if generator is None else generator
         action = random_action(generator, epsilon, len(self.q))
         return int(self.keys.argmax()) if action is None else action

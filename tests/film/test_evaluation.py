@@ -84,10 +84,11 @@ def test_what_it_says(capsys):
     ("arguments", "message"),
     [
         (["--epsilon=x"], "epsilon is 'x'; it must be a number from 0 to 1"),
+        (["--episodes=4294967297"], "episodes is 4294967297; it must be a whole number from 1 to"),
         (["--seed=-1"], "seed is -1; it must be a whole number from 0 to 4294967266"),
         (
             ["--seed=4294967295", "--episodes=2"],
-            "seed is 4294967295; it must be a whole number",
+            "seed is 4294967295; it must be a whole number from 0 to 4294967294",
         ),
     ],
 )
