@@ -139,7 +139,7 @@ WRONG = [
     ([MINATAR, f"{RUNNER}stack_size=4"], "stack_size is 4; it must be 1"),
     (["--gin_files=vectorized_log_dqn_minatar.gin"], "'revisiting_rainbow'; it must be 'nature"),
     *[
-        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N, at least 1, or A-B")
+        ([f"--seeds={seeds}"], f"seeds is {seeds!r}; it must be N, at least 1, or A-B, with")
         for seeds in SEEDS
     ],
     (["--threads=x"], "threads is 'x'; it must be a whole number from 1 to "),

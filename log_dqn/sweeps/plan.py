@@ -146,11 +146,10 @@ class Plan:
     def vectorized_jobs(self, games_per_job: int) -> list[Job]:
         """Returns processes of `log_dqn.train_vectorized`.
 
-        Each trains some games, with all seeds and settings of an agent.
+        Each trains some games, or one environment, with all seeds and settings of an agent.
         """
         jobs = []
         is_env = not set(self.games) <= set(KNOWN)
-        games_per_job = 1 if is_env else games_per_job
         for start in range(0, len(self.games), games_per_job):
             games = self.games[start : start + games_per_job]
             for agent in self.agents:

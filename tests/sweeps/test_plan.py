@@ -126,7 +126,7 @@ def test_a_vectorized_job_of_minatar_writes_beside_its_runs():
 def test_a_vectorized_job_has_one_environment():
     names = ["CartPole-v1", "corridor:make"]
     planned = plan.Plan(pathlib.Path("/r"), [settings("dqn")], names, range(1, 3), [])
-    jobs = planned.vectorized_jobs(games_per_job=2)
+    jobs = planned.vectorized_jobs(games_per_job=1)
     assert [job.arguments[4] for job in jobs] == ["--env=CartPole-v1", "--env=corridor:make"]
     assert [str(job.output) for job in jobs] == [
         "/r/dqn/output_CartPole-v1.log", "/r/dqn/output_corridor-make.log",
