@@ -28,11 +28,14 @@ TEST = [
     *MINATAR,
     *PLAY,
     *SWEEP,
-    *WANDB,
     "pytest>=8,<10",
     "pytest-xdist>=3.8,<4",
     "hypothesis>=6.100,<7",
     "mpmath>=1.3,<2",
+]
+# What slow tests alone need.
+SLOW = [
+    *WANDB,
     # For the notebook in docs/.
     "nbclient>=0.10,<0.12",
     "ipykernel>=6.29,<8",
@@ -150,6 +153,6 @@ setuptools.setup(
         "sweep": SWEEP,
         "test": TEST,
         "docs": DOCS,
-        "dev": [*TEST, *DOCS, "mypy>=2.4,<3", "pre-commit>=4,<5"],
+        "dev": [*TEST, *SLOW, *DOCS, "mypy>=2.4,<3", "pre-commit>=4,<5"],
     },
 )

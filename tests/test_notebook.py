@@ -4,13 +4,12 @@ import os
 import re
 import sys
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from log_dqn.results import runs
 from tests.programs import ROOT
 
+pytestmark = pytest.mark.slow
 PATH = ROOT / "docs" / "log_dqn.ipynb"
 # As pip installs it, for a checkout that is not installed; but its demo trains for 5,000 steps.
 COMMAND = f"""#!{sys.executable}
@@ -35,6 +34,8 @@ def pictures(notebook):
 
 
 def test_it_is_saved_as_it_ran_once_and_log_dqn_is_far_ahead():
+    import nbformat
+
     notebook = nbformat.read(PATH, as_version=4)
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -47,8 +48,10 @@ def test_it_is_saved_as_it_ran_once_and_log_dqn_is_far_ahead():
     assert log_dqn > 3 * dqn and log_dqn > 30
 
 
-@pytest.mark.slow
 def test_it_runs(tmp_path, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
     command = tmp_path / "log-dqn"
     command.write_text(COMMAND)
     command.chmod(0o755)

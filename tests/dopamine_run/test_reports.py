@@ -1,6 +1,5 @@
 """What a run tells other programs of its iterations."""
 
-import importlib.util
 import json
 import os
 from unittest import mock
@@ -9,10 +8,6 @@ import pytest
 
 from log_dqn.dopamine_run import reports
 from tests.programs import CARTPOLE, iterations, python, run
-
-NEEDS_WANDB = pytest.mark.skipif(
-    importlib.util.find_spec("wandb") is None, reason="the extra wandb is not installed"
-)
 
 
 def test_the_numbers_of_an_iteration():
@@ -42,7 +37,6 @@ def test_json_alone_on_standard_output(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@NEEDS_WANDB
 def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
     tmp_path, capsys, monkeypatch
 ):
@@ -66,7 +60,7 @@ def test_tracking_goes_on_with_the_same_run_and_restarts_with_another(
     assert name.read_text() != before and len(written()) == 1
 
 
-@NEEDS_WANDB
+@pytest.mark.slow
 def test_a_name_that_a_kill_has_left_empty_is_drawn_again_and_kept(tmp_path, monkeypatch):
     init = mock.Mock()
     monkeypatch.setattr("wandb.init", init)
@@ -81,7 +75,6 @@ def test_a_name_that_a_kill_has_left_empty_is_drawn_again_and_kept(tmp_path, mon
 
 
 @pytest.mark.slow
-@NEEDS_WANDB
 def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
@@ -94,7 +87,7 @@ def test_tracking_where_nobody_is_logged_in_leaves_nothing_behind(tmp_path, monk
     assert not (tmp_path / "run").exists()
 
 
-@NEEDS_WANDB
+@pytest.mark.slow
 def test_tracking_with_a_setting_that_cannot_be_names_it(tmp_path, monkeypatch):
     import wandb
 

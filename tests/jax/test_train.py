@@ -74,6 +74,7 @@ def terminals(base_dir, iteration):
     return arrays.load(path)
 
 
+@pytest.mark.slow
 def test_an_episode_cut_off_bootstraps_if_only_the_runner_cut_it(tmp_path, monkeypatch):
     # CartPole's pole stands for longer than 5 steps; each episode loses the step it was cut at.
     cut = "--gin_bindings=Runner.max_steps_per_episode=5"

@@ -51,6 +51,7 @@ def test_profile_equals_rliables():
     )
 
 
+@pytest.mark.slow
 def test_intervals_agree_with_rliables():
     scores = np.random.default_rng(3).gamma(1.0, 1.0, (5, 20))
     ours = statistics.interval(statistics.aggregates, scores, repetitions=3000)

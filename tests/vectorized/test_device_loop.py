@@ -133,6 +133,7 @@ def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     assert_close(toys.weights(on_device)[0], toys.weights(on_host)[0])
 
 
+@pytest.mark.slow
 def test_runs_in_one_program_are_the_runs_alone(tmp_path, capsys):
     run_agents = [agent(gamma=0.5, beta_log=0.001), agent(min_replay_history=99)]
     together = device_trainer_of(tmp_path / "together", run_agents, [1, 2])
@@ -222,7 +223,8 @@ def test_the_speed_of_training_leaves_evaluation_out(tmp_path, monkeypatch):
         assert speed == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("num_runs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_runs", [1, 2])
 def test_a_reward_that_is_no_number_stops_a_run(tmp_path, num_runs):
     game = jax_environments.create_game("bsuite/Catch")
 

@@ -69,6 +69,7 @@ def test_actions_stick():
     assert same == [False, True]
 
 
+@pytest.mark.slow
 def test_a_game_is_the_same_beside_others_and_after_a_reset():
     together = environments.AtariGames(["Breakout", "Pong", "Breakout"], 27000)
     alone = environments.AtariGames(["Breakout"], 27000)
@@ -174,6 +175,7 @@ def train_together(folder, made, seeds, replace=None):
     return trainer
 
 
+@pytest.mark.slow
 def test_runs_in_one_trainer_play_as_alone(tmp_path):
     made = create("CartPole-v1")
     together = train_together(tmp_path / "a", made, [1, 2, 3])
@@ -186,6 +188,7 @@ def test_runs_in_one_trainer_play_as_alone(tmp_path):
         assert lengths[0] == lengths[1] and [sum(x) >= 150 for x in lengths[0]] == [True] * 2
 
 
+@pytest.mark.slow
 def test_a_fault_leaves_the_other_runs_alone(tmp_path):
     made = create(register("Good"))
     bad = create(register("Failing", bad=RuntimeError("boom"), after=70))

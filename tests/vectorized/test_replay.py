@@ -60,7 +60,7 @@ class PlainMemory:
         self.transitions = self.transitions[-self.capacity :]
 
 
-@pytest.mark.parametrize("n", [1, 3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5))])
 def test_transitions_equal_those_of_whole_episodes(n):
     capacity = 37
     # Two runs with thousands of episodes of 1 to 8 steps, with times of evaluation between,
@@ -211,10 +211,10 @@ def expected_transitions(n, gamma, clips, bootstraps, *clock):
         pytest.param("device", 2, 1, 5, 99, True, marks=pytest.mark.slow),
         ("host", 1, 3, 6, 99, True),
         ("host", 3, 2, 6, 4, True),
-        ("host", 2, 3, 6, 99, False),
+        pytest.param("host", 2, 3, 6, 99, False, marks=pytest.mark.slow),
         # An episode that ends at the limit has ended.
         pytest.param("device", 2, 1, 6, 6, True, marks=pytest.mark.slow),
-        ("host", 2, 1, 6, 6, True),
+        pytest.param("host", 2, 1, 6, 6, True, marks=pytest.mark.slow),
     ],
 )
 def test_what_is_learned_from(tmp_path, where, n, ends, values, max_steps, bootstraps):

@@ -69,9 +69,9 @@ def assert_refused(tmp_path, capsys, options, message):
             f"{OWN}:clock", "--gin_bindings=VectorizedRunner.clip_rewards=False", "int32[2]",
             "create_jax_environment", {"ends": 2},
         ),
-        (
+        pytest.param(
             CARTPOLE, "--checkpoint_replay", "float32[4]", "create_host_environment",
-            {"max_episode_steps": 9},
+            {"max_episode_steps": 9}, marks=pytest.mark.slow,
         ),
     ],
 )  # fmt: skip
