@@ -18,6 +18,9 @@ NAMES = (
 _SCANS = "chain_regular", "chain_log", "hypotheses"
 """Those over discount factors; targets are bounded in the first two."""
 
+_RANDOM = (*_SCANS, "rms_error", "convergence")
+"""Those whose runs differ by their random numbers."""
+
 
 def create_parser() -> shell.Parser:
     """Returns the parser of the command line."""
@@ -45,11 +48,14 @@ def create_parser() -> shell.Parser:
 
 def _make(flags: argparse.Namespace) -> None:
     for name, users in {
-        "gammas": _SCANS, "constant_step_sizes": _SCANS, "unbounded_targets": _SCANS[:2]
+        "runs": _RANDOM, "gammas": _SCANS, "constant_step_sizes": _SCANS,
+        "unbounded_targets": _SCANS[:2],
     }.items():  # fmt: skip
         given = getattr(flags, name)
+        is_used = not set(users).isdisjoint(flags.only)
+        is_left_out = given == create_parser().get_default(name)
         allowed = f"left out without {games.listing(users)}, which alone use it"
-        checks.check(name, given, not given or not set(users).isdisjoint(flags.only), allowed)
+        checks.check(name, given, is_used or is_left_out, allowed)
     for gamma in flags.gammas or ():
         checks.check_gamma(gamma)
     shell.check_writable("out", flags.out)

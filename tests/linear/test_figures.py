@@ -137,6 +137,10 @@ def test_program(tmp_path):
             "gammas is [0.5]; it must be left out without chain_regular, chain_log, hypotheses",
         ),
         (
+            ["--runs", "3", "--only", "metric_gap", "kappa_full"],
+            "runs is 3; it must be left out without chain_regular, chain_log, hypotheses, rms_err",
+        ),
+        (
             ["--constant_step_sizes", "--only", "rms_error"],
             "constant_step_sizes is True; it must be left out without chain_regular, chain_log, hy",
         ),
