@@ -220,7 +220,7 @@ class Painter:
         return np.swapaxes(found, 0, 1)
 
     def _draw_actions(self, draw: ImageDraw.ImageDraw, step: Step) -> None:
-        """One row for each action; in one column for each series a dot on an axis of their own."""
+        """Draws a row for each action: for each series a dot on an axis of the series' own."""
         for action, name in enumerate(self._actions):
             chosen = action == step.action
             text = f"{chr(0x25B6) if chosen else ' '} {name}"
@@ -256,7 +256,7 @@ class Painter:
         return self._rows_top + (action + 0.5) * self._row
 
     def _draw_strips(self, draw: ImageDraw.ImageDraw) -> None:
-        """The series of all actions over the last steps, and how far Q is from its mean."""
+        """Draws the series of all actions over the last steps, and how far Q is from its mean."""
         numbers = self._numbers(self._history)
         q = numbers[-1]
         rows = [*self._series, _Series("Q \u2212 mean", False)]
@@ -275,7 +275,7 @@ class Painter:
         top: float,
         bottom: float,
     ) -> None:
-        """One series over time, the chosen action's in colour; shape [num_steps, num_actions]."""
+        """Draws a series, shape [num_steps, num_actions], the chosen action's in colour."""
         low, high = float(values.min()), float(values.max())
         low_text, high_text = series.bounds(low, high)
         left, right = self._layout.axes, self._right

@@ -147,12 +147,12 @@ def _learn_regular(options: Options, chain: Chain, q_init: float = 0.0) -> Learn
 
 
 def chain_regular(options: Options) -> Table:
-    """Regular Q-learning on the chain task (section 3.2)."""
+    """Runs regular Q-learning on the chain task (section 3.2)."""
     return _scan("chain_regular", options, {"regular": _learn_regular(options, options.chain)})
 
 
 def chain_log(options: Options) -> Table:
-    """Logarithmic Q-learning on the chain task (section 5)."""
+    """Runs logarithmic Q-learning on the chain task (section 5)."""
     betas = options.step_sizes(BETA_LOG), options.step_sizes(BETA_REG)
 
     def learn(width: int, gamma: float, rng: np.random.Generator) -> np.ndarray:
@@ -164,7 +164,7 @@ def chain_log(options: Options) -> Table:
 
 
 def hypotheses(options: Options) -> Table:
-    """Regular Q-learning on the variations of the chain task of Appendix B.
+    """Runs regular Q-learning on the variations of the chain task of Appendix B.
 
     Pushing all values up by 100 and starting at 0 is, in exact arithmetic, the same as starting
     the regular task at -100, and that is how it is run. Beside values of 100, double precision
@@ -195,12 +195,12 @@ def _kappa_table(gaps: Callable[[float], dict[str, np.ndarray]]) -> Table:
 
 
 def kappa_regular(options: Options) -> Table:
-    """Action-gap deviation of the chain task in the ordinary space (section 3.2)."""
+    """Computes the action-gap deviation of the chain task in the ordinary space (section 3.2)."""
     return _kappa_table(lambda gamma: {"reg": regular_gaps(*Chain().optimal_heads(gamma))})
 
 
 def kappa_deterministic(options: Options) -> Table:
-    """Action-gap deviation without slips and with r_R = 0, for several k (section 4.1)."""
+    """Computes the action-gap deviation without slips, r_R = 0, for several k (section 4.1)."""
 
     def gaps(gamma: float) -> dict[str, np.ndarray]:
         plus, minus = Chain(p=0.0, r_right=0.0).optimal_heads(gamma)
@@ -212,7 +212,7 @@ def kappa_deterministic(options: Options) -> Table:
 
 
 def kappa_full(options: Options) -> Table:
-    """Action-gap deviation of the full chain task, k = 200 (section 4.3)."""
+    """Computes the action-gap deviation of the full chain task, k = 200 (section 4.3)."""
 
     def gaps(gamma: float) -> dict[str, np.ndarray]:
         plus, minus = Chain().optimal_heads(gamma)
@@ -236,7 +236,7 @@ RMS_SWEEPS = 60_000
 
 
 def rms_error(options: Options) -> Table:
-    """RMS error on the positive-reward chain, for several fixed beta_reg (section 4.2).
+    """Measures the RMS error on the positive-reward chain for several beta_reg (section 4.2).
 
     Tabular, k = 200, with beta_log = 0.001 / beta_reg, so that the product is 0.001 as elsewhere.
     A large beta_reg is slower at first and settles at a larger error.
@@ -273,7 +273,7 @@ CONVERGENCE_EXPONENTS = {"all conditions": (0.3, 0.6), "beta_reg = 1": (0.9, 0.0
 
 
 def convergence(options: Options) -> Table:
-    """The theorem of Appendix A on the full chain task: RMS error of Q, and the error term.
+    """Tests the theorem of Appendix A on the full chain task: RMS error of Q, and the error term.
 
     The last column is the largest |e_t| of all updates since the measurement before, divided by
     its bound (equation 33): never above 1.
@@ -302,7 +302,7 @@ def convergence(options: Options) -> Table:
 
 
 def metric_gaps(options: Options) -> Table:
-    """Performance of the optimal and the learned policy on tasks A, B and C (section 3.1)."""
+    """Measures the optimal and the learned policy on tasks A, B and C (section 3.1)."""
     gammas = np.linspace(0.01, 0.99, 99).round(2).tolist()
     tasks = [(task, gammas) for task in metric_gap.TASKS]
     results = options.map("metric_gap", metric_gap.performance, tasks)

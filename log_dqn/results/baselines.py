@@ -130,7 +130,7 @@ _NO_ANSWER = (requests.ConnectionError, requests.Timeout)
 
 
 def _reason(error: Exception) -> str:
-    """Why one file could not be read, in words that don't name the file."""
+    """Returns why one file could not be read, in words that don't name the file."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"HTTP status {error.response.status_code}"
     if isinstance(error, requests.exceptions.SSLError):

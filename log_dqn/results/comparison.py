@@ -140,7 +140,7 @@ def _read(request: Request, note: Notify) -> tuple[list[LearningCurve], list[Lea
 
 
 def _wanted_folders(request: Request) -> set[str] | None:
-    """The folders of own agents to read; all if None."""
+    """Returns the folders of own agents to read; all if None."""
     if request.agents is None:
         return None
     named = {*request.agents, request.reference}

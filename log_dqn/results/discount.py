@@ -35,7 +35,7 @@ def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_gamma(agent: str) -> str:
-    """An agent's name without its discount factor: log_dqn/c=2 for log_dqn/gamma=0.9,c=2."""
+    """Returns a name without its discount factor: log_dqn/c=2 for log_dqn/gamma=0.9,c=2."""
     name, _, setting = agent.partition("/")
     others = (value for value in setting.split(",") if not value.startswith("gamma="))
     return "/".join(filter(None, [name, ",".join(others)]))

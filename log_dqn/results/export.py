@@ -17,7 +17,7 @@ _CURVE = ["protocol", "frames_per_iteration", "returns"]
 
 
 def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> dict[str, Any]:
-    """All numbers of a report with their intervals, as JSON holds them; null for NaN.
+    """Returns all numbers of a report with their intervals, as JSON holds them; null for NaN.
 
     `runs` has a row for each score, and the run's learning curve.
     """
@@ -88,7 +88,7 @@ def _agent(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _named(names: Iterable[str], interval: Interval) -> dict[str, Interval]:
-    """The rows of an interval by name."""
+    """Returns the rows of an interval by name."""
     return dict(zip(names, map(Interval, *interval), strict=True))
 
 

@@ -79,7 +79,7 @@ def lines(
 def interval_rows(
     axes: Axes, intervals: Mapping[str, Interval], column: int, looks: Mapping[str, Look]
 ) -> None:
-    """One horizontal bar for each agent's interval, with a line and the marker at the value."""
+    """Draws a horizontal bar for each agent's interval, with a line and the marker at the value."""
     for index, (agent, interval) in enumerate(intervals.items()):
         look = looks[agent]
         value, low, high = (float(bound[column]) for bound in interval)
@@ -115,12 +115,12 @@ def limit(axes: Axes, until: float | None) -> None:
 
 
 def unit(frame_skip: int | None) -> str:
-    """What experience is counted in."""
+    """Returns what experience is counted in."""
     return "agent steps" if frame_skip == 1 else "emulator frames"
 
 
 def short_number(value: float, _: int) -> str:
-    """A number as axes have it: 1M, 250k."""
+    """Returns a number as axes have it: 1M, 250k."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= unit:
             return f"{value / unit:g}{letter}"
@@ -128,7 +128,7 @@ def short_number(value: float, _: int) -> str:
 
 
 def experience_axis(axes: Axes, frame_skip: int | None, until: float | None) -> None:
-    """Emulator frames below, and agent steps above where they are others."""
+    """Shows emulator frames below, and agent steps above where they are others."""
     axes.xaxis.set_major_formatter(FuncFormatter(short_number))
     limit(axes, until)
     axes.set_xlabel(unit(frame_skip))

@@ -73,7 +73,7 @@ def looks(names: Mapping[str, str]) -> dict[str, Look]:
 
 
 def _other(agent: str) -> tuple[str, str, str]:
-    """The look of an agent that has none fixed: dash-dotted, as dark as the others, of any hue.
+    """Returns the look of an agent that has none fixed: dash-dotted, of any hue, as dark as others.
 
     A scan's discount factors have hues in their order, and the agent's own marker and line.
     """

@@ -91,7 +91,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
 
 
 def _agent_row(rows: pd.DataFrame) -> tuple[object, ...]:
-    """What was compared of an agent, in the order of the page's headings."""
+    """Returns what was compared of an agent, in the order of the page's headings."""
     source, gammas = "own runs", sorted(rows["gamma"].dropna().unique())
     if not rows["own"].all():
         partial = any(np.isnan(returns).any() for returns in rows["returns"])

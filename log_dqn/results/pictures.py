@@ -69,7 +69,7 @@ def _shown(comparison: Comparison) -> tuple[pd.DataFrame, dict[str, Look], str]:
 
 
 def bar_colour(relative: float) -> str:
-    """The paper's colours: orange beyond 50%, dark blue from 10% to 50%, light blue below."""
+    """Returns the paper's colour: orange beyond 50%, dark blue from 10% on, light blue below."""
     size = abs(relative)
     return ORANGE if size > 0.5 else DARK_BLUE if size >= 0.1 else LIGHT_BLUE
 
@@ -187,7 +187,7 @@ def _panels(figure: Figure, names: list[str], over: str, scale: str) -> list[Axe
 
 
 def _until(runs: pd.DataFrame) -> tuple[float | None, str]:
-    """Where the axis of experience ends, for short own runs to be seen, and what says so."""
+    """Returns where the experience shown ends, for short own runs to be seen, and what says so."""
     longest, own = runs["trained"].max(), runs.loc[runs["own"], "trained"].max()
     until = max(4 * (longest if np.isnan(own) else own), 10 * runs["length"].max())
     if until >= longest:

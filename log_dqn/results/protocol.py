@@ -20,7 +20,7 @@ MARK, UNRECORDED_MARK = "†", "‡"
 
 
 def meanings(standard: str) -> dict[str, str]:
-    """What the marks stand for, where protocols are compared with that of `standard`."""
+    """Returns what the marks stand for, where protocols are compared with that of `standard`."""
     return {MARK: f"another protocol than {standard}", UNRECORDED_MARK: "protocol not recorded"}
 
 

@@ -103,7 +103,7 @@ _NO_HYPERPARAMETER = re.compile(
 
 
 def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
-    """The parameters of the gin file that the package ships for a run's agent, read as data."""
+    """Reads the parameters of the gin file that the package ships for a run's agent, as data."""
     starts = {"VectorizedRunner.agent": "vectorized_", "create_agent.agent_name": ""}
     for name, prefix in starts.items():
         agent = values.get(name)
@@ -118,7 +118,7 @@ def _defaults(values: Mapping[str, Any], game: str) -> dict[str, Any] | None:
 
 
 def _kind(values: Mapping[str, Any], game: str) -> str:
-    """The end of the name of the gin file for a run's kind of games."""
+    """Returns the end of the name of the gin file for a run's kind of games."""
     if game in games.JAX_GAMES:
         return "_minatar"
     kinds = {

@@ -62,7 +62,7 @@ def compute(comparison: Comparison) -> Results:
 
 
 def _relative(comparison: Comparison) -> pd.DataFrame:
-    """The main agent's relative performance; see `Results`."""
+    """Computes the main agent's relative performance; see `Results`."""
     runs = comparison.runs[comparison.runs["normalised"].notna()]
     pair = [runs[runs["agent"] == a] for a in (comparison.main, comparison.request.reference)]
     games = sorted(set.intersection(*({*rows["game"]} for rows in pair)))
@@ -161,7 +161,7 @@ def _write_take_away(
 
 
 def _write_csv(path: pathlib.Path, table: pd.DataFrame) -> None:
-    """Nine digits are more than any score has; NaN becomes an empty cell.
+    """Writes a table as CSV with nine digits, more than any score has; NaN is an empty cell.
 
     A text that spreadsheets would take for a formula begins with an apostrophe.
     """

@@ -109,12 +109,12 @@ class Request:
 
 
 def named(agent: str) -> str:
-    """How figures and tables name an agent."""
+    """Returns the name of an agent in figures and tables."""
     return AGENTS.get(agent, agent)
 
 
 def own_name(agent: str, taken: Collection[str]) -> str:
-    """How an own agent is shown: never by a published one's name."""
+    """Returns the name by which an own agent is shown: never a published one's."""
     while agent in taken:
         agent += OWN
     return agent

@@ -12,7 +12,7 @@ FINAL_FRACTION = 10
 
 
 def final_score(returns: np.ndarray, last: int | None = None) -> float:
-    """Mean over the last tenth of a learning curve, 20 of 199 or 200 iterations.
+    """Returns the mean over the last tenth of a learning curve, 20 of 199 or 200 iterations.
 
     Args:
         returns: mean returns, shape [num_iterations]; NaN where unknown.
@@ -41,7 +41,7 @@ def every(returns: np.ndarray, frames_per_iteration: int, step: int) -> np.ndarr
 
 
 def human_normalised(score: Any, random: Any, human: Any) -> Any:
-    """(score - random) / (human - random), the human-normalised score of section 6.
+    """Returns (score - random) / (human - random), the human-normalised score of section 6.
 
     Also takes arrays of scores.
     """

@@ -76,13 +76,13 @@ def curve_array(rows: pd.DataFrame, games: Sequence[str]) -> np.ndarray:
 
 
 def mean_over_seeds(array: np.ndarray) -> np.ndarray:
-    """Mean over the first axis of the values that are not NaN; NaN where there is none."""
+    """Returns means over the first axis of the values that are not NaN; NaN where there is none."""
     with np.errstate(invalid="ignore"):
         return np.nansum(array, axis=0) / (~np.isnan(array)).sum(axis=0)
 
 
 def aggregates(scores: np.ndarray) -> np.ndarray:
-    """Mean, median, interquartile mean and optimality gap, in the order of `AGGREGATES`.
+    """Returns mean, median, interquartile mean and optimality gap, in the order of `AGGREGATES`.
 
     Mean and median are taken over games of the mean over seeds; the interquartile mean over all
     runs together; the optimality gap is 1 - mean(min(score, 1)).
@@ -104,7 +104,7 @@ def aggregates(scores: np.ndarray) -> np.ndarray:
 
 
 def mean_median_iqm(curves: np.ndarray) -> np.ndarray:
-    """Mean and median over games of the mean over seeds, and IQM over runs, at each iteration.
+    """Returns mean and median over games of the mean over seeds, and IQM over runs, by iteration.
 
     Takes shape [num_seeds, num_games, num_iterations]; returns [3, num_iterations], NaN where a
     game has no value.
@@ -122,7 +122,7 @@ def mean_median_iqm(curves: np.ndarray) -> np.ndarray:
 
 
 def thresholds(scores: Iterable[np.ndarray]) -> np.ndarray:
-    """Human-normalised scores at which profiles are drawn: to where nine of ten runs lie.
+    """Returns human-normalised scores at which profiles are drawn: to where nine of ten runs lie.
 
     Takes each agent's, shape [num_seeds, num_games], NaN where there is none; returns shape [201].
     """
@@ -136,7 +136,7 @@ def thresholds(scores: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Performance profile: the fraction of runs that score above each threshold.
+    """Computes the performance profile: the fraction of runs that score above each threshold.
 
     The human-normalised scores have shape [num_seeds, num_games], NaN where there is none; result
     and thresholds have shape [num_thresholds].
@@ -146,7 +146,7 @@ def profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def probability_of_improvement(scores_x: np.ndarray, scores_y: np.ndarray) -> np.ndarray:
-    """Probability that a run of X beats a run of Y, averaged over games; a tie counts half.
+    """Computes the probability that a run of X beats one of Y, averaged over games; a tie is half.
 
     rliable's own takes one Mann-Whitney test of scipy for each game, about 0.5 ms; over 55 games
     and 2,000 repetitions that is most of a minute for one pair of agents.
@@ -164,7 +164,7 @@ def _is_run(scores: np.ndarray) -> np.ndarray:
 
 
 def seeds_per_game(scores: np.ndarray) -> np.ndarray:
-    """The number of runs of each game in an array of shape [num_seeds, num_games, ...]."""
+    """Counts the runs of each game in an array of shape [num_seeds, num_games, ...]."""
     return _is_run(scores).sum(axis=0)
 
 
@@ -183,7 +183,7 @@ def _resampled(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def interval(
     statistic: Callable[..., np.ndarray], *scores: np.ndarray, repetitions: int, seed: int = 0
 ) -> Interval:
-    """A statistic with its 95% percentile interval under the stratified bootstrap.
+    """Computes a statistic with its 95% percentile interval under the stratified bootstrap.
 
     Args:
         statistic: maps the arrays of scores to an array.
@@ -208,7 +208,7 @@ def interval(
 def t_interval(
     *samples: np.ndarray, weights: Sequence[float] = (1, -1), least: int = 2
 ) -> Interval:
-    """A weighted sum of the means of samples with its 95% t interval; Welch's for several.
+    """Computes a weighted sum of the means of samples with its 95% t interval; Welch's for several.
 
     With few seeds it holds its level, which percentile bootstraps don't: with five these cover 84%
     to 91%.
@@ -251,7 +251,7 @@ def relative_intervals(own: np.ndarray, reference: np.ndarray) -> Interval:
 
 
 def _half_width(samples: Sequence[np.ndarray], slopes: np.ndarray, least: int) -> np.ndarray:
-    """Half of the 95% t interval of a sum of means (Welch, Satterthwaite); see `t_interval`.
+    """Computes half of the 95% t interval of a sum of means (Welch, Satterthwaite).
 
     The sum changes by `slopes` with each mean, shape [num_samples, ...].
     """

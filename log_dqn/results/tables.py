@@ -46,7 +46,7 @@ def aggregate_table(comparison: Comparison, results: Results) -> Table:
 
 
 def game_table(comparison: Comparison, results: Results) -> Table:
-    """Each game's scores."""
+    """Returns the table of each game's scores."""
     runs, relative = comparison.runs, results.relative
     agents = labels.by_agent(runs)
     main = comparison.main or runs["agent"].iloc[0]
@@ -75,7 +75,7 @@ def game_table(comparison: Comparison, results: Results) -> Table:
 
 
 def scored(comparison: Comparison) -> str:
-    """What the scores are, and at which experience."""
+    """Returns what the scores are, and at which experience."""
     runs, iteration = comparison.runs, comparison.request.iteration
     together, apart = runs[~runs["apart"]], runs[runs["apart"]]
     if iteration == "final":
@@ -102,7 +102,7 @@ def scored(comparison: Comparison) -> str:
 
 
 def marked(runs: pd.DataFrame, games: Collection[str] | None = None) -> list[str]:
-    """What the marks at agents' names over some games stand for, a line for each such agent."""
+    """Returns what the marks at agents' names over some games stand for, a line for each."""
     of_agents = labels.by_agent(runs, games).values()
     return [
         f"{labels.label(rows)}: {labels.marked_for(rows)}"
@@ -126,7 +126,7 @@ def _plain(text: str) -> str:
 
 
 def markdown(table: Table, notes: Sequence[str] = ()) -> str:
-    """A table in Markdown, and lines below it."""
+    """Returns a table in Markdown, and lines below it."""
     rows = [[_plain(cell.text) for cell in row] for row in table]
     below = [f"\n{_plain(note)}" for note in notes]
     return "\n".join([words.markdown(rows, "---:"), *below]) + "\n"
@@ -145,7 +145,7 @@ _LATEX = str.maketrans(
 
 
 def latex(table: Table, notes: Sequence[str] = ()) -> str:
-    r"""A table in LaTeX, with the rules of `booktabs`, and lines below it."""
+    r"""Returns a table in LaTeX, with the rules of `booktabs`, and lines below it."""
     rows = [" & ".join(cell.text.translate(_LATEX) for cell in row) for row in table]
     below = [rf"\par{{\footnotesize {note.translate(_LATEX)}}}" for note in notes]
     lines = [

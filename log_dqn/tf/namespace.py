@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def _where(condition: tf.Tensor, x: Any, y: Any) -> tf.Tensor:
-    """tf.where in which a Python number takes the dtype of the other argument, as in numpy."""
+    """Calls tf.where; a Python number takes the dtype of the other argument, as in numpy."""
     if not tf.is_tensor(x):
         x = tf.constant(x, y.dtype)
     return tf.where(condition, x, tf.cast(y, x.dtype))

@@ -90,7 +90,7 @@ class Events:
 
     @staticmethod
     def are_written() -> bool:
-        """Whether TensorBoard is installed."""
+        """Returns whether TensorBoard is installed."""
         try:
             import tensorboard.summary.writer.record_writer  # noqa: F401
         except ImportError:

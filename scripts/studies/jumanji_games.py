@@ -80,25 +80,25 @@ def _pac_man(seen: Any) -> jax.Array:
 
 
 def snake() -> tuple[GridGame, None]:
-    """Snake on 12 x 12 fields."""
+    """Creates Snake on 12 x 12 fields."""
     return GridGame("Snake-v1", lambda seen: seen.grid), None
 
 
 def maze() -> tuple[GridGame, None]:
-    """A maze of 10 x 10 fields, a new one in each episode."""
+    """Creates a maze of 10 x 10 fields, a new one in each episode."""
     return GridGame("Maze-v0", _maze), None
 
 
 def pac_man() -> tuple[GridGame, None]:
-    """Pac-Man on 31 x 28 fields."""
+    """Creates Pac-Man on 31 x 28 fields."""
     return GridGame("PacMan-v1", _pac_man), None
 
 
 def game_2048() -> tuple[GridGame, None]:
-    """2048: tiles as one-hot exponents."""
+    """Creates 2048: tiles as one-hot exponents."""
     return GridGame("Game2048-v1", lambda seen: jax.nn.one_hot(seen.board, LARGEST_TILE + 1)), None
 
 
 def sliding_tiles() -> tuple[GridGame, None]:
-    """The sliding puzzle of 5 x 5 tiles, one-hot."""
+    """Creates the sliding puzzle of 5 x 5 tiles, one-hot."""
     return GridGame("SlidingTilePuzzle-v0", lambda seen: jax.nn.one_hot(seen.puzzle, 25)), None
