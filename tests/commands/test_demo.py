@@ -42,6 +42,7 @@ def test_wrong_input_is_one_line(capsys, argument, named):
     assert named in refusal(capsys, demo.main, [argument])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_a_program_that_fails_ends_the_training(at_once):
     demo._train({"log_dqn": ["version"], "dqn": ["games", "minatar5"]}, at_once, [0, 2])

@@ -59,7 +59,7 @@ def test_every_figure_is_written(name, tmp_path, monkeypatch):
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
-@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("runs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_fewer_than_three_runs_have_no_intervals(tmp_path, runs):
     """With two, Student's t has one degree of freedom."""
     table = experiments.chain_regular(Options(runs=runs, sweeps=300, gammas=(0.5, 0.9)))

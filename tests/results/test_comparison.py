@@ -173,6 +173,7 @@ def test_unknown_agents_are_refused_in_one_line(published, tmp_path, settings, f
     )
 
 
+@pytest.mark.slow
 def test_letters_that_the_font_lacks_print_nothing(published, tmp_path, recwarn):
     write_runs(tmp_path, "\u5bf9", ["Pong"], 20)
     compared, _ = compare(published, tmp_path, agents=("\u5bf9",), repetitions=9)

@@ -104,13 +104,8 @@ def agent(**settings):
     return toys.log_dqn(optimizer="adam", epsilon_train=0.1, epsilon_eval=0.05, **settings)
 
 
-@pytest.mark.parametrize(
-    ("name", "update_horizon"),
-    [
-        ("bsuite/Catch", 3),
-        pytest.param("MinAtar/Breakout", 1, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "update_horizon"), [("bsuite/Catch", 3), ("MinAtar/Breakout", 1)])
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     game = jax_environments.create_game(name)
     on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])

@@ -206,7 +206,7 @@ def expected_transitions(n, gamma, clips, bootstraps, *clock):
     ("where", "n", "ends", "values", "max_steps", "bootstraps"),
     [
         ("device", 3, 2, 6, 4, True),
-        ("device", 2, 3, 6, 99, False),
+        pytest.param("device", 2, 3, 6, 99, False, marks=pytest.mark.slow),
         pytest.param("device", 1, 3, 6, 99, True, marks=pytest.mark.slow),
         pytest.param("device", 2, 1, 5, 99, True, marks=pytest.mark.slow),
         ("host", 1, 3, 6, 99, True),
