@@ -47,13 +47,14 @@ def create_parser() -> shell.Parser:
 
 
 def _make(flags: argparse.Namespace) -> None:
+    default = create_parser().get_default
     for name, users in {
         "runs": _RANDOM, "gammas": _SCANS, "constant_step_sizes": _SCANS,
         "unbounded_targets": _SCANS[:2],
     }.items():  # fmt: skip
         given = getattr(flags, name)
         is_used = not set(users).isdisjoint(flags.only)
-        is_left_out = given == create_parser().get_default(name)
+        is_left_out = given == default(name)
         allowed = f"left out without {games.listing(users)}, which alone use it"
         checks.check(name, given, is_used or is_left_out, allowed)
     for gamma in flags.gammas or ():

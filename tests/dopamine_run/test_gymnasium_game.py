@@ -170,14 +170,10 @@ def tiny(agent):
 AGENTS = ("log_dqn", "jax_log_dqn")
 # The environment's own limit, or a shorter one of the runner.
 LIMITS = [
-    *itertools.product(AGENTS, [3], (True, False)),
-    *itertools.product(AGENTS, [TIME_LIMIT], [True]),
+    *itertools.product(AGENTS, (TIME_LIMIT, 3), (True, False)),
     *(
-        pytest.param(*limit, marks=pytest.mark.slow)
-        for limit in (
-            *itertools.product(AGENTS, [TIME_LIMIT], [False]),
-            *itertools.product(("dqn", "jax_dqn"), [TIME_LIMIT], [True]),
-        )
+        pytest.param(agent, TIME_LIMIT, True, marks=pytest.mark.slow)
+        for agent in ("dqn", "jax_dqn")
     ),
 ]
 

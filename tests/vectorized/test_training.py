@@ -45,13 +45,17 @@ def test_a_run_is_the_same_alone_and_beside_seven_others(tmp_path):
     # Updates, syncs and evaluation phases, which end at other steps in each run.
     together = toys.make_trainer(tmp_path / "together", RUNS, toys.Noise, runner=NINE)
     steps_of(together, 600)
-    alone = toys.make_trainer(tmp_path / "alone", [RUNS[5]], toys.Noise, seeds=[6], runner=NINE)
-    steps_of(alone, 600)
-    # All in one call, as on a GPU: other sums of the same products. The actions are the same all
-    # the same.
-    sent = np.array(alone._environments.sent)[:, 0]
-    np.testing.assert_array_equal(np.array(together._environments.sent)[:, 5], sent)
-    assert_close(toys.weights(together)[5], toys.weights(alone)[0])
+    for run in (0, 5):
+        alone = toys.make_trainer(
+            tmp_path / "alone", [RUNS[run]], toys.Noise, seeds=[run + 1], runner=NINE
+        )
+        steps_of(alone, 600)
+        expected = toys.weights(alone)[0]
+        # All in one call, as on a GPU: other sums of the same products. The actions are the same
+        # all the same.
+        sent = np.array(alone._environments.sent)[:, 0]
+        np.testing.assert_array_equal(np.array(together._environments.sent)[:, run], sent)
+        assert_close(toys.weights(together)[run], expected)
     assert not equal(toys.weights(together)[0], toys.weights(together)[5])
 
 
