@@ -33,8 +33,9 @@ def create_parser() -> shell.Parser:
     add("--out", required=True, help="folder for the files")
     which = f"figures to draw: {', '.join(NAMES)} (default: all)"
     add("--only", nargs="+", choices=NAMES, metavar="NAME", default=NAMES, help=which)
-    add("--runs", type=shell.at_least(1), default=1, help="independent runs (default: 1)")
-    add("--seed", type=shell.at_least(0), default=0, help="random seed (default: 0)")
+    of = f"of {games.listing(_RANDOM)}"
+    add("--runs", type=shell.at_least(1), default=1, help=f"independent runs {of} (default: 1)")
+    add("--seed", type=shell.at_least(0), default=0, help=f"random seed {of} (default: 0)")
     jobs = "threads (default: all cores)"
     add("--jobs", type=shell.at_least(1), default=threads.cores(), help=jobs)
     gammas = "discount factors of the chain scans (default: the paper's)"
@@ -49,7 +50,7 @@ def create_parser() -> shell.Parser:
 def _make(flags: argparse.Namespace) -> None:
     default = create_parser().get_default
     for name, users in {
-        "runs": _RANDOM, "gammas": _SCANS, "constant_step_sizes": _SCANS,
+        "runs": _RANDOM, "seed": _RANDOM, "gammas": _SCANS, "constant_step_sizes": _SCANS,
         "unbounded_targets": _SCANS[:2],
     }.items():  # fmt: skip
         given = getattr(flags, name)

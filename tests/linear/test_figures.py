@@ -141,6 +141,10 @@ def test_program(tmp_path):
             "runs is 3; it must be left out without chain_regular, chain_log, hypotheses, rms_err",
         ),
         (
+            ["--seed", "7", "--only", "metric_gap", "kappa_full"],
+            "seed is 7; it must be left out without chain_regular, chain_log, hypotheses, rms_err",
+        ),
+        (
             ["--constant_step_sizes", "--only", "rms_error"],
             "constant_step_sizes is True; it must be left out without chain_regular, chain_log, hy",
         ),
