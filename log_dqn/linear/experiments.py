@@ -302,7 +302,7 @@ def convergence(options: Options) -> Table:
 
 
 def metric_gaps(options: Options) -> Table:
-    """Measures the optimal and the learned policy on tasks A, B and C (section 3.1)."""
+    """Measures how the optimal and the learned policy perform on tasks A, B, C (section 3.1)."""
     gammas = np.linspace(0.01, 0.99, 99).round(2).tolist()
     tasks = [(task, gammas) for task in metric_gap.TASKS]
     results = options.map("metric_gap", metric_gap.performance, tasks)

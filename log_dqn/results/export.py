@@ -93,7 +93,7 @@ def _named(names: Iterable[str], interval: Interval) -> dict[str, Interval]:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as lists, named tuples as dictionaries, numbers as Python's, and NaN as None."""
+    """Returns arrays as lists, named tuples as dictionaries, Python's numbers, and NaN as None."""
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

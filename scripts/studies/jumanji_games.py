@@ -66,7 +66,7 @@ def _maze(seen: Any) -> jax.Array:
 
 
 def _pac_man(seen: Any) -> jax.Array:
-    """Channels: wall, player, ghosts, ghosts while they are frightened, power-ups and pellets."""
+    """Returns channels: wall, player, ghosts, frightened ghosts, power-ups and pellets."""
     shape = seen.grid.shape
     player = _marked(shape, seen.player_locations.x, seen.player_locations.y)
     # All but the player by column and row. What is eaten lies at (0, 0), in the wall.
