@@ -42,8 +42,7 @@ def test_wrong_input_is_one_line(capsys, argument, named):
     assert named in refusal(capsys, demo.main, [argument])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.parametrize("at_once", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_program_that_fails_ends_the_training(at_once):
     demo._train({"log_dqn": ["version"], "dqn": ["games", "minatar5"]}, at_once, [0, 2])
     with pytest.raises(shell.RunStopped, match=r"the training of dqn ended: .*'Nope'"):

@@ -104,8 +104,10 @@ def agent(**settings):
     return toys.log_dqn(optimizer="adam", epsilon_train=0.1, epsilon_eval=0.05, **settings)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "update_horizon"), [("bsuite/Catch", 3), ("MinAtar/Breakout", 1)])
+@pytest.mark.parametrize(
+    ("name", "update_horizon"),
+    [("bsuite/Catch", 3), pytest.param("MinAtar/Breakout", 1, marks=pytest.mark.slow)],
+)
 def test_the_device_does_what_the_host_does(tmp_path, name, update_horizon):
     game = jax_environments.create_game(name)
     on_device, on_host = trainers(tmp_path, game, [agent(update_horizon=update_horizon)])
@@ -218,8 +220,7 @@ def test_the_speed_of_training_leaves_evaluation_out(tmp_path, monkeypatch):
         assert speed == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("num_runs", [1, 2])
+@pytest.mark.parametrize("num_runs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_reward_that_is_no_number_stops_a_run(tmp_path, num_runs):
     game = jax_environments.create_game("bsuite/Catch")
 

@@ -69,7 +69,6 @@ def test_actions_stick():
     assert same == [False, True]
 
 
-@pytest.mark.slow
 def test_a_game_is_the_same_beside_others_and_after_a_reset():
     together = environments.AtariGames(["Breakout", "Pong", "Breakout"], 27000)
     alone = environments.AtariGames(["Breakout"], 27000)
