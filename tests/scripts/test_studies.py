@@ -23,7 +23,7 @@ def test_a_row_is_a_command():
     assert job.command("31-31", folder) == [
         "train-vectorized", "--agent=loglin_dqn", "--games=minatar5", "--seeds=31-31",
         "--results_dir=r/mechanism", "--gin_bindings=VectorizedRunner.num_iterations=8",
-        "--scan=VectorizedLogDQNAgent.gamma=0.5,0.8,0.9",
+        "--scan=VectorizedLogDQNAgent.gamma=0.5",
         "--scan=VectorizedLogDQNAgent.linear_above=1e-9", "--scan=VectorizedLogDQNAgent.c=1e-9",
     ]  # fmt: skip
     snake = stages.STAGES["beyond"][2]
