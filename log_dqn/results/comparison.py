@@ -9,6 +9,7 @@ import dataclasses
 import pandas as pd
 
 from log_dqn import games
+from log_dqn.checks import check
 from log_dqn.cli import words
 from log_dqn.cli.words import counted
 from log_dqn.results import align, baselines, remarks, runs, scores
@@ -98,11 +99,8 @@ def compare(request: Request, notify: Notify) -> Comparison:
     references = baselines.references()
     table = scores.score(align.align(table, request.iteration, references.index, note))
     kept = table[table["score"].notna()]
-    if kept.empty:
-        raise ValueError(
-            f"--iteration={request.iteration}: nothing to compare; none of the "
-            f"{counted(len(table), 'run')} has scores there"
-        )
+    allowed = f"an iteration at which one of the {counted(len(table), 'run')} has a score"
+    check("iteration", request.iteration, not kept.empty, allowed)
     if not published:  # The one from before may have no scores.
         used = _with_reference(request, kept)
     divides_by_best = bool(table["apart"].all())

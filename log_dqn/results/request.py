@@ -101,11 +101,9 @@ class Request:
         there = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs)}
         known = there - set(AGENTS.values()) | set(AGENTS)
         for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
-            if named and not known.intersection(named):
-                raise ValueError(
-                    f"--{flag}={printable(','.join(named))}: unknown; known are "
-                    + ", ".join(map(printable, sorted(known)))
-                )
+            is_known = not named or bool(known.intersection(named))
+            allowed = f"among {', '.join(map(printable, sorted(known)))}"
+            check(flag, ",".join(named or ()), is_known, allowed)
 
 
 def named(agent: str) -> str:
@@ -141,14 +139,12 @@ def check_source(baselines: str) -> None:
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
     """Does what `layout.find_runs` does; refuses what is no folder, or holds no run."""
-    named = f"--results_dir={printable(str(results_dir))}"
-    if not results_dir.is_dir():
-        raise ValueError(f"{named}: not a folder")
+    name, value = "results_dir", str(results_dir)
+    check(name, value, results_dir.is_dir(), "an existing folder")
     found = layout.find_runs(results_dir)
-    if not found:
-        raise ValueError(
-            f"{named}: no runs; they are looked for in "
-            "{agent}/{game}/{seed}/logs/log_N and {agent}/{setting}/{game}/{seed}/logs/log_N, "
-            "where a setting is such as gamma=0.5"
-        )
+    allowed = (
+        "a folder that holds {agent}/{game}/{seed}/logs/log_N or "
+        "{agent}/{setting}/{game}/{seed}/logs/log_N, where a setting is such as gamma=0.5"
+    )
+    check(name, value, bool(found), allowed)
     return found

@@ -109,7 +109,9 @@ def test_all_at_a_given_iteration(published, unequal):
         FEW,
     ]
     assert compared.common_games == ["Alien", "Pong"]
-    with pytest.raises(ValueError, match="--iteration=500: nothing to compare"):
+    with pytest.raises(
+        ValueError, match="iteration is 500; it must be an iteration at which one of"
+    ):
         compare(published, unequal, iteration=500)
 
 
@@ -162,14 +164,14 @@ def test_other_agents_runs_are_not_read(published, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "flag"),
-    [({"reference": "x\ty"}, "--reference='x\\ty'"), ({"agents": ("x", "y")}, "--agents=x,y")],
+    [({"reference": "x\ty"}, r"reference is 'x\ty'"), ({"agents": ("x", "y")}, "agents is 'x,y'")],
 )
 def test_unknown_agents_are_refused_in_one_line(published, tmp_path, settings, flag):
     write_runs(tmp_path, "a\nb", ["Pong"], 20, seeds=1)
     with pytest.raises(ValueError) as raised:
         compare(published, tmp_path, **settings)
     assert str(raised.value) == (
-        f"{flag}: unknown; known are C51, DQN, {JAX_DQN}, IQN, Quantile (JAX), Rainbow, 'a\\nb'"
+        f"{flag}; it must be among C51, DQN, {JAX_DQN}, IQN, Quantile (JAX), Rainbow, 'a\\nb'"
     )
 
 
@@ -183,7 +185,7 @@ def test_letters_that_the_font_lacks_print_nothing(published, tmp_path, recwarn)
 
 def test_a_name_that_figures_alone_have_is_unknown(published, tmp_path):
     write_runs(tmp_path, "a", ["Pong"], 20, seeds=1)
-    with pytest.raises(ValueError, match=r"^--reference=DQN \(JAX: Adam, MSE\): unknown; known"):
+    with pytest.raises(ValueError, match=r"^reference is 'DQN \(JAX: Adam, MSE\)'; it must"):
         compare(published, tmp_path, reference="DQN (JAX: Adam, MSE)")
 
 
