@@ -45,7 +45,8 @@ def read(text: str) -> tuple[str, tuple[Any, ...]]:
 
     form = "PARAMETER=VALUE,VALUE,... with"
     if not _NAME.fullmatch(parameter):
-        raise refused(f"{form} a gin parameter such as LogDQNAgent.gamma")
+        example = "LogDQNAgent.gamma (VectorizedLogDQNAgent.gamma for train-vectorized)"
+        raise refused(f"{form} a gin parameter such as {example}")
     try:
         parsed = ast.literal_eval(f"[{values}]")
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -76,7 +76,7 @@ def create_parser() -> shell.Parser:
         "--max_failures",
         type=shell.at_least(0),
         default=3,
-        help="how often a run that fails is started again (default: %(default)s)",
+        help="how often a run that dies is started again (default: %(default)s)",
     )
     return parser
 

@@ -32,7 +32,7 @@ def create_parser() -> shell.Parser:
     game = parser.add_mutually_exclusive_group()
     game.add_argument(
         "--game",
-        help="a game of Atari or MinAtar, such as Pong or MinAtar/Breakout; short for "
+        help="a game of Atari or MinAtar, such as MinAtar/Breakout (default: Pong); short for "
         "--gin_bindings=\"create_environment.game_name='X'\", or create_minatar_environment's",
     )
     game.add_argument(
@@ -43,7 +43,7 @@ def create_parser() -> shell.Parser:
     )
     add(
         "--agent",
-        help=f"one of {', '.join(request.AGENTS)}; "
+        help=f"one of {', '.join(request.AGENTS)} (default: log_dqn); "
         "short for --gin_bindings=\"create_agent.agent_name='X'\"",
     )
     add(

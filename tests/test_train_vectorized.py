@@ -143,6 +143,10 @@ WRONG = [
         for seeds in SEEDS
     ],
     (["--threads=x"], "threads is 'x'; it must be a whole number from 1 to "),
+    (
+        ["--capacity=7"],
+        "VectorizedRunner.replay_capacity is 7; it must be at least 8, the batch_size",
+    ),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     ([f"{AGENT}update_period={10**23}"], f"update_period is {10**23}; it must be a whole number"),
@@ -162,8 +166,8 @@ WRONG = [
     ),
     ([f"{SCAN}gamma=0.5,1.5"], "gamma is 1.5; it must be a number between"),
     ([f"{SCAN}gama=0.5"], "(nearest: gamma)"),
-    ([f"{SCAN}update_horizon=1,3"], "that may differ within a job: not upd"),
-    (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a job"),
+    ([f"{SCAN}update_horizon=1,3"], "that may differ within a command: not upd"),
+    (["--scan=rmsprop_tf.decay=0.9,0.5"], "settings that may differ within a command"),
     (
         ["--gin_bindings=VectorisedRunner.num_iterations=2"],
         "there is no VectorisedRunner in gin (nearest: VectorizedRunner",

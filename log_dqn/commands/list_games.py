@@ -22,13 +22,16 @@ def _listing() -> str:
     """Returns all sets with their games."""
     sets = {
         **games.SETS,
-        "without baselines": games.WITHOUT_BASELINES,
+        "without baselines, for compare only": games.WITHOUT_BASELINES,
         "small, vectorized only": tuple(set(games.JAX_GAMES) - set(games.MINATAR5)),
         "of gymnax, for train-vectorized --env": games.GYMNAX,
     }
     return "\n".join(
         textwrap.fill(
-            f"{name} ({len(members)}): {', '.join(members)}", width=100, subsequent_indent="  "
+            f"{name} ({len(members)}): {', '.join(members)}",
+            width=100,
+            subsequent_indent="  ",
+            break_on_hyphens=False,
         )
         for name, members in sets.items()
     )

@@ -71,6 +71,8 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
                 gin.parse_config(binding)
         with of("VectorizedRunner"):
             runner = RunnerSettings()
+            size, batch = runner.replay_capacity, runner.batch_size
+            check("replay_capacity", size, size >= batch, f"at least {batch}, the batch_size")
         agent_class = agents.AGENTS[runner.agent]
         with of(agent_class.__name__):
             chosen = agent_class()
@@ -102,8 +104,9 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
             "scan", other.setting.name,
             other.agent.shared == first.agent.shared
             and _shared_settings(other) == _shared_settings(first),
-            f"of settings that may differ within a job: not {', '.join(first.agent.shared)}, those "
-            "of VectorizedRunner, of the optimizer, of the network or of the environment",
+            "of settings that may differ within a command: not "
+            f"{', '.join(first.agent.shared)}, those of VectorizedRunner, of the optimizer, of the "
+            "network or of the environment",
         )  # fmt: skip
     return settings
 

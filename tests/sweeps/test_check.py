@@ -92,7 +92,11 @@ def test_lengths_of_runs():
         ("dqn", ["LogDQNAgent.gamma=0.5"], "^LogDQNAgent.gamma is 0.5, .* mean DQNAgent.gamma"),
         ("log_dqn", ["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
         ("log_dqn", ["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
-        ("log_dqn", ["VectorizedRunner.batch_size=8,16"], "settings that may differ within a job"),
+        (
+            "log_dqn",
+            ["VectorizedRunner.batch_size=8,16"],
+            "settings that may differ within a command",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(agent, scans, message):

@@ -181,7 +181,7 @@ def test_the_runs_of_a_job_share_a_network(tmp_path, capsys, scan):
     options = [f"--env={OWN}:board", *(f"--gin_bindings={line}" for line in lines)]
     options.append(f"--scan={scan}")
     message = f"scan is '{scan.split('.')[1][:6]}.*'; it must be of settings that may differ within"
-    message += " a job: .*network"
+    message += " a command: .*network"
     assert_refused(tmp_path, capsys, options, message)
 
 
