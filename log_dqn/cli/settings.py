@@ -136,6 +136,11 @@ def _check_by_default(name: str, value: Any, default: Any) -> None:
         check(name, value, False, "a reference: @NAME, or @NAME() for what NAME returns")
 
 
+def check_holds_batch(name: str, capacity: int, batch_size: int) -> None:
+    """Checks that a replay memory holds a batch; both are numbers of transitions."""
+    check(name, capacity, capacity >= batch_size, f"at least {batch_size}, the batch_size")
+
+
 def _check_memory() -> None:
     """Checks that replay memories hold a batch."""
     for memory, capacity in (
@@ -145,8 +150,7 @@ def _check_memory() -> None:
     ):
         size, batch = bound(f"{memory}.{capacity}"), bound(f"{memory}.batch_size", 32)
         if isinstance(size, int) and isinstance(batch, int):
-            allowed = f"at least {batch}, the batch_size"
-            check(f"{memory}.{capacity}", size, size >= batch, allowed)
+            check_holds_batch(f"{memory}.{capacity}", size, batch)
 
 
 def _is_reference(value: Any) -> bool:

@@ -71,8 +71,9 @@ def read_settings(lines: Sequence[files.Line], scans: Sequence[str]) -> list[Rea
                 gin.parse_config(binding)
         with of("VectorizedRunner"):
             runner = RunnerSettings()
-            size, batch = runner.replay_capacity, runner.batch_size
-            check("replay_capacity", size, size >= batch, f"at least {batch}, the batch_size")
+            gin_settings.check_holds_batch(
+                "replay_capacity", runner.replay_capacity, runner.batch_size
+            )
         agent_class = agents.AGENTS[runner.agent]
         with of(agent_class.__name__):
             chosen = agent_class()
