@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import gin
@@ -36,6 +36,9 @@ MAX_COUNT = 10**9
 
 Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 """A loss as `update.train_step` takes it."""
+
+Initializer = Callable[..., jax.Array]
+"""Returns random weights, given a key and a shape."""
 
 # Output for an action that the game doesn't have, so that it is never greedy.
 _NEVER = 1e9
@@ -139,17 +142,12 @@ class Agent:
         `state_shape` has no batch axis. A head has `columns` outputs; those beyond `num_actions`
         are never used.
         """
-        key, *head_keys = jax.random.split(key, 1 + self.num_heads)
-        params, inputs = network.init(key, state_shape)
-        heads = []
-        for number, head_key in enumerate(head_keys):
-            kernel = self._head_kernel(number, head_key, (inputs, num_actions))
-            heads.append(jnp.pad(kernel, ((0, 0), (0, columns - num_actions))))
-        kernel = jnp.concatenate(heads, axis=-1)
-        return {**params, OUTPUT: {"kernel": kernel, "bias": jnp.zeros(kernel.shape[-1])}}
+        return initial_params(self.head_inits, network, key, state_shape, num_actions, columns)
 
-    def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
-        return networks.glorot_uniform(key, shape)
+    @property
+    def head_inits(self) -> tuple[Initializer, ...]:
+        """The initializers of the heads' weights."""
+        return (networks.glorot_uniform,) * self.num_heads
 
     def with_columns(self, array: np.ndarray, columns: int) -> np.ndarray:
         """Returns an array of the output layer with `columns` outputs per head.
@@ -187,6 +185,26 @@ class Agent:
         # The learning rate is an array if runs differ in it.
         steps = OPTIMIZERS[self.optimizer](learning_rate=1.0)
         return optax.chain(steps, optax.scale(constants.learning_rate))
+
+
+def initial_params(
+    head_inits: Sequence[Initializer],
+    network: networks.Network,
+    key: jax.Array,
+    state_shape: tuple[int, ...],
+    num_actions: int,
+    columns: int,
+) -> dict[str, Any]:
+    """Does what `Agent.init` does, for all agents with the same `Agent.head_inits`."""
+    key, *head_keys = jax.random.split(key, 1 + len(head_inits))
+    params, inputs = network.init(key, state_shape)
+    unused = ((0, 0), (0, columns - num_actions))
+    heads = [
+        jnp.pad(init(head_key, (inputs, num_actions)), unused)
+        for init, head_key in zip(head_inits, head_keys, strict=True)
+    ]
+    kernel = jnp.concatenate(heads, axis=-1)
+    return {**params, OUTPUT: {"kernel": kernel, "bias": jnp.zeros(kernel.shape[-1])}}
 
 
 @gin.configurable
@@ -263,10 +281,11 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
         """The numbers of the update."""
         return Constants(self.gamma, self.beta_log, self.rule)
 
-    def _head_kernel(self, number: int, key: jax.Array, shape: tuple[int, int]) -> jax.Array:
-        if number == 1 and self.head_init == "asymmetric":
-            return jnp.zeros(shape)
-        return super()._head_kernel(number, key, shape)
+    @property
+    def head_inits(self) -> tuple[Initializer, ...]:
+        """The initializers of the heads' weights."""
+        plus, minus = super().head_inits
+        return plus, jax.nn.initializers.zeros if self.head_init == "asymmetric" else minus
 
     def outputs(
         self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any

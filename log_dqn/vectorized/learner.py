@@ -131,7 +131,7 @@ class StepFunctions:
         self._slots = slots
         self._has_many_runs = has_many_runs
         self.vmap: Callable[..., Any] = jax.vmap if has_many_runs else _of_one
-        self.initial_weights = jax.jit(self.vmap(self._initial_weights))
+        self.compiled_initial = jax.jit(self.initial)
         self.compiled_learn = jax.jit(
             self.learn, donate_argnums=(0, 1), compiler_options=compiler_options()
         )
@@ -139,10 +139,20 @@ class StepFunctions:
         self.compiled_act = jax.jit(self.act, donate_argnums=(0, 1))
         self.compiled_is_finite = jax.jit(self.vmap(self._is_finite))
 
-    def _initial_weights(self, constants: Any, params: Any) -> Weights:
+    def initial(self, constants: Any, params: Sequence[Any]) -> tuple[Weights, Summary]:
+        """Returns the first weights and summaries of runs with these parameters."""
+        return self.vmap(self._initial)(constants, _stack(params))
+
+    def _initial(self, constants: Any, params: Any) -> tuple[Weights, Summary]:
         # Buffers of their own: training goes on in the old weights' memory.
         target_params = jax.tree.map(jnp.copy, params)
-        return Weights(params, target_params, self._agent.create_optimizer(constants).init(params))
+        optimizer_state = self._agent.create_optimizer(constants).init(params)
+        heads = jnp.split(params[agents.OUTPUT]["bias"][None], self._agent.num_heads, axis=-1)
+        batch = (jnp.zeros(1, int), jnp.zeros(1), jnp.zeros(1, bool))
+        loss = self._agent.batch_loss(self._agent.constants)
+        _, statistics = jax.eval_shape(loss, heads, heads, *batch)
+        summary = Summary(jnp.int32(-1), {tag: jnp.zeros(()) for tag in statistics})
+        return Weights(params, target_params, optimizer_state), summary
 
     def _is_finite(self, weights: Weights) -> jax.Array:
         finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(weights.params)]
@@ -250,6 +260,14 @@ def _step_functions(
     return StepFunctions(agent, *args)
 
 
+# It computes little: with all optimizations it would only compile four times as long.
+_initial_params = jax.jit(
+    agents.initial_params,
+    static_argnums=(0, 1, 3, 4, 5),
+    compiler_options={"xla_backend_optimization_level": 1},
+)
+
+
 class Learner:
     """Some runs that act and learn together.
 
@@ -292,30 +310,25 @@ class Learner:
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
         self.rules = timeline.create_rules(run_agents, runner)
         self.fixed = Fixed(
-            constants=_stack([jax.tree.map(jnp.float32, a.constants) for a in run_agents]),
+            constants=jax.tree.map(
+                lambda *runs: jnp.asarray(runs, jnp.float32), *[a.constants for a in run_agents]
+            ),
             num_actions=jnp.asarray(num_actions, jnp.int32),
             act_key=_stack([act_key for _, act_key, _ in keys]),
             draw_key=_stack([draw_key for *_, draw_key in keys]),
         )
+        shape, columns = problem.state_shape, max(num_actions)
         params = [
-            agent.init(problem.network, init_key, problem.state_shape, number, max(num_actions))
-            for agent, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
+            _initial_params(of_run.head_inits, problem.network, init_key, shape, number, columns)
+            for of_run, (init_key, *_), number in zip(run_agents, keys, num_actions, strict=True)
         ]
-        self.weights = self.step_functions.initial_weights(self.fixed.constants, _stack(params))
+        self.weights, self.summary = self.step_functions.compiled_initial(
+            self.fixed.constants, params
+        )
         self.memory = replay.create(
-            (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype,
-            max(num_actions),
-        )  # fmt: skip
+            (self.num_runs, self.slots), problem.frame_shape, problem.frame_dtype, columns
+        )
         self.stacks = jnp.zeros((self.num_runs, *problem.state_shape), problem.frame_dtype)
-        self.summary = self._no_summary()
-
-    def _no_summary(self) -> Summary:
-        heads = (jnp.zeros((1, max(self._columns))),) * self._agent.num_heads
-        batch = (jnp.zeros(1, int), jnp.zeros(1), jnp.zeros(1, bool))
-        loss = self._agent.batch_loss(self._agent.constants)
-        _, statistics = jax.eval_shape(loss, heads, heads, *batch)
-        zeros = {tag: jnp.zeros(self.num_runs) for tag in statistics}
-        return Summary(jnp.full(self.num_runs, -1, jnp.int32), zeros)
 
     # A step, given numpy arrays. Only `act` waits for the device.
 
@@ -379,7 +392,7 @@ class Learner:
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
         """Returns some slots of a field of a run's memory."""
         # In one step, lest the device copies the run's whole memory.
-        return np.asarray(getattr(self.memory, name)[run, start:stop])
+        return np.asarray(_slots(getattr(self.memory, name), (run, start), stop - start))
 
     def write_memory(self, run: int, name: str, start: int, values: np.ndarray) -> None:
         """Sets some slots of a field of a run's memory."""
@@ -390,6 +403,13 @@ class Learner:
 def _stack(runs: Sequence[Any]) -> Any:
     """Puts the runs' arrays together."""
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *runs)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _slots(field: jax.Array, at: tuple[Any, ...], number: int) -> jax.Array:
+    rest = field.shape[len(at) :]
+    start = (*at, *(0,) * len(rest))
+    return jax.lax.dynamic_slice(field, start, (1, number, *rest))[0]
 
 
 @functools.partial(jax.jit, donate_argnums=0)

@@ -5,6 +5,7 @@ lies in slot j modulo the number of slots. An n-step transition begins at every 
 limit cuts it off, its next state is unknown; `without_cuts` leaves such transitions out.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -40,6 +41,7 @@ def num_slots(capacity: int, stack_size: int, update_horizon: int) -> int:
     return capacity + stack_size - 1 + update_horizon
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def create(
     shape: tuple[int, ...], frame_shape: tuple[int, ...], frame_dtype: Any, num_actions: int
 ) -> Memory:

@@ -28,8 +28,8 @@ def test_regular_kernel_equals_plain_version(width, gamma):
     "chain", [Chain(), Chain(p=0.1, r_left=101, r_right=99, r_step=50, largest_target=101)]
 )
 @pytest.mark.parametrize("step_sizes", [ANNEALED, CONSTANT])
-@pytest.mark.parametrize("width", [1, 3, 5])
-@pytest.mark.parametrize("gamma", [0.1, 0.5, 0.9, 0.99])
+@pytest.mark.parametrize("width", [1, pytest.param(3, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("gamma", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9, 0.99])
 def test_logarithmic_kernel_equals_plain_version(chain, step_sizes, width, gamma):
     arguments = (chain, width, gamma, 200, *step_sizes, 60)
     kernel, _ = learning.logarithmic(*arguments, np.random.default_rng(7), measure_every=10)

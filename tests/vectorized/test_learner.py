@@ -75,6 +75,12 @@ AGENTS = [
 ]
 
 
+def of_run(of_runs, run):
+    """One run's parameters, as numpy arrays."""
+    arrays = jax.tree.map(np.array, of_runs.weights.params)
+    return arrays if of_runs.num_runs == 1 else jax.tree.map(lambda leaf: leaf[run], arrays)
+
+
 def twins(create, create_other, **settings):
     """Our agent and Dopamine's."""
     optimizer = optimizers.rmsprop_tf(learning_rate=0.001)
@@ -99,16 +105,16 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
     agent, other = twins(create, create_other, update_horizon=n)
     of_runs = filled([agent] * num_runs)
     run = num_runs - 1
-    params = jax.tree.map(
-        lambda leaf: jnp.array(leaf if num_runs == 1 else leaf[run]), of_runs.weights.params
-    )
+    params = of_run(of_runs, run)
     other.online_params = in_flax(params)
     # A target network of its own.
-    target = jax.tree.map(lambda leaf: 1.5 * leaf, in_flax(params))
+    target = jax.tree.map(lambda leaf: np.float32(1.5) * leaf, in_flax(params))
     other.target_network_params = target
     other.optimizer_state = other.optimizer.init(other.online_params)
     of_runs.weights = of_runs.weights._replace(
-        target_params=jax.tree.map(lambda leaf: 1.5 * leaf, of_runs.weights.params)
+        target_params=jax.tree.map(
+            lambda leaf: np.float32(1.5) * np.asarray(leaf), of_runs.weights.params
+        )
     )
     steps_of_run = replay.Memory(*(np.asarray(f[run]) for f in of_runs.memory))
     key = of_runs.fixed.draw_key[run]
@@ -131,17 +137,15 @@ def test_updates_equal_the_agents(create, create_other, num_runs, n):
         for tag, value in theirs.items():
             ours = statistics[tag][run]
             assert ours == pytest.approx(float(value), rel=1e-6, abs=1e-7), tag
-    ours = in_flax(
-        jax.tree.map(lambda leaf: leaf if num_runs == 1 else leaf[run], of_runs.weights.params)
-    )
+    ours = in_flax(of_run(of_runs, run))
     for name, layer in other.online_params["params"].items():
-        scale = max(float(jnp.abs(leaf).max()) for leaf in layer.values())
+        scale = max(float(np.abs(leaf).max()) for leaf in layer.values())
         for leaf in ("kernel", "bias"):
-            our, their = ours["params"][name][leaf], layer[leaf]
+            our, their = ours["params"][name][leaf], np.asarray(layer[leaf])
             np.testing.assert_allclose(our, their, rtol=0, atol=1e-6 * scale, err_msg=name)
             # What three updates have changed is the same too, but for the rounding of a weight.
             start = in_flax(params)["params"][name][leaf]
-            change = float(jnp.abs(their - start).max())
+            change = float(np.abs(their - start).max())
             assert change > 0
             np.testing.assert_allclose(
                 our - start, their - start, rtol=0, atol=1e-3 * change + 1e-7 * scale, err_msg=name

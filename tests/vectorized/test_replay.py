@@ -1,5 +1,7 @@
 """What is stored and learned from, against whole episodes in plain Python."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +24,12 @@ from . import own_jax_environment as own
 from . import toys
 
 STACK = 4
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3, 4))
+def batch_of(memory, slots, stack, gamma, bootstraps=False):
+    batch = replay.read(memory, slots)
+    return replay.transitions(replay.without_cuts(batch, 1) if bootstraps else batch, stack, gamma)
 
 
 class PlainMemory:
@@ -101,8 +109,7 @@ def test_transitions_equal_those_of_whole_episodes(n):
                 slots = due.oldest[run] + np.arange(available[run])[:, None]
                 slots = (slots + np.arange(1 - STACK, n + 1)) % of_runs.slots
                 memory = replay.Memory(*(np.asarray(field)[run] for field in of_runs.memory))
-                batch = replay.transitions(replay.read(memory, slots), STACK, 0.9)
-                compare(batch, plain[run].drawable)
+                compare(batch_of(memory, slots, STACK, 0.9), plain[run].drawable)
                 compared += available[run]
         starts = timeline.starts(of_runs.rules, position, step) & (position.iteration < 2)
         frames = np.where(
@@ -154,7 +161,7 @@ def test_a_time_limit_within_n_steps_is_an_end(length):
         cut = replay.CUT * (step % length == length - 1)
         memory = replay.add_result(memory, step, float(step), cut)
     slots = np.arange(10)[::-1, None] + np.arange(4)
-    batch = replay.transitions(replay.without_cuts(replay.read(memory, slots), 1), 1, 1.0)
+    batch = batch_of(memory, slots, 1, 1.0, True)
     first = np.arange(10)[::-1]
     assert batch.states[:, 0].tolist() == first.tolist()
     assert batch.terminals.all()
@@ -230,8 +237,8 @@ def test_what_is_learned_from(tmp_path, where, n, ends, values, max_steps, boots
     slots = int(due.oldest[0]) + np.arange(int(due.available[0]))[:, None]
     slots = (slots + np.arange(n + 1)) % of_runs.slots
     memory = replay.Memory(*(np.asarray(field)[0] for field in of_runs.memory))
-    batch = replay.read(memory, slots)
-    batch = replay.transitions(replay.without_cuts(batch, 1) if bootstraps else batch, 1, 0.9)
+    batch = batch_of(memory, slots, 1, 0.9, bootstraps)
+    batch = jax.tree.map(np.asarray, batch)
     ours = {
         (tuple(s.tolist()), round(float(r), 5), None if end else tuple(s2.tolist()))
         for s, r, s2, end in zip(
