@@ -19,7 +19,8 @@ os.environ |= {
     "JAX_COMPILATION_CACHE_DIR": str(pathlib.Path(__file__).parents[1] / ".pytest_cache" / "jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",  # Of each operation, for profilers: takes time.
+    # The lines of code that each operation stems from, for profilers, take time.
+    "JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0",
 }
 # Compilation is most of what the tests of JAX take. With few optimizations, XLA's older code
 # generator for CPUs and one thread it is a third, but with none Seaquest's steps take eight times
@@ -58,11 +59,6 @@ def pytest_collection(session):
     # A tenth of the time would go into looking for garbage among what libraries keep for good.
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-
-
-def pytest_sessionfinish():
-    """Spares what is left in memory pytest's last five looks for garbage."""
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,7 @@ Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]
 """A loss as `update.train_step` takes it."""
 
 Initializer = Callable[..., jax.Array]
-"""Returns random weights, given a key and a shape."""
+"""Returns initial weights, given a key and a shape."""
 
 # Output for an action that the game doesn't have, so that it is never greedy.
 _NEVER = 1e9
@@ -140,7 +140,8 @@ class Agent:
         """Returns the initial parameters by layer; the output layer has the heads side by side.
 
         `state_shape` has no batch axis. A head has `columns` outputs; those beyond `num_actions`
-        are never used.
+        are never used. An agent that begins otherwise overrides `head_inits`: a learner compiles
+        `initial_params` for all agents that have the same.
         """
         return initial_params(self.head_inits, network, key, state_shape, num_actions, columns)
 

@@ -260,7 +260,7 @@ def _step_functions(
     return StepFunctions(agent, *args)
 
 
-# It computes little: with all optimizations it would only compile four times as long.
+# It computes little; all optimizations would make its compilation four times as long.
 _initial_params = jax.jit(
     agents.initial_params,
     static_argnums=(0, 1, 3, 4, 5),
@@ -390,7 +390,7 @@ class Learner:
         self.weights = jax.tree.unflatten(structure, new)
 
     def read_memory(self, run: int, name: str, start: int, stop: int) -> np.ndarray:
-        """Returns some slots of a field of a run's memory."""
+        """Returns some slots of a field of a run's memory, the last before `slots`."""
         # In one step, lest the device copies the run's whole memory.
         return np.asarray(_slots(getattr(self.memory, name), (run, start), stop - start))
 

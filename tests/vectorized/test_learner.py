@@ -308,6 +308,21 @@ def test_initial_weights():
     assert all((np.asarray(layer["bias"]) == 0).all() for layer in params.values())
 
 
+def test_what_a_learner_begins_with():
+    # Of two agents and games; the number of the last update, -1, stands for none.
+    run_agents = [agents.VectorizedLogDQNAgent(head_init=h) for h in ("asymmetric", "symmetric")]
+    of_runs = learner.Learner(run_agents, SMALL, RUNNER, [4, 18], [5, 6])
+    for run, (agent, num_actions, seed) in enumerate(zip(run_agents, (4, 18), (5, 6), strict=True)):
+        key = jax.random.split(jax.random.key(seed), 3)[0]
+        params = agent.init(SMALL.network, key, (*FRAME, 4), num_actions, 18)
+        for found in (of_runs.weights.params, of_runs.weights.target_params):
+            assert jax.tree.structure(found) == jax.tree.structure(params)
+            of_run = jax.tree.map(lambda leaf, run=run: leaf[run], found)
+            jax.tree.map(np.testing.assert_array_equal, of_run, params)
+    assert of_runs.summary.number.tolist() == [-1, -1]
+    assert not any(field.any() for field in of_runs.memory)
+
+
 def test_actions_that_a_game_lacks_are_never_greedy():
     # Also where all of the game's own actions are bad.
     for agent in (create() for create, _ in AGENTS):
