@@ -315,6 +315,9 @@ def test_what_a_learner_begins_with():
     for run, (agent, num_actions, seed) in enumerate(zip(run_agents, (4, 18), (5, 6), strict=True)):
         key = jax.random.split(jax.random.key(seed), 3)[0]
         params = agent.init(SMALL.network, key, (*FRAME, 4), num_actions, 18)
+        network_key = jax.random.split(key, 3)[0]  # The others are the heads'.
+        torso, _ = SMALL.network.init(network_key, (*FRAME, 4))
+        np.testing.assert_array_equal(params["Dense_0"]["kernel"], torso["Dense_0"]["kernel"])
         for found in (of_runs.weights.params, of_runs.weights.target_params):
             assert jax.tree.structure(found) == jax.tree.structure(params)
             of_run = jax.tree.map(lambda leaf, run=run: leaf[run], found)
