@@ -129,22 +129,6 @@ class Agent:
         """The numbers of the update."""
         raise NotImplementedError
 
-    def init(
-        self,
-        network: networks.Network,
-        key: jax.Array,
-        state_shape: tuple[int, ...],
-        num_actions: int,
-        columns: int,
-    ) -> dict[str, Any]:
-        """Returns the initial parameters by layer; the output layer has the heads side by side.
-
-        `state_shape` has no batch axis. A head has `columns` outputs; those beyond `num_actions`
-        are never used. An agent that begins otherwise overrides `head_inits`: a learner compiles
-        `initial_params` for all agents that have the same.
-        """
-        return initial_params(self.head_inits, network, key, state_shape, num_actions, columns)
-
     @property
     def head_inits(self) -> tuple[Initializer, ...]:
         """The initializers of the heads' weights."""
@@ -163,7 +147,7 @@ class Agent:
     def outputs(
         self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
     ) -> tuple[jax.Array, ...]:
-        """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
+        """Returns each head's outputs in float32, shape [batch_size, columns]."""
         features = network.apply(params, states)
         with devices.in_precision("float32"):
             outputs = networks.dense(params[OUTPUT], features)
@@ -196,7 +180,11 @@ def initial_params(
     num_actions: int,
     columns: int,
 ) -> dict[str, Any]:
-    """Does what `Agent.init` does, for all agents with the same `Agent.head_inits`."""
+    """Returns the initial parameters by layer; the output layer has the heads side by side.
+
+    `head_inits` are `Agent.head_inits`. `state_shape` has no batch axis. A head has `columns`
+    outputs; those beyond `num_actions` are never used.
+    """
     key, *head_keys = jax.random.split(key, 1 + len(head_inits))
     params, inputs = network.init(key, state_shape)
     unused = ((0, 0), (0, columns - num_actions))
@@ -291,7 +279,7 @@ class VectorizedLogDQNAgent(log_space.LogUpdate, Agent):
     def outputs(
         self, network: networks.Network, params: dict[str, Any], states: Any, num_actions: Any
     ) -> tuple[jax.Array, ...]:
-        """Returns each head's outputs in float32, shape [batch_size, columns]; see `init`."""
+        """Returns each head's outputs in float32, shape [batch_size, columns]."""
         plus, minus = super().outputs(network, params, states, num_actions)
         return plus, minus if self.minus_head else jnp.zeros_like(minus)
 

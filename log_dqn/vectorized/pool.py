@@ -79,9 +79,10 @@ def needed(agent: agents.Agent, problem: Problem, num_actions: int) -> tuple[int
     slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
     shapes = (slots,), problem.frame_shape, problem.frame_dtype, num_actions
     memory = _bytes(lambda: replay.create(*shapes))
+    of_network = problem.state_shape, num_actions, num_actions
     params = _bytes(
-        lambda: agent.init(
-            problem.network, jax.random.key(0), problem.state_shape, num_actions, num_actions
+        lambda: agents.initial_params(
+            agent.head_inits, problem.network, jax.random.key(0), *of_network
         )
     )
     workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)

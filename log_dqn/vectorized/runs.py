@@ -16,7 +16,7 @@ from log_dqn.jax import trees
 from log_dqn.run_folder import arrays, checkpoints, configuration, data, layout
 from log_dqn.run_folder.layout import Log
 from log_dqn.vectorized import networks
-from log_dqn.vectorized.agents import Agent
+from log_dqn.vectorized.agents import Agent, initial_params
 from log_dqn.vectorized.learner import Learner
 from log_dqn.vectorized.timeline import Phase
 
@@ -276,13 +276,18 @@ def load_params(
 ) -> dict[str, Any]:
     """Returns the parameters of the online network alone, by layer, from a checkpoint's folder.
 
-    The other arguments are those of `Agent.init`.
+    `agent` is the run's. The other arguments are those of `agents.initial_params`.
 
     Raises:
         checkpoints.CheckpointError: if they don't fit.
     """
     init = functools.partial(
-        agent.init, network, state_shape=state_shape, num_actions=num_actions, columns=num_actions
+        initial_params,
+        agent.head_inits,
+        network,
+        state_shape=state_shape,
+        num_actions=num_actions,
+        columns=num_actions,
     )
     expected = jax.eval_shape(init, jax.random.key(0))
     try:

@@ -130,8 +130,9 @@ def gradients() -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, create in agents.AGENTS.items():
         agent = create()
-        params = agent.init(
-            networks.nature, jax.random.key(1), (84, 84, 4), _NUM_ACTIONS, _NUM_ACTIONS
+        of_network = (84, 84, 4), _NUM_ACTIONS, _NUM_ACTIONS
+        params = agents.initial_params(
+            agent.head_inits, networks.nature, jax.random.key(1), *of_network
         )
         jax.config.update("jax_enable_x64", True)
         with jax.default_device(jax.devices("cpu")[0]):

@@ -828,7 +828,7 @@ def test_an_agent_of_ones_own_acts_by_its_own_keys():
 
     network = networks.by_shape("by_shape", (4,))
     agent, made = Sum(), networks.create(network, "float32", None)
-    params = agent.init(made, jax.random.key(1), (4, 1), 5, 5)
+    params = agents.initial_params(agent.head_inits, made, jax.random.key(1), (4, 1), 5, 5)
     player = players.vectorized(
         agent, made, params, 5, state_shape=(4, 1), dtype=np.dtype("float32"), game=None,
         game_name="", iterations=1, max_steps=9,

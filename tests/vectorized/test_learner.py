@@ -291,7 +291,9 @@ def test_initial_weights():
     # Uniform in +-sqrt(6 / (inputs + outputs)) with the game's own number of actions, whatever
     # the other games have; a minus head of zeros; columns that are not used are zero.
     agent = agents.VectorizedLogDQNAgent()
-    params = agent.init(networks.nature, jax.random.key(0), (84, 84, 4), 4, 6)
+    params = agents.initial_params(
+        agent.head_inits, networks.nature, jax.random.key(0), (84, 84, 4), 4, 6
+    )
     kernel = np.asarray(params["Output"]["kernel"])
     assert kernel.shape == (512, 12)
     bound = np.sqrt(6 / (512 + 4))
@@ -299,7 +301,9 @@ def test_initial_weights():
     assert (kernel[:, 4:] == 0).all()
     symmetric = agents.VectorizedLogDQNAgent(head_init="symmetric")
     kernel = np.asarray(
-        symmetric.init(networks.nature, jax.random.key(0), (84, 84, 4), 4, 6)["Output"]["kernel"]
+        agents.initial_params(
+            symmetric.head_inits, networks.nature, jax.random.key(0), (84, 84, 4), 4, 6
+        )["Output"]["kernel"]
     )
     assert 0.99 * bound < np.abs(kernel[:, 6:10]).max() <= bound
     assert (kernel[:, 6:10] != kernel[:, :4]).all()
@@ -314,14 +318,16 @@ def test_what_a_learner_begins_with():
     of_runs = learner.Learner(run_agents, SMALL, RUNNER, [4, 18], [5, 6])
     for run, (agent, num_actions, seed) in enumerate(zip(run_agents, (4, 18), (5, 6), strict=True)):
         key = jax.random.split(jax.random.key(seed), 3)[0]
-        params = agent.init(SMALL.network, key, (*FRAME, 4), num_actions, 18)
+        params = agents.initial_params(
+            agent.head_inits, SMALL.network, key, (*FRAME, 4), num_actions, 18
+        )
         network_key = jax.random.split(key, 3)[0]  # The others are the heads'.
         torso, _ = SMALL.network.init(network_key, (*FRAME, 4))
         np.testing.assert_array_equal(params["Dense_0"]["kernel"], torso["Dense_0"]["kernel"])
         for found in (of_runs.weights.params, of_runs.weights.target_params):
             assert jax.tree.structure(found) == jax.tree.structure(params)
-            of_run = jax.tree.map(lambda leaf, run=run: leaf[run], found)
-            jax.tree.map(np.testing.assert_array_equal, of_run, params)
+            own = jax.tree.map(lambda leaf, run=run: leaf[run], found)
+            jax.tree.map(np.testing.assert_array_equal, own, params)
     assert of_runs.summary.number.tolist() == [-1, -1]
     assert not any(field.any() for field in of_runs.memory)
 
@@ -329,7 +335,9 @@ def test_what_a_learner_begins_with():
 def test_actions_that_a_game_lacks_are_never_greedy():
     # Also where all of the game's own actions are bad.
     for agent in (create() for create, _ in AGENTS):
-        params = agent.init(SMALL.network, jax.random.key(0), (*FRAME, 4), 3, 6)
+        params = agents.initial_params(
+            agent.head_inits, SMALL.network, jax.random.key(0), (*FRAME, 4), 3, 6
+        )
         bias = np.zeros(6 * agent.num_heads, np.float32)
         bias[:6] = [-9, -8, -9, 9, 9, 9]
         if agent.num_heads == 2:

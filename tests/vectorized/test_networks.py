@@ -10,7 +10,7 @@ from dopamine.jax import networks as dopamine_networks
 from gymnax.environments import spaces
 
 from log_dqn import log_space
-from log_dqn.vectorized import networks
+from log_dqn.vectorized import agents, networks
 from tests.vectorized import toys
 
 
@@ -72,7 +72,7 @@ def test_precision_of_the_products(precision, jaxs):
 
 def test_the_heads_are_float32_whatever_the_networks_precision():
     network, agent = networks.create("nature", "tf32"), toys.log_dqn()
-    params = agent.init(network, jax.random.key(6), (84, 84, 4), 3, 3)
+    params = agents.initial_params(agent.head_inits, network, jax.random.key(6), (84, 84, 4), 3, 3)
     outputs = functools.partial(agent.outputs, network, num_actions=3)
     program = str(jax.make_jaxpr(outputs)(params, jnp.zeros((2, 84, 84, 4), jnp.uint8)))
     assert program.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") == 1
