@@ -13,6 +13,7 @@ from log_dqn.results.statistics import t_interval
 from studies import data
 from studies.minatar import (
     by_agent,
+    claims,
     contrast,
     contrasts,
     parts_of,
@@ -82,6 +83,10 @@ def mechanism(scores: pd.DataFrame) -> str:
     return "\n\n".join(
         [
             contrasts(scores, LOGLIN, [LINE, START, DQN]),
+            *(
+                f"{one} less {other}:\n\n{claims(scores, one, other)}"
+                for one, other in ((LOGLIN, LINE), (LOGLIN, DQN), (LINE, DQN))
+            ),
             "Part of the gap between LogLinDQN (0) and DQN (1) that a variant leaves open:",
             words.markdown(left),
             "\n".join(said),
