@@ -344,8 +344,14 @@ def test_the_mechanism_is_decided_as_planned():
     # Of the means 10 and 5, ln(10 / 5) is 0.69.
     row = "| 0.5 | held out | line only | 0.500 (0.401 to 0.599) | 0.500 (0.500 to 0.500) | 0.69 |"
     assert f"{row} superior |" in found
-    # Each game's, and that over games.
-    assert f"| at gamma 0.5 |{6 * ' 0.10 (0.00 to 0.20) |'}" in found.partition("line only less")[2]
+    # The differences on each of five games and over games are the same.
+    for pair, cell in (
+        ("LogLinDQN less line only", "0.50 (0.40 to 0.60)"),
+        ("LogLinDQN less DQN", "0.60 (0.50 to 0.70)"),
+        ("line only less DQN", "0.10 (0.00 to 0.20)"),
+    ):
+        table = found.partition(f"{pair}:")[2].partition(":")[0]
+        assert f"| at gamma 0.5 |{6 * f' {cell} |'}" in table
     # (10 - 5) / 6, (10 - 9) / 6, (10 - 3) / 6; 8 leaves 2 of 6.
     assert "| 0.5 | tuned | 0.83 | 0.17 |" in found
     assert "| 0.8 | held out | 0.33 | 1.17 |" in found
