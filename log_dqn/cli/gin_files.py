@@ -253,7 +253,10 @@ def _check(written: Written) -> None:
         settings.check_written(written)
 
 
-_OF_ONE_COMMAND = ("Runner", "TrainRunner", "VectorizedRunner", "create_agent", "create_runner")
+_OF_ONE_COMMAND = (
+    "Runner", "TrainRunner", "VectorizedRunner", "create_agent", "create_runner",
+    *(f"{kind}{name}Agent" for kind in ("", "Jax", "Vectorized") for name in ("DQN", "LogDQN")),
+)  # fmt: skip
 
 
 def _check_is_for(command: Command, line: Line) -> None:

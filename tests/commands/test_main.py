@@ -79,6 +79,14 @@ REFUSED = [
         "for log-dqn train-vectorized: Runner is for log-dqn train",
     ),
     (
+        [*VECTORIZED, "--scan=LogDQNAgent.gamma=0.5"],
+        "for log-dqn train-vectorized: LogDQNAgent is for log-dqn train",
+    ),
+    (
+        [*TRAIN, "--gin_bindings=VectorizedDQNAgent.gamma=0.5"],
+        "for log-dqn train: VectorizedDQNAgent is for log-dqn train-vectorized",
+    ),
+    (
         [*TRAIN, "--gin_files=vectorised_dqn.gin"],
         "gin file (nearest: loglin_dqn.gin, log_dqn.gin, dqn.gin)",
     ),
