@@ -172,6 +172,7 @@ WRONG = [
         ["--gin_bindings=VectorisedRunner.num_iterations=2"],
         "there is no VectorisedRunner in gin (nearest: VectorizedRunner",
     ),
+    (["--scan=LogDQNAgent.gamma=0.5"], "LogDQNAgent.*VectorizedLogDQNAgent"),
     ([f"{AGENT}k={10**39}"], "it must be a number that float32 can"),
     ([f"{AGENT}k=1e38", f"{AGENT}c=99"], "k is 1e+38; it must be smaller: max(c, 1) n k ln(gamma)"),
 ]

@@ -80,7 +80,7 @@ REFUSED = [
     ),
     (
         [*VECTORIZED, "--scan=LogDQNAgent.gamma=0.5"],
-        "for log-dqn train-vectorized: LogDQNAgent is for log-dqn train",
+        "LogDQNAgent is for log-dqn train (nearest: VectorizedLogDQNAgent, ",
     ),
     (
         [*TRAIN, "--gin_bindings=VectorizedDQNAgent.gamma=0.5"],
