@@ -266,11 +266,11 @@ def _check_is_for(command: Command, line: Line) -> None:
     endings = ("Agent", "Runner", "create_agent", "create_runner")
     in_file = line.option == "gin_files"
     is_of_one = bound_to.endswith(endings) if in_file else bound_to in _OF_ONE_COMMAND
-    own = [name for name in _OF_ONE_COMMAND if _command_of(name) == command.name]
-    other = f"log-dqn {_command_of(bound_to)}{checks.nearest(bound_to, own)}"
-    allowed = f"for log-dqn {command.name}: {bound_to} is for {other}"
-    is_for_it = not is_of_one or _command_of(bound_to) == command.name
-    checks.check(line.option, line.text, is_for_it, allowed)
+    if is_of_one and _command_of(bound_to) != command.name:
+        own = [name for name in _OF_ONE_COMMAND if _command_of(name) == command.name]
+        other = f"log-dqn {_command_of(bound_to)}{checks.nearest(bound_to, own)}"
+        allowed = f"for log-dqn {command.name}: {bound_to} is for {other}"
+        checks.check(line.option, line.text, False, allowed)
 
 
 def read(written: Written) -> None:
