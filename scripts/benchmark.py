@@ -6,6 +6,7 @@
     python scripts/benchmark.py vectorized         one vectorized run on Atari
     python scripts/benchmark.py minatar            one vectorized run on MinAtar
     python scripts/benchmark.py cores --rounds=8   a run a core against one run on all cores
+    python scripts/benchmark.py onednn --rounds=8  TensorFlow with oneDNN against without it
     python scripts/benchmark.py peers --rounds=8   DQN here, in Dopamine, rejax and purejaxrl
     python scripts/benchmark.py gpu --out=DIR      is a GPU right, how fast, where its time goes
 
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 
 from log_dqn.cli import shell
 
-PARTS = ("agents", "checkpoint", "vectorized", "minatar", "cores", "peers", "gpu")
+PARTS = ("agents", "checkpoint", "vectorized", "minatar", "cores", "onednn", "peers", "gpu")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -35,8 +35,10 @@ KINDS = {
 class Program:
     """A program that trains, with a file that tells how far it is."""
 
-    def __init__(self, kind: str, folder: pathlib.Path, *arguments: str) -> None:
-        """Starts it with its results in a folder."""
+    def __init__(
+        self, kind: str, folder: pathlib.Path, *arguments: str, **environment: str
+    ) -> None:
+        """Starts it with its results in a folder, and with environment variables of its own."""
         agent, runner, capacity = KINDS[kind]
         words = [f"--results_dir={folder}", f"--games={measuring.GAME}"]
         if runner == "Runner":
@@ -57,7 +59,7 @@ class Program:
             [sys.executable, "-m", self._module, *words, *arguments],
             stdout=subprocess.DEVNULL,
             stderr=self._said,
-            env={**os.environ, progress.FILE_VARIABLE: str(number)},
+            env={**os.environ, **environment, progress.FILE_VARIABLE: str(number)},
             pass_fds=[number],
         )
         self.send = self._process.send_signal
@@ -75,7 +77,15 @@ class Program:
         self._process.wait()
 
 
-def _play(programs: Sequence[Program], num_runs: int) -> float:
+def stop_when_they_learn(programs: Sequence[Program]) -> None:
+    """Waits until each program trains its network, and stops them."""
+    while min(program.steps() for program in programs) < 1.5 * _START:
+        time.sleep(0.5)
+    for program in programs:
+        program.send(signal.SIGSTOP)
+
+
+def play(programs: Sequence[Program], num_runs: int) -> float:
     """Lets programs of some runs each go on; returns the agent steps per second of all runs."""
     before = sum(program.steps() for program in programs)
     began = time.perf_counter()
@@ -103,13 +113,10 @@ def _measure(kind: str, rounds: int) -> None:
             every, num_runs = [start("all", f"--seeds={cores}")], cores
         else:
             every = [start(f"all{core}", "--threads=1") for core in range(cores)]
-        while min(program.steps() for program in one + every) < 1.5 * _START:
-            time.sleep(0.5)
-        for program in one + every:
-            program.send(signal.SIGSTOP)
+        stop_when_they_learn(one + every)
         blocks = {
-            "all cores": lambda: _play(one, 1),
-            "a core a run": lambda: _play(every, num_runs),
+            "all cores": lambda: play(one, 1),
+            "a core a run": lambda: play(every, num_runs),
         }
         speeds = measuring.interleave(blocks, rounds, "cores", warm_up=0)
     measuring.print_table(kind, "steps/s of all runs", speeds)

@@ -73,6 +73,24 @@ def test_a_tiny_run_of_the_cores_part(monkeypatch, capsys):
     assert min(speeds) > 0 and 0.5 < speeds[1] / speeds[0] < 8
 
 
+def test_a_tiny_run_of_the_onednn_part(monkeypatch, capsys):
+    """Each program has its own value of TensorFlow's variable."""
+    monkeypatch.setattr(cores, "_SECONDS", 2)
+    monkeypatch.setattr(cores, "_START", 40)
+    started = []
+    monkeypatch.setattr(
+        cores.subprocess, "Popen",
+        lambda *args, _start=cores.subprocess.Popen, **settings: (
+            started.append(settings["env"]["TF_ENABLE_ONEDNN_OPTS"]) or _start(*args, **settings)
+        ),
+    )  # fmt: skip
+    assert benchmark.main(["onednn", "--rounds=2"]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:4]
+    assert [row.split(" | ")[0] for row in rows] == ["| without oneDNN", "| with oneDNN"]
+    assert started == ["0", "1"]
+    assert min(float(row.split(" | ")[1].split()[0].replace(",", "")) for row in rows) > 0
+
+
 def test_a_program_that_fails_is_said_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr(cores, "KINDS", {"train, TensorFlow": ("NoAgent", "Runner", "No.size")})
     assert benchmark.main(["cores", "--rounds=1"]) == 2
