@@ -68,7 +68,7 @@ def _train(words: Sequence[str]) -> int:
 
 def report(chosen: str, source: str, folder: str) -> None:
     """Prints the tables of a stage or of all, and draws the figures of those that have some."""
-    from studies import atari, data, decisions, early_order, minatar
+    from studies import atari, data, decisions, early_order, equal_optimizers, minatar
 
     shell.check_writable("out", folder)
     out, stages = pathlib.Path(folder), [chosen]
@@ -79,7 +79,7 @@ def report(chosen: str, source: str, folder: str) -> None:
         if stage == PUBLISHED:
             print(early_order.report(source))
         elif is_atari(stage):
-            atari.report(source, out)
+            print(equal_optimizers.decide(*atari.report(source, out)))
         elif stage == "beyond_choice":
             print(decisions.choice())
         else:

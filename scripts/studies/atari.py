@@ -145,13 +145,13 @@ def table(curves: pd.DataFrame, found: Published, half: int) -> str:
     for name, of_name in own.groupby("name"):
         cells[name] = {game: _of_runs(runs, end) for game, runs in of_name.groupby("game")}
     for agent in (DQN, JAX_DQN):
-        for text, all_seeds in (("a run beside", True), ("two runs that vary as", False)):
-            cells[f"*least difference shown: {text} {AGENTS[agent]}*"] = {
+        for text, all_seeds in (("a run against", True), ("two runs that vary as", False)):
+            cells[f"*significant: {text} {AGENTS[agent]}*"] = {
                 game: words.rounded(smallest_difference(of, len(of) if all_seeds else 1))
                 for game, of in points[agent].items()
             }
     rows = ([name, *(of.get(game, "-") for game in found)] for name, of in cells.items() if of)
-    return words.markdown([["agent", *found], *rows])
+    return words.markdown([["score", *found], *rows])
 
 
 def setting_looks(names: Sequence[str]) -> dict[str, Look]:
@@ -221,8 +221,12 @@ def draw(curves: pd.DataFrame, found: Published, bands: Sequence[str]) -> Figure
     return figure
 
 
-def report(source: str, out: pathlib.Path) -> None:
-    """Draws the figures from `docs/data` and the published curves, and prints the tables."""
+def report(source: str, out: pathlib.Path) -> tuple[pd.DataFrame, Published]:
+    """Draws the figures from `docs/data` and the published curves, and prints the tables.
+
+    Returns:
+        The committed curves, and what `published` returns.
+    """
     curves = data.read("atari")
     found = published(source, trained(curves))
     # LogDQN's settings look alike on the scale of what learns, and have a picture with DQN's alone.
@@ -238,3 +242,5 @@ def report(source: str, out: pathlib.Path) -> None:
             print(out / name)
     for half, title in enumerate(("first", "second")):
         print(f"\nMean returns of the {title} 250,000 agent steps:\n\n{table(curves, found, half)}")
+    print()
+    return curves, found

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import study
-from studies import atari, data, early_order
+from studies import atari, data, early_order, equal_optimizers
 
 from log_dqn.results.runs import LearningCurve
 from tests.results import synthetic
@@ -103,15 +103,15 @@ def test_the_table_has_a_row_for_each_agent():
     }
     # Deviations of sqrt(2) and sqrt(4.5), t(0.975, 1) 12.7062; one run beside two, and beside one.
     assert atari.table(pd.DataFrame(rows), found, half=1).splitlines() == [
-        "| agent | Alien | Pong |",
+        "| score | Alien | Pong |",
         "| --- | --- | --- |",
         "| random | - | -20.5 |",
         f"| published {DQN} | 12 (11 to 13) | 5.5 (4 to 7) |",
         "| published C51 | 622 (10 to 1,234) | - |",
         "| dqn | 7 | - |",
         "| dqn/gamma=0.5 | - | 8 |",
-        f"| *least difference shown: a run beside {DQN}* | 22 | 33 |",
-        f"| *least difference shown: two runs that vary as {DQN}* | 25.4 | 38.1 |",
+        f"| *significant: a run against {DQN}* | 22 | 33 |",
+        f"| *significant: two runs that vary as {DQN}* | 25.4 | 38.1 |",
     ]
     assert "| dqn | 1,234 | - |" in atari.table(pd.DataFrame(rows), found, half=0)
 
@@ -189,3 +189,74 @@ def test_a_run_that_was_stopped_is_trained_on(monkeypatch):
     monkeypatch.setattr(data, "read", lambda _: pd.DataFrame(rows))
     [(seeds, job)] = data.missing("atari_random")
     assert (seeds, job.games) == ("1-1", "Alien,Breakout,MsPacman,RoadRunner")
+
+
+LARGE, SMALL, LOW = "", "epsilon=1e-07", "gamma=0.8,epsilon=1e-07"
+EQUAL = {
+    ("loglin_dqn", LARGE): {"Alien": 400.0, "Asterix": 1.0},
+    ("loglin_dqn", SMALL): {
+        "Alien": 500.0, "Assault": 300.0, "Asterix": 800.0, "Breakout": 6.0, "MsPacman": 900.0,
+        "RoadRunner": 300.0,
+    },
+    ("dqn", LARGE): {"Alien": 450.0, "Asterix": 400.0, "Breakout": 3.0, "MsPacman": 900.0},
+    ("dqn", SMALL): {"Alien": 420.0, "Asterix": 900.0, "Breakout": 5.0},
+    ("loglin_dqn", LOW): {"Asterix": 700.0, "Breakout": 5.0},
+    ("dqn", LOW): {"Asterix": 300.0, "Breakout": 2.0},
+}  # fmt: skip
+"""Returns of the second 250,000 agent steps of the stage `atari_equal`, by agent and setting."""
+
+
+def equal_curves(returns):
+    """Curves with two points, of which the first doesn't count."""
+    return pd.DataFrame(
+        {**RUN, "game": game, "agent": agent, "setting": setting, "steps": steps, "mean_return": at}
+        for (agent, setting), of in returns.items()
+        for game, mean in of.items()
+        for steps, at in ((250_000, 7e3), (500_000, mean))
+    )
+
+
+def published_seeds(*games):
+    """Three seeds with mean 100 and deviation 1: a difference is 1% of t(0.975, 2) sqrt(2)."""
+    seeds = np.array([[0.0, 99.0], [0.0, 100.0], [0.0, 101.0]])
+    return {game: {"DQN": seeds} for game in games}
+
+
+def test_equal_optimizers_are_decided_by_the_plan():
+    found = published_seeds("Alien", "Assault", "Asterix", "Breakout", "MsPacman", "RoadRunner")
+    text = equal_optimizers.decide(equal_curves(EQUAL), found)
+    table, epsilon, better = text.split("\n\n")
+    rows = table.splitlines()[2:]
+    # 4.302653 x sqrt(2) = 6.0849% of the larger return.
+    assert rows[:2] == [
+        "| loglin_dqn/epsilon=1e-07 less loglin_dqn | Alien | 500, 400 | 100 | 30.4 | yes |",
+        "| loglin_dqn/epsilon=1e-07 less loglin_dqn | Asterix | 800, 1 | 799 | 48.7 | yes |",
+    ]
+    assert "| loglin_dqn/epsilon=1e-07 less dqn | MsPacman | 900, 900 | 0 | 54.8 | no |" in rows
+    low, high = "dqn/gamma=0.8,epsilon=1e-07", "dqn/epsilon=1e-07"
+    assert rows[-1] == f"| {low} less {high} | Breakout | 2, 5 | -3 | 0.304 | yes |"
+    # Two, three, three, four, two, two and two games have both.
+    assert len(rows) == 18
+    # ln(500 / 400) on Alien alone: Asterix chose the epsilon.
+    assert epsilon == "Mean log ratio of LogLinDQN's epsilon 1e-7 to 1e-5 on Alien: 0.223, so 1e-7."
+    # 500 beside 450, 800 beside 900, 6 beside 5: each differs by more than 6.08% of the larger.
+    assert better == (
+        "LogLinDQN less DQN with the better epsilon counts on 2 of 3 games in favour (Alien, "
+        "Breakout), and on 1 against it (Asterix)."
+    )
+
+
+def test_a_worse_small_epsilon_leaves_the_large_one():
+    slow = {**EQUAL, ("loglin_dqn", SMALL): EQUAL["loglin_dqn", SMALL] | {"Alien": 360.0}}
+    returns = equal_optimizers.returns_of(equal_curves(slow))
+    assert equal_optimizers.chosen_epsilon(returns).endswith("on Alien: -0.105, so 1e-5.")
+
+
+def test_equal_optimizers_have_no_verdict_before_all_runs_are_whole():
+    found = published_seeds("Alien", "Assault", "Asterix", "Breakout", "MsPacman", "RoadRunner")
+    curves = equal_curves(EQUAL)
+    stopped = (curves["setting"] == LOW) & (curves["agent"] == "dqn") & (curves["steps"] == 500_000)
+    curves.loc[stopped, "steps"] = 450_000
+    table, verdict = equal_optimizers.decide(curves, found).split("\n\n")
+    assert verdict == "9 of 11 runs: no verdict before all are there."
+    assert " dqn/gamma=0.8" not in table and " loglin_dqn/gamma=0.8" in table
