@@ -81,10 +81,10 @@ def quiet_tensorflow() -> None:
 
 
 def use_onednn() -> None:
-    """Makes TensorFlow compute with oneDNN on every x86 CPU.
+    """Makes TensorFlow compute with oneDNN.
 
-    Reason: by itself TensorFlow 2.21 does so only where there is AVX512_VNNI or newer. With AVX2
-    alone an agent on Atari trains much faster with it (`scripts/benchmark.py onednn`).
+    Reason: by itself TensorFlow 2.21 does so only on CPUs with VNNI, AVX512_BF16 or AMX. On one
+    with AVX2 LogDQN on Pong trained 1.46 times as fast with it (`scripts/benchmark.py onednn`).
     Can go: when TensorFlow uses it by itself. A value set by the user is kept.
     """
     os.environ.setdefault(ONEDNN, "1")

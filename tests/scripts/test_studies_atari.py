@@ -51,6 +51,7 @@ def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatc
     first, second = capsys.readouterr().out.split("the second 250,000 agent steps:")
     assert "| random | -20.5 |" in first and "| log_dqn | 3.56 |" in first
     assert "| log_dqn | 3 (to 375,000) |" in second
+    assert "The epsilon of loglin_dqn.gin is not decided without" in second
     assert {file.name for file in (tmp_path / "o").iterdir()} == {"atari.png", "atari_log_dqn.png"}
 
 
@@ -194,69 +195,113 @@ def test_a_run_that_was_stopped_is_trained_on(monkeypatch):
 LARGE, SMALL, LOW = "", "epsilon=1e-07", "gamma=0.8,epsilon=1e-07"
 EQUAL = {
     ("loglin_dqn", LARGE): {"Alien": 400.0, "Asterix": 1.0},
-    ("loglin_dqn", SMALL): {
-        "Alien": 500.0, "Assault": 300.0, "Asterix": 800.0, "Breakout": 6.0, "MsPacman": 900.0,
-        "RoadRunner": 300.0,
-    },
-    ("dqn", LARGE): {"Alien": 450.0, "Asterix": 400.0, "Breakout": 3.0, "MsPacman": 900.0},
-    ("dqn", SMALL): {"Alien": 420.0, "Asterix": 900.0, "Breakout": 5.0},
+    ("loglin_dqn", SMALL): {"Alien": 520.0, "Asterix": 800.0, "Breakout": 6.0, "MsPacman": 900.0},
+    ("dqn", LARGE): {"Alien": 470.0, "Asterix": 400.0, "Breakout": 3.0, "MsPacman": 100.0},
+    ("dqn", SMALL): {"Alien": 420.0, "Asterix": 990.0, "Breakout": 5.6},
     ("loglin_dqn", LOW): {"Asterix": 700.0, "Breakout": 5.0},
-    ("dqn", LOW): {"Asterix": 300.0, "Breakout": 2.0},
+    ("dqn", LOW): {"Asterix": 750.0, "Breakout": 2.0},
 }  # fmt: skip
 """Returns of the second 250,000 agent steps of the stage `atari_equal`, by agent and setting."""
 
 
-def equal_curves(returns):
-    """Curves with two points, of which the first doesn't count."""
+def equal_curves(returns, end=500_000):
+    """Seed 1, a second seed that doesn't count, and a first half that doesn't."""
     return pd.DataFrame(
-        {**RUN, "game": game, "agent": agent, "setting": setting, "steps": steps, "mean_return": at}
+        {**RUN, "game": game, "agent": agent, "setting": setting, "steps": steps} | given
         for (agent, setting), of in returns.items()
         for game, mean in of.items()
-        for steps, at in ((250_000, 7e3), (500_000, mean))
+        for steps, given in (
+            (250_000, {"mean_return": 7e3}),
+            (end, {"mean_return": mean}),
+            (end, {"mean_return": 5e4, "seed": 2}),
+        )
     )
 
 
-def published_seeds(*games):
-    """Three seeds with mean 100 and deviation 1: a difference is 1% of t(0.975, 2) sqrt(2)."""
-    seeds = np.array([[0.0, 99.0], [0.0, 100.0], [0.0, 101.0]])
-    return {game: {"DQN": seeds} for game in games}
+def equal_published():
+    """Three seeds with mean 100 and deviation 1, so that a difference must exceed 6.0849%.
+
+    That is t(0.975, 2), 4.302653, times sqrt(2), of the larger return.
+    """
+    seeds = np.array([[70.0, 99.0], [0.0, 100.0], [80.0, 101.0]])
+    return {game: {"DQN": seeds} for game in ("Alien", "Asterix", "Breakout", "MsPacman")}
 
 
-def test_equal_optimizers_are_decided_by_the_plan():
-    found = published_seeds("Alien", "Assault", "Asterix", "Breakout", "MsPacman", "RoadRunner")
-    text = equal_optimizers.decide(equal_curves(EQUAL), found)
-    table, epsilon, better = text.split("\n\n")
-    rows = table.splitlines()[2:]
-    # 4.302653 x sqrt(2) = 6.0849% of the larger return.
-    assert rows[:2] == [
-        "| loglin_dqn/epsilon=1e-07 less loglin_dqn | Alien | 500, 400 | 100 | 30.4 | yes |",
-        "| loglin_dqn/epsilon=1e-07 less loglin_dqn | Asterix | 800, 1 | 799 | 48.7 | yes |",
+def equal_decisions(returns, **settings):
+    return equal_optimizers.decide(equal_curves(returns, **settings), equal_published())
+
+
+def with_return(agent, setting, game, mean):
+    of = EQUAL[agent, setting]
+    return EQUAL | {(agent, setting): of | {game: mean}}
+
+
+def test_equal_optimizers_are_compared_game_by_game():
+    table, *_ = equal_decisions(EQUAL).split("\n\n")
+    low = "gamma=0.8,epsilon=1e-07"
+    large, small, better = "loglin_dqn", "loglin_dqn/epsilon=1e-07", "dqn, its better epsilon"
+    dqn = "dqn/epsilon=1e-07"
+    assert [line.strip("| ").split(" | ") for line in table.splitlines()[2:]] == [
+        [f"{small} against {large}", "Alien", "520, 400", "31.6", small],
+        [f"{small} against {large}", "Asterix", "800, 1", "48.7", small],
+        [f"{dqn} against dqn", "Alien", "420, 470", "28.6", "dqn"],
+        [f"{dqn} against dqn", "Asterix", "990, 400", "60.2", dqn],
+        [f"{dqn} against dqn", "Breakout", "5.6, 3", "0.341", dqn],
+        [f"{small} against {dqn}", "Alien", "520, 420", "31.6", small],
+        [f"{small} against {dqn}", "Asterix", "800, 990", "60.2", dqn],
+        [f"{small} against {dqn}", "Breakout", "6, 5.6", "0.365", small],
+        [f"{small} against {better}", "Alien", "520, 470", "31.6", small],
+        [f"{small} against {better}", "Asterix", "800, 990", "60.2", better],
+        [f"{small} against {better}", "Breakout", "6, 5.6", "0.365", small],
+        [f"{large} against {better}", "Alien", "400, 470", "28.6", better],
+        [f"{large} against {better}", "Asterix", "1, 990", "60.2", better],
+        [f"loglin_dqn/{low} against dqn/{low}", "Asterix", "700, 750", "45.6", f"dqn/{low}"],
+        [f"loglin_dqn/{low} against dqn/{low}", "Breakout", "5, 2", "0.304", f"loglin_dqn/{low}"],
+        [f"loglin_dqn/{low} against {small}", "Asterix", "700, 800", "48.7", small],
+        [f"loglin_dqn/{low} against {small}", "Breakout", "5, 6", "0.365", small],
+        [f"dqn/{low} against {dqn}", "Asterix", "750, 990", "60.2", dqn],
+        [f"dqn/{low} against {dqn}", "Breakout", "2, 5.6", "0.341", dqn],
     ]
-    assert "| loglin_dqn/epsilon=1e-07 less dqn | MsPacman | 900, 900 | 0 | 54.8 | no |" in rows
-    low, high = "dqn/gamma=0.8,epsilon=1e-07", "dqn/epsilon=1e-07"
-    assert rows[-1] == f"| {low} less {high} | Breakout | 2, 5 | -3 | 0.304 | yes |"
-    # Two, three, three, four, two, two and two games have both.
-    assert len(rows) == 18
-    # ln(500 / 400) on Alien alone: Asterix chose the epsilon.
-    assert epsilon == "Mean log ratio of LogLinDQN's epsilon 1e-7 to 1e-5 on Alien: 0.223, so 1e-7."
-    # 500 beside 450, 800 beside 900, 6 beside 5: each differs by more than 6.08% of the larger.
-    assert better == (
-        "LogLinDQN less DQN with the better epsilon counts on 2 of 3 games in favour (Alien, "
-        "Breakout), and on 1 against it (Asterix)."
-    )
 
 
-def test_a_worse_small_epsilon_leaves_the_large_one():
-    slow = {**EQUAL, ("loglin_dqn", SMALL): EQUAL["loglin_dqn", SMALL] | {"Alien": 360.0}}
-    returns = equal_optimizers.returns_of(equal_curves(slow))
-    assert equal_optimizers.chosen_epsilon(returns).endswith("on Alien: -0.105, so 1e-5.")
+@pytest.mark.parametrize(
+    ("changed", "epsilon", "recommended"),
+    [
+        (EQUAL, "loglin_dqn/epsilon=1e-07", "recommended"),
+        # 500 is better than 470 by 30, less than 30.4.
+        (with_return("loglin_dqn", SMALL, "Alien", 500.0), "loglin_dqn/epsilon=1e-07", "not"),
+        # DQN's other epsilon is the better one here: 520 against 500.
+        (with_return("dqn", SMALL, "Alien", 500.0), "loglin_dqn/epsilon=1e-07", "not"),
+        (with_return("loglin_dqn", SMALL, "Breakout", 5.9), "loglin_dqn/epsilon=1e-07", "not"),
+        # LogLinDQN with epsilon 1e-5 was not run on Breakout.
+        (with_return("loglin_dqn", LARGE, "Alien", 521.0), "loglin_dqn", "loglin_dqn on Breakout"),
+    ],
+)
+def test_equal_optimizers_are_decided_by_the_plan(changed, epsilon, recommended):
+    _, first, second = equal_decisions(changed).split("\n\n")
+    assert first == f"loglin_dqn.gin gets the epsilon of {epsilon}."
+    assert second == {
+        "recommended": "LogLinDQN is recommended over DQN.",
+        "not": "LogLinDQN is not recommended over DQN.",
+    }.get(recommended, f"Whether LogLinDQN is recommended is not decided without {recommended}.")
 
 
-def test_equal_optimizers_have_no_verdict_before_all_runs_are_whole():
-    found = published_seeds("Alien", "Assault", "Asterix", "Breakout", "MsPacman", "RoadRunner")
-    curves = equal_curves(EQUAL)
-    stopped = (curves["setting"] == LOW) & (curves["agent"] == "dqn") & (curves["steps"] == 500_000)
-    curves.loc[stopped, "steps"] = 450_000
-    table, verdict = equal_optimizers.decide(curves, found).split("\n\n")
-    assert verdict == "9 of 11 runs: no verdict before all are there."
-    assert " dqn/gamma=0.8" not in table and " loglin_dqn/gamma=0.8" in table
+@pytest.mark.parametrize(
+    ("agent", "setting", "game", "missing"),
+    [
+        ("loglin_dqn", SMALL, "Alien", "The epsilon of loglin_dqn.gin is not decided"),
+        ("loglin_dqn", LARGE, "Alien", "The epsilon of loglin_dqn.gin is not decided"),
+        ("dqn", SMALL, "Breakout", "Whether LogLinDQN is recommended is not decided"),
+        ("dqn", LARGE, "Alien", "Whether LogLinDQN is recommended is not decided"),
+    ],
+)
+def test_equal_optimizers_have_no_verdict_without_a_run(agent, setting, game, missing):
+    kept = {of: mean for of, mean in EQUAL[agent, setting].items() if of != game}
+    *_, last = equal_decisions(EQUAL | {(agent, setting): kept}).split("\n\n")
+    name = "dqn, its better epsilon" if agent == "dqn" else f"{agent}/{setting}".rstrip("/")
+    assert last == f"{missing} without {name} on {game}."
+
+
+def test_equal_optimizers_have_no_verdict_by_runs_that_were_stopped():
+    table, verdict = equal_decisions(EQUAL, end=450_000).split("\n\n")
+    assert len(table.splitlines()) == 2 and " not decided without " in verdict
