@@ -16,7 +16,7 @@ NAMES = (
 """The experiments, which `log_dqn.linear.experiments` describes."""
 
 _SCANS = "chain_regular", "chain_log", "hypotheses"
-"""Those over discount factors; targets are bounded in the first two."""
+"""Those over discount factors. The last bounds its targets, whatever the options say."""
 
 _RANDOM = (*_SCANS, "rms_error", "convergence")
 """Those whose runs differ by their random numbers."""
@@ -42,7 +42,7 @@ def create_parser() -> shell.Parser:
     add("--gammas", type=float, nargs="+", metavar="GAMMA", help=gammas)
     constant = "do not anneal the step sizes of the chain scans from 1 over the first 10,000 sweeps"
     add("--constant_step_sizes", action="store_true", help=constant)
-    unbounded = "do not bound the update targets of the chain scans by 1, the largest reward"
+    unbounded = "do not bound the targets of chain_regular and chain_log by 1, the largest reward"
     add("--unbounded_targets", action="store_true", help=unbounded)
     return parser
 

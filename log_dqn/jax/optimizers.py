@@ -71,7 +71,8 @@ def adam(
 ) -> optax.GradientTransformation:
     """Creates Adam (Kingma and Ba, 2015).
 
-    The defaults are those of DQN on MinAtar in Obando-Ceron and Castro (2021).
+    The defaults are those of DQN on MinAtar in Obando-Ceron and Castro (2021). TensorFlow's adds
+    epsilon before the bias correction: its first steps are larger where gradients are small.
 
     Args:
         learning_rate: step-size.

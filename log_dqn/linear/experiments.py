@@ -64,8 +64,8 @@ class Options:
         annealed: whether the step-sizes of the chain scans fall from 1 to their final values
             over the first 10,000 sweeps, as in the published figures, or are constant, as in
             the paper's text.
-        chain: the task of the chain scans; its targets are bounded, as in the published figures,
-            or not, as in the paper's text.
+        chain: the task of `chain_regular` and `chain_log`; its targets are bounded, as in the
+            published figures, or not, as in the paper's text.
         sweeps: length of a run of the chain scans.
     """
 

@@ -68,7 +68,8 @@ def create_two_headed_network(
     check("network", network, isinstance(model, tf.keras.Model), "one of Keras, for TensorFlow")
     outputs = [
         layer
-        for layer in model.submodules
+        # In the order that they were made in; `submodules` has those within others last.
+        for layer in model._flatten_layers()
         if isinstance(layer, tf.keras.layers.Dense) and layer.units == 2 * num_actions
     ]
     if not outputs:

@@ -162,6 +162,28 @@ def test_a_network_that_is_built_too_early_is_refused():
         heads.create_two_headed_network(network, 2, "asymmetric", "float32", "float32", "Online")
 
 
+def test_a_hidden_layer_within_another_is_not_taken_for_the_output():
+    class Network(tf.keras.Model):
+        def __init__(self, num_actions, name=None):
+            super().__init__(name=name)
+            hidden = tf.keras.layers.Dense(num_actions, activation="relu", name="hidden")
+            self.body = tf.keras.Sequential([hidden])
+            self.head = tf.keras.layers.Dense(num_actions, name="output")
+
+        def call(self, state):
+            return self.head(self.body(state))
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        network = heads.create_two_headed_network(
+            Network, 2, "asymmetric", "float32", "float32", "Online"
+        )
+        network(tf.zeros((1, 3)))
+        session.run(tf.compat.v1.global_variables_initializer())
+        hidden, output = session.run([network.body.layers[0].kernel, network.head.kernel])
+    assert (hidden != 0).all()
+    assert (output[:, :2] != 0).all() and (output[:, 2:] == 0).all()
+
+
 def test_the_greedy_action_is_that_of_q_plus_less_q_minus():
     agent = small_agent(gamma=0.1)  # gamma^k is 1e-100
     ln10 = math.log(10)
