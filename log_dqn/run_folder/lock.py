@@ -68,26 +68,39 @@ def writing(name: str, path: str, kind: str = "folder") -> Iterator[None]:
         raise ValueError(f"{name} is {path!r}; it must be {allowed}") from error
 
 
-def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> None:
-    """Makes a folder and its parents; `undo` removes what was missing, and locks there."""
+def make(folder: pathlib.Path, undo: contextlib.ExitStack) -> bool:
+    """Makes a folder and its parents; `undo` removes those that this made and that are empty.
+
+    Returns whether the folder was missing.
+    """
+    made = False
     for path in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
-        # A process that failed to start may have removed its parent in between.
-        path.mkdir(parents=True, exist_ok=True)
-        undo.callback(_remove, path)
+        try:
+            # A process that failed to start may have removed its parent in between.
+            path.mkdir(parents=True)
+        except FileExistsError:
+            made = False
+            if not path.is_dir():
+                raise
+        else:
+            made = True
+            undo.callback(_remove, path)
+    return made
 
 
 def claim(folder: pathlib.Path, stack: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
-    """Makes a run's folder and its parents, held by `stack`; `undo` removes what was missing.
+    """Makes a run's folder and its parents, held by `stack`; `undo` removes what this made.
 
     Raises:
         ValueError: if it can't be written, or is in use.
     """
     with writing("the run's folder", str(folder)):
-        make(folder, undo)
+        made = make(folder, undo)
         stack.enter_context(hold(folder))
+        if made:
+            undo.callback((folder / NAME).unlink, missing_ok=True)
 
 
 def _remove(folder: pathlib.Path) -> None:
     with contextlib.suppress(OSError):
-        (folder / NAME).unlink(missing_ok=True)
         folder.rmdir()

@@ -36,6 +36,27 @@ def test_a_parent_that_another_process_removes_in_between_is_made_again(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_process_that_is_refused_leaves_what_another_made_meanwhile(tmp_path, monkeypatch):
+    folder, mkdir = tmp_path / "a/b", pathlib.Path.mkdir
+    with contextlib.ExitStack() as winner:
+
+        def make(path, *args, **kwargs):
+            """Lets the other process come first."""
+            monkeypatch.setattr(pathlib.Path, "mkdir", mkdir)
+            lock.claim(folder, winner, winner)
+            return mkdir(path, *args, **kwargs)
+
+        monkeypatch.setattr(pathlib.Path, "mkdir", make)
+        for _ in range(2):
+            with (
+                contextlib.ExitStack() as undo,
+                pytest.raises(ValueError, match="it must not be in use"),
+            ):
+                lock.claim(folder, undo, undo)
+            assert (folder / lock.NAME).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     message = f"the run's folder is '{tmp_path}/file/1'; it must be a folder that can be written "
