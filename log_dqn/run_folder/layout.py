@@ -62,13 +62,16 @@ def results_dir_of(run: pathlib.Path) -> pathlib.Path | None:
 
 
 def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Path]]:
-    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder."""
+    """Lists (agent[/setting], game folder, seed, path) of each run under a results folder.
+
+    One that failed before its first log is a run too, and has a configuration.
+    """
     found = []
-    for pattern in ("*/*/*/logs", "*/*=*/*/*/logs"):
+    for pattern in ("*/*/*", "*/*=*/*/*"):
         for path in sorted(results_dir.glob(pattern)):
-            if path.is_dir():
-                *agent, game, seed = path.parent.relative_to(results_dir).parts
-                found.append(("/".join(agent), game, seed, path.parent))
+            if os.path.isdir(path / "logs") or os.path.isfile(path / CONFIG):
+                *agent, game, seed = path.relative_to(results_dir).parts
+                found.append(("/".join(agent), game, seed, path))
     return found
 
 
@@ -119,9 +122,10 @@ def log_path(folder: pathlib.Path, iteration: int) -> pathlib.Path:
 
 def logs(folder: pathlib.Path) -> list[pathlib.Path]:
     """Lists a run's logs, `logs/log_N`, the newest first."""
+    place = folder / "logs"
     numbers = [
         (int(match[1]), path)
-        for path in (folder / "logs").iterdir()
+        for path in (place.iterdir() if place.exists() else ())
         if (match := _LOG.fullmatch(path.name))
     ]
     return [path for _, path in sorted(numbers, reverse=True)]

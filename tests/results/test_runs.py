@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -102,6 +103,15 @@ def test_runs_are_sorted_by_number_and_named_as_dopamine_names_them(tmp_path, li
         ("SpaceInvaders", "9"), ("SpaceInvaders", "10"), ("SpaceInvaders", "x"),
     ]  # fmt: skip
     assert len(lines) == 1 and "no logs yet" in lines[0]
+
+
+def test_a_run_that_failed_before_its_first_log_is_named(tmp_path, lines):
+    for seed in ("1", "2"):
+        synthetic.write_log(tmp_path / f"a/gamma=0.5/Pong/{seed}", [1], config={"A.b": 1})
+    failed = tmp_path / "a/gamma=0.5/Pong/2"
+    shutil.rmtree(failed / "logs")
+    assert [run.seed for run in runs.read_runs(tmp_path, "train", lines.append)] == ["1"]
+    assert lines == [f"{failed}: no logs yet; left out"]
 
 
 def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
