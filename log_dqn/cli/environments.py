@@ -1,11 +1,13 @@
 """All checks of gymnasium's environments: their ids, their spaces, and what they return."""
 
+import contextlib
 import importlib.util
 import math
 import pathlib
 import reprlib
 import sys
 import traceback
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -192,13 +194,23 @@ def _short(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
+def _close(environment: gymnasium.Env) -> None:
+    with contextlib.suppress(Exception):  # Whatever a user's module raises.
+        environment.close()
+
+
 class Checked(gymnasium.Wrapper):
-    """An environment that raises `Fault` at the step where it fails."""
+    """An environment that raises `Fault` at the step where it fails.
+
+    It is closed at the latest when nothing refers to it, or the program ends: a simulator's process
+    would outlive it.
+    """
 
     def __init__(self, environment: gymnasium.Env, environment_id: str | None) -> None:
         """Takes an environment and its id."""
         super().__init__(environment)
         self._id, self._space = environment_id, environment.observation_space
+        self._closer = weakref.finalize(self, _close, environment)
 
     def _fault(self, method: str, what: str) -> Fault:
         return Fault(f"env is {self._id!r}; its {method} {what}")
@@ -237,6 +249,10 @@ class Checked(gymnasium.Wrapper):
                 allowed = "terminated and truncated must be True or False"
                 raise self._fault("step", f"returned {_short(flag)}; {allowed}")
         return result
+
+    def close(self) -> None:
+        """Closes the environment, once; see gymnasium's Env."""
+        self._closer()
 
 
 def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.Env:

@@ -4,7 +4,6 @@ gymnasium is by Towers et al. (2024). `Game` is what the learner knows of any en
 those in JAX.
 """
 
-import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -211,8 +210,7 @@ def create_gymnasium(
         )  # fmt: skip
     finally:
         # Each run makes its own, and there may be only one at a time.
-        with contextlib.suppress(Exception):
-            made.close()
+        made.close()
 
 
 def _is_array(space: spaces.Space) -> bool:
@@ -251,7 +249,10 @@ class GymnasiumGames:
         self.faults = dict.fromkeys(range(num_runs), "it has not been reset")
 
     def reset(self, runs: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Begins new episodes in some environments; see `AtariGames.reset`."""
+        """Begins new episodes in some environments; see `AtariGames.reset`.
+
+        An environment that keeps anything from one episode to the next isn't as a new one.
+        """
         for run in np.flatnonzero(runs).tolist():
             self.faults.pop(run, None)
             try:

@@ -1,5 +1,8 @@
 """What is said of environments that don't keep to gymnasium's interface."""
 
+import gc
+
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -164,3 +167,24 @@ def test_a_module_that_ends_the_program(tmp_path, monkeypatch, package):
     said = f"it calls sys.exit(3) (SystemExit in {path}, line 2)"
     allowed = f"it must be {'one' if package else 'an environment of gymnasium'} that can be made"
     assert str(raised.value) == f"env is {name!r}; {allowed}: {said}"
+
+
+def test_an_environment_is_closed_once_at_the_latest_when_nobody_has_it():
+    closed = []
+
+    class Simulator(gymnasium.Env):
+        observation_space, action_space = spaces.Discrete(2), spaces.Discrete(2)
+
+        def close(self):
+            closed.append(self)
+            raise RuntimeError("its process is gone")
+
+    gymnasium.register("Simulator-v0", Simulator)
+    for number, is_kept in enumerate((False, True), 1):
+        made = environments.make("Simulator-v0", {})
+        if is_kept:
+            made.close()
+        del made
+        gc.collect()
+        assert len(closed) == number
+    del gymnasium.registry["Simulator-v0"]
