@@ -220,6 +220,15 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     assert_refused(tmp_path, capsys, arguments, f"error: gin_files is 'self.gin'; .*{message}")
 
 
+def test_a_slip_in_a_module_that_gin_imports_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "with_a_slip.py").write_text("import gin\n\nWIDTH = widht * 2\n")
+    arguments = ["--agent=log_dqn", "--gin_bindings=import with_a_slip"]
+    said = "gin_bindings is 'import with_a_slip'; it must be gin that can be read: name 'widht' is "
+    said += f"not defined (NameError in {tmp_path}/with_a_slip.py, line 3)\n"
+    assert_refused(tmp_path, capsys, arguments, said)
+
+
 def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):
     own = tmp_path / "own.gin"
     own.write_text("LogDQNAgent.gamma = 0.9\n")

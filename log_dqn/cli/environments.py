@@ -3,10 +3,7 @@
 import contextlib
 import importlib.util
 import math
-import pathlib
 import reprlib
-import sys
-import traceback
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -47,27 +44,9 @@ class Fault(ValueError):
     """An environment has failed, or returned something invalid; its own error is the cause."""
 
 
-def _is_of(file: str, *packages: str) -> bool:
-    """Returns whether a file is one of some packages', as far as they have been imported."""
-    homes = [str(sys.modules[name].__file__) for name in packages if name in sys.modules]
-    return any(pathlib.Path(file).is_relative_to(pathlib.Path(home).parent) for home in homes)
-
-
-def _place(error: BaseException) -> str:
-    """Returns, in words, where an error was raised, outside JAX and flax.
-
-    '' if within gymnasium, or by the parser.
-    """
-    frames = traceback.extract_tb(error.__traceback__)
-    last = [frame for frame in frames if not _is_of(frame.filename, "jax", "flax")][-1]
-    is_of_call = _is_of(last.filename, "gymnasium", "log_dqn")
-    known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
-    return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
-
-
 def explain(error: BaseException) -> str:
     """Returns an error of a user's code as one line that says what and where."""
-    return f"{_explain(error)}{_place(error)}"
+    return f"{_explain(error)}{shell.place(error)}"
 
 
 def _explain(error: BaseException) -> str:
@@ -220,7 +199,7 @@ class Checked(gymnasium.Wrapper):
         try:
             result = getattr(self.env, method)(*args, **kwargs)
         except (Exception, SystemExit) as error:
-            where = _place(error) or f"; it must be {declared}"
+            where = shell.place(error) or f"; it must be {declared}"
             raise self._fault(method, f"failed: {_explain(error)}{where}") from error
         if not isinstance(result, tuple) or len(result) != count:
             what = f"{len(result)} values" if isinstance(result, tuple) else f"{type(result)}"

@@ -5,7 +5,6 @@ import logging
 import math
 import os
 import pathlib
-import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import gin
 from gin import config_parser
 
 from log_dqn import checks, compat, scan
-from log_dqn.cli.shell import explain
+from log_dqn.cli.shell import explain, place
 from log_dqn.compat import config_dir
 from log_dqn.run_folder import configuration
 
@@ -159,16 +158,13 @@ def explained(name: str, value: str) -> Iterator[None]:
     logging.disable(logging.ERROR)
     try:
         yield
-    except (
-        ValueError, SyntaxError, tokenize.TokenError, LookupError, ImportError, OSError,
-        AttributeError, RecursionError,
-    ) as error:  # fmt: skip
+    except Exception as error:  # Whatever a module raises that is imported.
         # gin's own words on a file in itself are as long as the chain of files.
         deep = isinstance(error, RecursionError)
         message = "it includes itself, or is nested too deeply" if deep else explain(error)
         if message.startswith("malformed node"):
             message = "a value must be a literal of Python, such as 0.96, True, None or 'huber'"
-        allowed = f"gin that can be read: {message}"
+        allowed = f"gin that can be read: {message}{place(error)}"
         raise ValueError(f"{name} is {value!r}; it must be {allowed}") from error
     finally:
         logging.disable(logging.NOTSET)

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import tokenize
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TextIO
 
@@ -180,6 +181,24 @@ def explain(error: Exception) -> str:
     line = lines[-1] if lines[0] == "in user code:" else lines[0]
     place = re.search(r'In file "(.+)", line (\d+)', message)
     return line + (f" (in {place[1]}, line {place[2]})" if place else "")
+
+
+def _is_of(file: str, *packages: str) -> bool:
+    """Returns whether a file is one of some packages', as far as they have been imported."""
+    homes = [str(sys.modules[name].__file__) for name in packages if name in sys.modules]
+    return any(pathlib.Path(file).is_relative_to(pathlib.Path(home).parent) for home in homes)
+
+
+def place(error: BaseException) -> str:
+    """Returns, in words, where in a user's code an error was raised, outside JAX and flax.
+
+    '' if within gin or gymnasium, or by the parser.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    last = [frame for frame in frames if not _is_of(frame.filename, "jax", "flax")][-1]
+    is_of_call = _is_of(last.filename, "gin", "gymnasium", "log_dqn")
+    known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
+    return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
 
 
 Training = tuple[Callable[[], int], Callable[[int], None]]
