@@ -177,6 +177,10 @@ class Pool:
             for future in concurrent.futures.as_completed(futures):
                 self.failures += future.result()
         except jax.errors.JaxRuntimeError as error:
+            lines = str(error).strip().splitlines()
+            if "calling callback" in lines[0]:
+                said = f"error: a callback of the environment failed: {lines[-1]}"
+                raise RunStopped(said, status=2) from error
             # Neither 1 nor 2: it may pass, and a sweep tries again.
             raise RunStopped(f"stopped by the device: {explain(error)}", status=3) from error
         finally:
