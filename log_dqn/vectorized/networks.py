@@ -202,7 +202,7 @@ def preparation(
     """
     count = getattr(space, "n", None)
     if frame_shape == () and count is not None:
-        return lambda states: jax.nn.one_hot(states, count)
+        return lambda states: jax.nn.one_hot(states, count, axis=-2)
     of_bytes = frame_dtype == "uint8" and by_shape(BY_SHAPE, frame_shape) == "nature"
     bounds = (0, 255) if of_bytes else (-np.inf, np.inf)
     low, high = (

@@ -128,4 +128,4 @@ def test_what_a_network_sees():
     flags = networks.preparation(spaces.Box(0, 1, (2, 2)), (2, 2))
     assert flags(jnp.ones((1, 2, 2, 1), bool)).max() == 1
     number = networks.preparation(spaces.Discrete(3), ())
-    assert number(jnp.array([[2, 0]])).tolist() == [[[0, 0, 1], [1, 0, 0]]]
+    assert number(jnp.array([[2, 0]])).tolist() == [[[0, 1], [0, 0], [1, 0]]]
