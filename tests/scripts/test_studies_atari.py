@@ -273,10 +273,15 @@ def test_equal_optimizers_are_compared_game_by_game():
         # DQN's other epsilon is the better one here: 520 against 500.
         (with_return("dqn", SMALL, "Alien", 500.0), "loglin_dqn/epsilon=1e-07", "not"),
         (with_return("loglin_dqn", SMALL, "Breakout", 5.9), "loglin_dqn/epsilon=1e-07", "not"),
-        # LogLinDQN with epsilon 1e-5 was not run on Breakout.
+        # LogLinDQN with epsilon 1e-5 was not run on Breakout, which Alien may decide.
         (with_return("loglin_dqn", LARGE, "Alien", 521.0), "loglin_dqn", "loglin_dqn on Breakout"),
+        (
+            with_return("loglin_dqn", LARGE, "Alien", 490.0)
+            | {("loglin_dqn", SMALL): {"Alien": 480.0}},
+            "loglin_dqn", "not",
+        ),
     ],
-)
+)  # fmt: skip
 def test_equal_optimizers_are_decided_by_the_plan(changed, epsilon, recommended):
     _, first, second = equal_decisions(changed).split("\n\n")
     assert first == f"loglin_dqn.gin gets the epsilon of {epsilon}."
