@@ -72,7 +72,7 @@ def adam(
     """Creates Adam (Kingma and Ba, 2015).
 
     The defaults are those of DQN on MinAtar in Obando-Ceron and Castro (2021). TensorFlow's adds
-    epsilon before the bias correction: its first steps are larger where gradients are small.
+    epsilon before the bias correction: its first steps are smaller where gradients are small.
 
     Args:
         learning_rate: step-size.
