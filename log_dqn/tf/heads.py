@@ -50,7 +50,8 @@ def create_two_headed_network(
 
     Args:
         network: Dopamine's kind of network class, called as `network(num_outputs, name=name)`,
-            whose last layer is a `Dense` with `num_outputs` units, the last such that it makes.
+            whose last layer is a `Dense` with `num_outputs` units, the last such that its
+            constructor assigns.
         num_actions: number of actions; the network gets twice as many outputs.
         head_init: 'asymmetric' or 'symmetric' (see `_head_initializer`).
         dtype: 'float32' or 'float64', of the output layer's weights and arithmetic.
@@ -66,10 +67,12 @@ def create_two_headed_network(
     """
     model = network(2 * num_actions, name=name)
     check("network", network, isinstance(model, tf.keras.Model), "one of Keras, for TensorFlow")
+    # `submodules` has layers within others last; these are in the order of the assignments.
+    layers = [*model._flatten_layers()]
+    known = [id(layer) for layer in layers]
     outputs = [
         layer
-        # In the order that they were made in; `submodules` has those within others last.
-        for layer in model._flatten_layers()
+        for layer in [*(of for of in model.submodules if id(of) not in known), *layers]
         if isinstance(layer, tf.keras.layers.Dense) and layer.units == 2 * num_actions
     ]
     if not outputs:

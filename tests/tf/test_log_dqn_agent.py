@@ -162,12 +162,37 @@ def test_a_network_that_is_built_too_early_is_refused():
         heads.create_two_headed_network(network, 2, "asymmetric", "float32", "float32", "Online")
 
 
-def test_a_hidden_layer_within_another_is_not_taken_for_the_output():
+class Holder(tf.Module):
+    """Holds layers as Keras's own don't."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.layers = layers
+
+    def __call__(self, state):
+        return self.layers[0](state)
+
+
+def test_an_output_layer_that_keras_does_not_know_is_found():
+    class Network(tf.keras.Model):
+        def __init__(self, num_actions, name=None):
+            super().__init__(name=name)
+            self.held = Holder([tf.keras.layers.Dense(num_actions)])
+
+    with tf.Graph().as_default():
+        network = heads.create_two_headed_network(
+            Network, 2, "asymmetric", "float32", "float32", "Online"
+        )
+    assert network.held.layers[0].kernel_initializer.__name__ == "initialize"
+
+
+@pytest.mark.parametrize("hold", [tf.keras.Sequential, lambda layers: Holder(layers)])
+def test_a_hidden_layer_within_another_is_not_taken_for_the_output(hold):
     class Network(tf.keras.Model):
         def __init__(self, num_actions, name=None):
             super().__init__(name=name)
             hidden = tf.keras.layers.Dense(num_actions, activation="relu", name="hidden")
-            self.body = tf.keras.Sequential([hidden])
+            self.body = hold([hidden])
             self.head = tf.keras.layers.Dense(num_actions, name="output")
 
         def call(self, state):
