@@ -4,6 +4,7 @@ import concurrent.futures
 import math
 import pathlib
 import queue
+import re
 import signal
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -177,9 +178,10 @@ class Pool:
             for future in concurrent.futures.as_completed(futures):
                 self.failures += future.result()
         except jax.errors.JaxRuntimeError as error:
-            lines = str(error).strip().splitlines()
-            if "calling callback" in lines[0]:
-                said = f"error: a callback of the environment failed: {lines[-1]}"
+            if "calling callback" in str(error):
+                # Behind the last line of a traceback.
+                last = re.split(r"^ .*\n", str(error), flags=re.MULTILINE)[-1]
+                said = " ".join(["error: a callback of the environment failed:", *last.split()])
                 raise RunStopped(said, status=2) from error
             # Neither 1 nor 2: it may pass, and a sweep tries again.
             raise RunStopped(f"stopped by the device: {explain(error)}", status=3) from error

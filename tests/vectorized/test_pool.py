@@ -157,7 +157,7 @@ def test_a_trainer_that_is_created_while_another_fails_is_stopped(tmp_path):
 
 def test_a_callback_of_an_environment_that_fails_is_not_taken_for_the_device():
     def host(_):
-        raise KeyError("the table has no row 31")
+        raise ValueError("the table\nhas no row 31")
 
     @jax.jit
     def train(number):
@@ -166,7 +166,7 @@ def test_a_callback_of_an_environment_that_fails_is_not_taken_for_the_device():
     trainer = mock.Mock(failures={}, train=lambda _: jax.block_until_ready(train(1.0)))
     with pytest.raises(RunStopped) as stop:
         pool.Pool([lambda: trainer], [None], shown(1)).train()
-    said = "error: a callback of the environment failed: KeyError: 'the table has no row 31'"
+    said = "error: a callback of the environment failed: ValueError: the table has no row 31"
     assert (str(stop.value), stop.value.status) == (said, 2)
 
 
