@@ -220,13 +220,32 @@ def test_a_bad_gin_file_is_named(tmp_path, capsys, monkeypatch, content, message
     assert_refused(tmp_path, capsys, arguments, f"error: gin_files is 'self.gin'; .*{message}")
 
 
-def test_a_slip_in_a_module_that_gin_imports_is_named(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (1, "WIDTH = widht * 2", "name 'widht' is not defined (NameError in {file}, line 3)"),
+        (
+            2, "json.loads('[1')",
+            "Expecting ',' delimiter: line 1 column 3 (char 2) (JSONDecodeError in {file}, line 3)",
+        ),
+        (3, "raise SystemExit(4)", "it calls sys.exit(4) (SystemExit in {file}, line 3)"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_a_module_that_gin_imports_is_named(
+    tmp_path, capsys, monkeypatch, number, code, said
+):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "with_a_slip.py").write_text("import gin\n\nWIDTH = widht * 2\n")
-    arguments = ["--agent=log_dqn", "--gin_bindings=import with_a_slip"]
-    said = "gin_bindings is 'import with_a_slip'; it must be gin that can be read: name 'widht' is "
-    said += f"not defined (NameError in {tmp_path}/with_a_slip.py, line 3)\n"
-    assert_refused(tmp_path, capsys, arguments, said)
+    file = tmp_path / f"with_a_slip{number}.py"
+    file.write_text(f"import json\n\n{code}\n")
+    binding = f"import {file.stem}"
+    said = f"gin_bindings is '{binding}'; it must be gin that can be read: {said}\n"
+    arguments = ["--agent=log_dqn", f"--gin_bindings={binding}"]
+    assert_refused(tmp_path, capsys, arguments, said.format(file=file))
+
+
+def test_a_line_of_gin_that_never_ends_names_no_file_of_python(tmp_path, capsys):
+    arguments = ["--agent=log_dqn", "--gin_bindings=LogDQNAgent.gamma = (1,"]
+    assert_refused(tmp_path, capsys, arguments, "EOF in multi-line statement\n")
 
 
 def test_a_gin_file_of_one_line_builds_on_the_agent_s_own(tmp_path):

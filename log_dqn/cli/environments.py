@@ -46,11 +46,7 @@ class Fault(ValueError):
 
 def explain(error: BaseException) -> str:
     """Returns an error of a user's code as one line that says what and where."""
-    return f"{_explain(error)}{shell.place(error)}"
-
-
-def _explain(error: BaseException) -> str:
-    return shell.explain(error) if isinstance(error, Exception) else f"it calls sys.exit({error})"
+    return f"{shell.explain(error)}{shell.place(error)}"
 
 
 def refused(
@@ -200,14 +196,14 @@ class Checked(gymnasium.Wrapper):
             result = getattr(self.env, method)(*args, **kwargs)
         except (Exception, SystemExit) as error:
             where = shell.place(error) or f"; it must be {declared}"
-            raise self._fault(method, f"failed: {_explain(error)}{where}") from error
+            raise self._fault(method, f"failed: {shell.explain(error)}{where}") from error
         if not isinstance(result, tuple) or len(result) != count:
             what = f"{len(result)} values" if isinstance(result, tuple) else f"{type(result)}"
             raise self._fault(method, f"returned {what}; it must be {declared}")
         try:
             misfit = _misfit(self._space, result[0])
         except Exception as error:  # Of what has no such parts, or makes no array.
-            misfit = f"it is {_short(result[0])}, not of {self._space} ({_explain(error)})"
+            misfit = f"it is {_short(result[0])}, not of {self._space} ({shell.explain(error)})"
         if misfit:
             raise self._fault(method, f"must return what observation_space declares: {misfit}")
         return result
@@ -246,7 +242,11 @@ def make(environment_id: str | None, settings: Mapping[str, Any]) -> gymnasium.E
         # gymnasium's own checker warns, and of the first step alone.
         own = {**settings, "disable_env_checker": True}
         environment = gymnasium.make(str(environment_id), **own)
-        check_spaces(environment_id, environment)
+        try:
+            check_spaces(environment_id, environment)
+        except BaseException:
+            _close(environment)
+            raise
     except Fault:
         raise
     except (Exception, SystemExit) as error:  # Whatever a user's module raises.

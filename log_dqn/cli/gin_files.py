@@ -158,7 +158,7 @@ def explained(name: str, value: str) -> Iterator[None]:
     logging.disable(logging.ERROR)
     try:
         yield
-    except Exception as error:  # Whatever a module raises that is imported.
+    except (Exception, SystemExit) as error:  # Whatever a module raises that is imported.
         # gin's own words on a file in itself are as long as the chain of files.
         deep = isinstance(error, RecursionError)
         message = "it includes itself, or is nested too deeply" if deep else explain(error)

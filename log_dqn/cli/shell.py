@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import sys
+import sysconfig
 import tempfile
 import tokenize
 import traceback
@@ -170,8 +171,13 @@ def _or_text(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 whole, real = _or_text(int), _or_text(float)
 
 
-def explain(error: Exception) -> str:
-    """Returns an error of gin, or of Dopamine, as one line that says what and where."""
+def explain(error: BaseException) -> str:
+    """Returns an error of gin, of Dopamine or of a user's code as one line that says what.
+
+    Of gin's it says where, too.
+    """
+    if isinstance(error, SystemExit):
+        return f"it calls sys.exit({error})"
     is_first = isinstance(error, KeyError | tokenize.TokenError) and error.args
     message = str(error.args[0] if is_first else error)
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -189,15 +195,23 @@ def _is_of(file: str, *packages: str) -> bool:
     return any(pathlib.Path(file).is_relative_to(pathlib.Path(home).parent) for home in homes)
 
 
+def _is_of_python(file: str) -> bool:
+    """Returns whether a file is of Python's own library, or no file at all."""
+    library = pathlib.Path(file).is_relative_to(sysconfig.get_path("stdlib"))
+    return file.startswith("<") or (library and "site-packages" not in file)
+
+
 def place(error: BaseException) -> str:
-    """Returns, in words, where in a user's code an error was raised, outside JAX and flax.
+    """Returns, in words, where in a user's code an error was raised, outside Python, JAX and flax.
 
     '' if within gin or gymnasium, or by the parser.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    last = [frame for frame in frames if not _is_of(frame.filename, "jax", "flax")][-1]
-    is_of_call = _is_of(last.filename, "gin", "gymnasium", "log_dqn")
-    known = is_of_call or isinstance(error, SyntaxError) or last.filename.startswith("<")
+    last = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not _is_of(frame.filename, "jax", "flax") and not _is_of_python(frame.filename)
+    ][-1]
+    known = isinstance(error, SyntaxError) or _is_of(last.filename, "gin", "gymnasium", "log_dqn")
     return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
 
 

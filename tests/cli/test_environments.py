@@ -2,7 +2,6 @@
 
 import gc
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -172,19 +171,17 @@ def test_a_module_that_ends_the_program(tmp_path, monkeypatch, package):
 def test_an_environment_is_closed_once_at_the_latest_when_nobody_has_it():
     closed = []
 
-    class Simulator(gymnasium.Env):
-        observation_space, action_space = spaces.Discrete(2), spaces.Discrete(2)
+    def close():
+        closed.append(True)
+        raise RuntimeError("its process is gone")
 
-        def close(self):
-            closed.append(self)
-            raise RuntimeError("its process is gone")
-
-    gymnasium.register("Simulator-v0", Simulator)
     for number, is_kept in enumerate((False, True), 1):
-        made = environments.make("Simulator-v0", {})
+        made = environments.make(register("Simulator", close=close), {})
         if is_kept:
             made.close()
         del made
         gc.collect()
         assert len(closed) == number
-    del gymnasium.registry["Simulator-v0"]
+    with pytest.raises(ValueError, match="action_space of Simulator-v0 is"):
+        environments.make(register("Simulator", close=close, action_space=VECTOR), {})
+    assert len(closed) == 3
