@@ -120,21 +120,26 @@ def test_a_folder_named_baselines_is_not_the_package(tmp_path):
     assert out == "baselines.common.atari_wrappers (a stand-in: install OpenAI baselines)"
 
 
-@pytest.mark.parametrize(
-    ("name", "by_default", "chosen"),
-    [
-        ("TF_USE_LEGACY_KERAS", "1", "0"),
-        ("TF_CPP_MIN_LOG_LEVEL", "2", "1"),
-        ("TF_ENABLE_ONEDNN_OPTS", "1", "0"),
-    ],
-)
-def test_a_user_s_choice_for_tensorflow_is_kept(monkeypatch, name, by_default, chosen):
-    for given, kept in ((None, by_default), (chosen, chosen)):
+def test_a_user_s_choice_of_keras_log_level_and_kernels_is_kept():
+    out, _ = run(
+        """
+        import os, log_dqn
+        print(os.environ["TF_USE_LEGACY_KERAS"], os.environ["TF_CPP_MIN_LOG_LEVEL"])
+        print(os.environ["TF_ENABLE_ONEDNN_OPTS"])
+        """,
+        env={
+            "TF_USE_LEGACY_KERAS": "0", "TF_CPP_MIN_LOG_LEVEL": "1", "TF_ENABLE_ONEDNN_OPTS": "0",
+        },
+    )  # fmt: skip
+    assert out == "0 1\n0"
+
+
+def test_what_tensorflow_is_told_by_default(monkeypatch):
+    told = {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "1"}
+    for name in told:
         monkeypatch.delenv(name, raising=False)
-        if given is not None:
-            monkeypatch.setenv(name, given)
-        compat.apply()
-        assert os.environ[name] == kept
+    compat.apply()
+    assert {name: os.environ[name] for name in told} == told
 
 
 TFP = "import tensorflow_probability.substrates.jax as tfp"
