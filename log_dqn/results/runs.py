@@ -169,6 +169,10 @@ def read_runs(
     """
     found: dict[tuple[str, str, str], pathlib.Path] = {}
     first: dict[tuple[str, str], pathlib.Path] = {}
+    for path in layout.closed_folders(results_dir):
+        agent = path.relative_to(results_dir).parts[0]
+        if agents is None or agent in {name.partition("/")[0] for name in agents}:
+            notify(f"{path}: it may not be read; left out")
     for agent, folder, seed, path in find_runs(results_dir):
         game = games.canonical(folder) or folder
         if any("\udc80" <= letter <= "\udcff" for letter in f"{agent}/{folder}/{seed}"):

@@ -75,6 +75,16 @@ def find_runs(results_dir: pathlib.Path) -> list[tuple[str, str, str, pathlib.Pa
     return found
 
 
+def closed_folders(results_dir: pathlib.Path) -> list[pathlib.Path]:
+    """Lists what `find_runs` cannot look into: folders of runs, and above, closed to the user."""
+    return [
+        path
+        for pattern in ("[!.]*", "[!.]*/*", "[!.]*/*/*", "[!.]*/*=*/*/*")
+        for path in sorted(results_dir.glob(pattern))
+        if os.path.isdir(path) and not os.access(path, os.R_OK | os.X_OK)
+    ]
+
+
 def files(folder: pathlib.Path) -> list[pathlib.Path]:
     """Returns what a run writes into its folder, ours or Dopamine's, as far as it is there.
 

@@ -114,6 +114,17 @@ def test_a_run_that_failed_before_its_first_log_is_named(tmp_path, lines):
     assert lines == [f"{failed}: no logs yet; left out"]
 
 
+@pytest.mark.parametrize("closed", ["b", "b/gamma=0.5", "b/gamma=0.5/Pong", "b/gamma=0.5/Pong/1"])
+def test_folders_that_may_not_be_read_are_named(tmp_path, lines, monkeypatch, closed):
+    synthetic.write_log(tmp_path / "a/Pong/1", [1])
+    (tmp_path / "b/gamma=0.5/Pong/1").mkdir(parents=True)
+    # The superuser, too, may run this test, whom no mode of a folder stops.
+    monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path / closed)
+    assert [run.agent for run in runs.read_runs(tmp_path, "train", lines.append)] == ["a"]
+    assert lines == [f"{tmp_path / closed}: it may not be read; left out"]
+    assert runs.read_runs(tmp_path, "train", lines.append, ["a"]) and len(lines) == 1
+
+
 def test_small_games_are_read_back_from_their_folders(tmp_path, lines):
     for game in JAX_GAMES:
         assert "/" in game and "/" not in folder_name(game)
