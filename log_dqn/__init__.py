@@ -26,6 +26,9 @@ def load(
 ) -> "TrainedAgent":
     """Loads a trained agent and its game; no code that the run's folder names is run.
 
+    Loading a TensorFlow agent's run switches TensorFlow's eager mode off for the whole process, as
+    creating one of Dopamine's agents does.
+
     Args:
         run: folder of a run of `log-dqn train` or `train-vectorized`, whose newest checkpoint is
             loaded; or a game whose network comes with the package, such as 'MinAtar/Asterix'.
@@ -42,13 +45,14 @@ def load(
         ValueError: if there is no such run or network, or it can't be loaded.
         log_dqn.run_folder.checkpoints.CheckpointError: if the checkpoints are damaged.
     """
-    from log_dqn import trained
+    from log_dqn import games, trained
     from log_dqn.run_folder import configuration
 
     named = None
     # A path, or a longer name, is a folder's.
-    if isinstance(run, str) and run.startswith("MinAtar/") and run.count("/") == 1:
-        named = run
+    if isinstance(run, str) and run.count("/") == 1:
+        is_game = run.startswith("MinAtar/") or games.canonical(run) in games.MINATAR5
+        named = run if is_game else None
     folder = trained.run_dir(run, named, agent, gamma)
     configuration.check_trained("run", folder)
     with compat.quiet():

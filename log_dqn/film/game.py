@@ -110,6 +110,11 @@ def legend(game: str, own: Sequence[str] = ()) -> dict[str, tuple[int, int, int]
     return dict(zip(names, map(tuple, _colours(len(names)).tolist()), strict=True))
 
 
+def _check_action(action: Any, num_actions: int) -> None:
+    """Raises ValueError if an action is not one of a game's; Python's lists would take -1."""
+    check("action", action, action in range(num_actions), f"from 0 to {num_actions - 1}")
+
+
 class DopamineGame:
     """An environment with Dopamine's interface: of Atari, MinAtar or gymnasium."""
 
@@ -134,6 +139,7 @@ class DopamineGame:
 
     def step(self, action: int) -> tuple[Any, float, bool]:
         """Takes an action; returns observation, unclipped reward and whether the game is over."""
+        _check_action(action, len(self.action_names))
         self._observation, reward, terminal, _ = self._environment.step(action)
         return self._observation, float(reward), bool(terminal or self._environment.game_over)
 
@@ -209,8 +215,7 @@ class BoardGame:
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool]:
         """Takes an action; returns observation, reward and whether the game is over."""
-        actions = self.program.num_actions
-        check("action", action, 0 <= action < actions, f"from 0 to {actions - 1}")
+        _check_action(action, self.program.num_actions)
         self._state, outcome = self._step(self._state, jnp.int32(action))
         self._frame = np.asarray(outcome.frame)
         return self._frame, float(outcome.reward), bool(outcome.ended)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import log_dqn
-from log_dqn import trained
+from log_dqn import minatar, trained
 from log_dqn.commands import evaluate as command
 from log_dqn.commands import play as film
-from log_dqn.film import episode, evaluation, loading
+from log_dqn.film import episode, evaluation, game, loading
 from tests.film.test_film import Fake
 
 ASTERIX = "--trained=MinAtar/Asterix"
@@ -100,10 +100,15 @@ def test_what_is_refused(arguments, message, capsys):
 
 
 def test_what_no_agent_can_do_is_said():
-    agent = log_dqn.load("MinAtar/Asterix")
+    agent = log_dqn.load("minatar/asterix")
     observation = agent.game.reset(1)
     with pytest.raises(ValueError, match="epsilon is nan; it must be a number from 0 to 1"):
         agent.act(observation, epsilon=math.nan)
-    with pytest.raises(ValueError, match="action is 99; it must be from 0 to 5"):
-        agent.game.step(99)
+    environment = minatar.create_environment("MinAtar/Asterix")
+    for played in (agent.game, game.DopamineGame("MinAtar/Asterix", environment)):
+        played.reset(1)
+        for action in (-1, 6, 1.7):
+            with pytest.raises(ValueError, match=f"action is {action}; it must be from 0 to 5"):
+                played.step(action)
+        played.step(np.int64(5))
     assert len(repr(agent)) < 1000

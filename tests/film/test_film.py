@@ -416,7 +416,7 @@ def test_gins_configuration_and_random_numbers_stay_the_users(a_run):
 
 def test_a_folder_may_begin_as_a_game_does():
     """A game is one name; a path, or a longer one, is a folder."""
-    for folder in ("MinAtar/dqn/Pong/1", pathlib.Path("MinAtar/dqn")):
+    for folder in ("MinAtar/dqn/Pong/1", pathlib.Path("MinAtar/dqn"), "minatar/run1"):
         with pytest.raises(ValueError, match=f"^run is '{folder}'; .*this one is no folder"):
             load(folder)
     with pytest.raises(ValueError, match=r"^trained is 'MinAtar/Pong'; it must be one of"):
