@@ -168,9 +168,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     args.gin_files = [os.path.abspath(n) if os.path.isfile(n) else n for n in args.gin_files]
     results_dir = pathlib.Path(os.path.abspath(args.results_dir))
     options = (args.agents, args.scan, args.gin_files, args.gin_bindings)
-    asked = check.SweepOptions(*options, chosen[0], args.vectorized)
-    for name in args.env or chosen[:1]:
-        check.check_requests(asked._replace(game=name))
+    asked = check.SweepOptions(*options, chosen, args.vectorized)
+    check.check_requests(asked)
     shell.print_start(
         f"a sweep of {games.listing(args.agents)} on {games.listing(chosen)} in {results_dir}"
     )

@@ -300,7 +300,8 @@ def without_ray(monkeypatch):
 
     @contextlib.contextmanager
     def checking(request):
-        yield lambda: [plan.AgentPlan("log_dqn", [], [], [(2, 80)], [])]
+        parameters = {game: {} for game in request.games}
+        yield lambda: [plan.AgentPlan("log_dqn", [], [], [(2, 80)], parameters)]
 
     monkeypatch.setattr(sweep, "_checking", checking)
     monkeypatch.setattr(ray, "init", lambda **settings: None)

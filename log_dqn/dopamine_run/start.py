@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 
 import gin
 import tensorflow as tf
@@ -45,18 +46,20 @@ def configure(written: files.Written) -> None:
     agents.check_network_fits(agents.agent_name())
 
 
-def try_out(written: files.Written) -> configuration.Configuration:
-    """Returns the configuration that a run reads, from a run that is thrown away.
+def try_out(written: files.Written) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the parameters that a run reads, and those that it writes, which are fewer.
 
-    Gin's own configuration is replaced.
+    They are of a run that is thrown away. Gin's own configuration is replaced.
     """
     gin.clear_config()
     configure(written)
     with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default(), compat.quiet():
         runner.create_runner(folder)
+        recorded = configuration.read(pathlib.Path(folder))
     lines = [line for line in written.lines if line.option == "gin_files"]
-    settings.check_is_read(lines, runner.operative())
-    return runner.operative()
+    read = runner.operative()
+    settings.check_is_read(lines, read)
+    return read.parameters, recorded
 
 
 def create_runner(

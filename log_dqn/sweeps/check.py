@@ -4,16 +4,17 @@ But for requests and machines, it runs in a process of its own, because it impor
 fills gin's global configuration.
 """
 
+import itertools
 import pathlib
 import re
 import socket
 from collections.abc import Collection, Sequence
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gin
 
-from log_dqn import checks, compat, scan
+from log_dqn import checks, compat, games, scan
 from log_dqn.cli import gin_files, threads
 from log_dqn.cli.shell import explain
 from log_dqn.dopamine_run import request as dopamine_request
@@ -25,20 +26,25 @@ _GPUS = ("nvidia[0-9]*", "kfd", "dri", "accel*", "vfio")
 
 
 class SweepOptions(NamedTuple):
-    """Options of the sweep, one of its games or environments, and whether it is vectorized."""
+    """Options of the sweep, its games or environments, and whether it is vectorized."""
 
     agents: list[str]
     scans: list[str]
     gin_files: list[str]
     gin_bindings: list[str]
-    game: str
+    games: list[str]
     vectorized: bool
+
+    @property
+    def unlike(self) -> list[str]:
+        """All environments, or one of the games, whose configurations are alike."""
+        return self.games[:1] if self.games[0] in games.KNOWN else self.games
 
 
 def check_requests(options: SweepOptions) -> None:
     """Checks the options of each agent's runs as far as possible without importing the agents."""
-    for agent in options.agents:
-        _written(options, agent, options.gin_bindings, options.scans)
+    for game, agent in itertools.product(options.unlike, options.agents):
+        _written(options, agent, game, options.gin_bindings, options.scans)
 
 
 def check_machines(
@@ -69,13 +75,13 @@ def check_machines(
 
 
 def _written(
-    options: SweepOptions, agent: str, bindings: Sequence[str], scans: Sequence[str]
+    options: SweepOptions, agent: str, game: str, bindings: Sequence[str], scans: Sequence[str]
 ) -> gin_files.Written:
     """Returns what an agent's runs are to read of gin, with each scan's first value."""
     given = options.gin_files, bindings
     if options.vectorized:
-        return vectorized_request.parse(*given, agent, options.game, scans)
-    where = plan.game_or_env(options.game)
+        return vectorized_request.parse(*given, agent, game, scans)
+    where = plan.game_or_env(game)
     return dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
 
 
@@ -92,12 +98,13 @@ def _lengths(
     options: SweepOptions, agent: str, bindings: Sequence[str], scans: Sequence[str]
 ) -> list[tuple[int, int]]:
     """Checks an agent's settings in the grid of some scans; returns each one's lengths."""
+    game = options.games[0]
     if options.vectorized:
         from log_dqn.vectorized.start import check_fits
 
-        written = _written(options, agent, bindings, scans)
+        written = _written(options, agent, game, bindings, scans)
         found = _settings(written, scans, ["gin_files", "gin_bindings", "scan"])
-        check_fits(found[0].runner, options.game, found[0].environment)  # They are alike.
+        check_fits(found[0].runner, game, found[0].environment)  # They are alike.
         return [(one.runner.num_iterations, one.runner.steps_per_iteration) for one in found]
     with compat.quiet():
         from log_dqn.dopamine_run import runner, start
@@ -106,7 +113,7 @@ def _lengths(
         gin.clear_config()
         try:
             lines = [*bindings, *setting.gin_bindings()]
-            start.configure(_written(options, agent, lines, []))
+            start.configure(_written(options, agent, game, lines, []))
             lengths.append(runner.length())
         except (ValueError, TypeError) as error:
             where = "/".join(filter(None, (agent, setting.name)))
@@ -130,6 +137,18 @@ def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collectio
     return used | {text for text in texts if any(line.name in seen for line in of_text[text])}
 
 
+def _configured(
+    options: SweepOptions, written: gin_files.Written
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the parameters that an agent's runs read with the first setting, and write."""
+    if options.vectorized:
+        parameters = _settings(written, [], ["gin_files"])[0].config.parameters
+        return parameters, parameters
+    with compat.quiet():
+        from log_dqn.dopamine_run import start
+    return start.try_out(written)
+
+
 def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     """Checks all configurations of a sweep; returns the plan of each agent."""
     from log_dqn.cli import settings  # It imports NumPy.
@@ -138,23 +157,20 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     found, unused, all_read = [], dict[str, gin_files.Line](), dict[str, None]()
     used_by_any = set[str]()
     for agent in options.agents:
-        used = set[str]()
-        written = _written(options, agent, options.gin_bindings, options.scans)
-        if texts or options.gin_files:
-            if options.vectorized:
-                config = _settings(written, [], ["gin_files"])[0].config
-            else:
-                with compat.quiet():
-                    from log_dqn.dopamine_run import start
-                config = start.try_out(written)
-            read = dict.fromkeys(map(gin_files.short_name, config.parameters))
-            used = _used(written.lines, texts, read)
-            all_read |= read
-            unused |= {line.text: line for line in written.lines if line.text in texts}
+        parameters = dict[str, dict[str, Any]]()
+        for game in reversed(options.unlike):  # The first stands for all below.
+            written = _written(options, agent, game, options.gin_bindings, options.scans)
+            configured, recorded = _configured(options, written)
+            parameters[game] = plan.comparable(recorded)
+        parameters = dict.fromkeys(options.games, parameters[options.games[0]]) | parameters
+        read = dict.fromkeys(map(gin_files.short_name, configured))
+        used = _used(written.lines, texts, read)
+        all_read |= read
+        unused |= {line.text: line for line in written.lines if line.text in texts}
         scans = [text for text in options.scans if text in used]
         bindings = [text for text in options.gin_bindings if text in used]
         lengths = _lengths(options, agent, bindings, scans)
-        found.append(plan.AgentPlan(agent, scans, bindings, lengths, written.files))
+        found.append(plan.AgentPlan(agent, scans, bindings, lengths, parameters))
         used_by_any |= used
     for text in texts:
         if text not in used_by_any:

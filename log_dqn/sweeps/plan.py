@@ -1,7 +1,7 @@
 """The runs of a sweep, the commands that train them, and how far each has come on disk."""
 
+import collections
 import dataclasses
-import functools
 import itertools
 import json
 import pathlib
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from log_dqn import scan
-from log_dqn.cli import gin_files
 from log_dqn.games import KNOWN, folder_name
 from log_dqn.run_folder import configuration, layout
 
@@ -33,14 +32,14 @@ class PlannedRun:
         folder: its folder.
         num_iterations: its iterations when it is finished.
         steps_per_iteration: planned agent steps of an iteration.
-        bound: what gin files, lines and the scan bind, by short names; see `_comparable`.
+        parameters: those of its configuration; see `comparable`.
     """
 
     name: str
     folder: pathlib.Path
     num_iterations: int
     steps_per_iteration: int
-    bound: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
 
 
 class RunProgress(NamedTuple):
@@ -75,22 +74,15 @@ class Job:
 class AgentPlan(NamedTuple):
     """An agent, the scans and gin bindings that concern it, and the lengths of its settings.
 
-    A length is the iterations of a run and the agent steps of one. `files` are all gin files that
-    are read, with the agent's own.
+    A length is the iterations of a run and the agent steps of one. `parameters` are those of the
+    first setting's configuration, by game or environment; see `comparable`.
     """
 
     agent: str
     scans: list[str]
     gin_bindings: list[str]
     lengths: list[tuple[int, int]]
-    files: list[str]
-
-
-@functools.cache
-def _bound(files: tuple[str, ...], lines: tuple[str, ...]) -> dict[str, Any]:
-    """Returns what gin files and lines bind; read once for all runs."""
-    own = gin_files.parse(files, lines)
-    return {line.name: own.values(line.name)[-1] for line in own.lines}
+    parameters: Mapping[str, dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,11 +102,11 @@ class Plan:
         self, agent: AgentPlan, games: list[str], seeds: Iterable[int]
     ) -> Iterator[tuple[PlannedRun, scan.Setting]]:
         """Yields an agent's runs, each with its setting."""
-        bound = _bound(tuple(agent.files), tuple(agent.gin_bindings))
         of_settings = zip(scan.parse(agent.scans), agent.lengths, strict=True)
         for (setting, length), game, seed in itertools.product(of_settings, games, seeds):
+            # Copies of the whole would make large what is sent to the workers.
+            values = collections.ChainMap(comparable(setting.bindings), agent.parameters[game])
             folder = layout.run_dir(self.results_dir, agent.agent, setting.name, game, seed)
-            values = _comparable(bound | setting.bindings)
             name = str(folder.relative_to(self.results_dir))
             yield PlannedRun(name, folder, length[0], length[1], values), setting
 
@@ -167,8 +159,8 @@ class Plan:
         return jobs
 
 
-def _comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns by short names what is bound, as far as a run's configuration has it, too.
+def comparable(bound: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns by short names the parameters that tell two configurations apart.
 
     That is no macro or scoped name, which can be written in several ways, and not which game and
     seed it is: the folder says so, and a gin file may name others. Of a reference to a configurable
@@ -219,16 +211,15 @@ def progress(folder: pathlib.Path) -> RunProgress:
 
 
 def progress_of(run: PlannedRun) -> RunProgress:
-    """Does what `progress` does; a run that has other values of what is bound has not begun.
+    """Does what `progress` does; a run with another configuration has not begun.
 
-    What neither the user nor the agent's own file binds is not compared.
+    It is started, and refuses.
     """
     try:
-        then = _comparable(configuration.read(run.folder))
+        then = comparable(configuration.read(run.folder))
     except ValueError:  # Training writes it again.
         then = {}
-    now = {name: value for name, value in run.bound.items() if name in then}
-    differs = configuration.differences({name: then[name] for name in now}, now)
+    differs = then and configuration.differences(then, run.parameters)
     return RunProgress() if differs else progress(run.folder)
 
 

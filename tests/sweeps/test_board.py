@@ -19,7 +19,7 @@ def job(folder, *names, num_iterations=4):
 
 @pytest.fixture
 def jobs(tmp_path):
-    synthetic.write_log(tmp_path / "dqn/Pong/2", [-20.0])
+    synthetic.write_log(tmp_path / "dqn/Pong/2", [-20.0], config=None)
     return [job(tmp_path, f"dqn/Pong/{seed}") for seed in (1, 2, 3)]
 
 

@@ -1,19 +1,23 @@
 import os
+import pathlib
 
 import pytest
 
-from log_dqn import compat
+from log_dqn import train, train_vectorized
 from log_dqn.cli import gin_files
 from log_dqn.sweeps import check, plan
+from tests import programs
 
 
 def request(agents, scans, gin_files=(), gin_bindings=(), game="Pong", vectorized=False):
-    return check.SweepOptions(agents, scans, list(gin_files), list(gin_bindings), game, vectorized)
+    given = list(gin_files), list(gin_bindings)
+    return check.SweepOptions(agents, scans, *given, [game], vectorized)
 
 
-def own(name):
-    """The gin files of runs that have none but the agent's own."""
-    return [str(compat.config_dir() / f"{name}.gin")]
+def values(planned, *names):
+    """What a plan's configuration has for parameters."""
+    [parameters] = planned.parameters.values()
+    return [parameters[name] for name in names]
 
 
 # Appendix C.2.
@@ -74,9 +78,12 @@ def test_a_macro_of_a_file_or_of_another_macro_is_used(tmp_path):
 def test_lengths_of_runs():
     bindings = ["Runner.num_iterations=3", "Runner.training_steps=20"]
     tf, jax = check.plans(request(["dqn", "jax_dqn"], [], gin_bindings=bindings))
-    assert tf == plan.AgentPlan("dqn", [], bindings, [(3, 125_020)], own("dqn"))
+    assert tf[:4] == ("dqn", [], bindings, [(3, 125_020)])
     # Without evaluation phases.
-    assert jax == plan.AgentPlan("jax_dqn", [], bindings, [(3, 20)], own("jax_dqn"))
+    assert jax[:4] == ("jax_dqn", [], bindings, [(3, 20)])
+    for planned in (tf, jax):
+        of = ("create_agent.agent_name", "Runner.training_steps")
+        assert values(planned, *of) == [planned.agent, 20]
     (scanned,) = check.plans(request(["dqn"], ["Runner.num_iterations=2,5"]))
     assert [iterations for iterations, _ in scanned.lengths] == [2, 5]
 
@@ -110,14 +117,16 @@ def test_vectorized_training_has_settings_of_its_own():
     scans = ["VectorizedLogDQNAgent.gamma=0.9,0.96", "VectorizedDQNAgent.gamma=0.9"]
     bindings = ["VectorizedRunner.num_iterations=3", "VectorizedRunner.evaluation_steps=50"]
     log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], scans, (), bindings, vectorized=True))
-    files = own("vectorized_log_dqn")
-    assert log_dqn == plan.AgentPlan("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2, files)
+    assert log_dqn[:4] == ("log_dqn", scans[:1], bindings, [(3, 250_050)] * 2)
+    of = ("VectorizedRunner.agent", "VectorizedLogDQNAgent.gamma", "VectorizedRunner.network")
+    assert values(log_dqn, *of) == ["log_dqn", 0.9, "nature"]
     assert dqn.scans == scans[1:]
     for env in ("CartPole-v1", "gymnasium:CartPole-v1"):
         asked = request(["dqn"], [], (), bindings, game=env, vectorized=True)
         check.check_requests(asked)
-        files = own("vectorized_dqn_env")
-        assert check.plans(asked) == [plan.AgentPlan("dqn", [], bindings, [(3, 10_050)], files)]
+        [planned] = check.plans(asked)
+        assert planned[:4] == ("dqn", [], bindings, [(3, 10_050)])
+        assert list(planned.parameters) == [env]
 
 
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
@@ -127,18 +136,74 @@ def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
         check.check_machines(None, 4)
 
 
+PICTURES = """
+import gymnasium
+import numpy as np
+
+class Pictures(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 3), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        return np.zeros((84, 84, 3), np.uint8), {}
+
+    def step(self, action):
+        return np.zeros((84, 84, 3), np.uint8), 1.0, action == 1, False, {}
+
+gymnasium.register("Pictures-v0", Pictures)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_finished_runs_of_unlike_environments_are_complete(tmp_path, monkeypatch, vectorized):
+    (tmp_path / "pictures_env.py").write_text(PICTURES)
+    monkeypatch.syspath_prepend(tmp_path)
+    runner, agent = (
+        ("VectorizedRunner", "VectorizedDQNAgent") if vectorized else ("Runner", "DQNAgent")
+    )
+    memory = "VectorizedRunner" if vectorized else "WrappedReplayBuffer"
+    bindings = [
+        f"{runner}.num_iterations=1", f"{runner}.training_steps=30",
+        f"{runner}.evaluation_steps=10", f"{runner}.max_steps_per_episode=20",
+        f"{memory}.replay_capacity=200", f"{memory}.batch_size=4",
+        f"{agent}.min_replay_history=10",
+    ]  # fmt: skip
+    # Of JAX and gymnasium; or with the network for vectors and for pictures.
+    envs = ["CartPole-v1", "gymnasium:CartPole-v1" if vectorized else "pictures_env:Pictures-v0"]
+    lines = [f"--gin_bindings={line}" for line in bindings]
+    for env in envs:
+        programs.forget()
+        if vectorized:
+            where = [f"--results_dir={tmp_path}"]
+            assert train_vectorized.main(["--agent=dqn", f"--env={env}", *where, *lines]) == 0
+        else:
+            where = [f"--base_dir={tmp_path}/dqn/{env.replace(':', '-')}/1", "--seed=1"]
+            assert train.main(["--agent=dqn", f"--env={env}", *where, *lines]) == 0
+
+    def complete(*more):
+        asked = check.SweepOptions(["dqn"], [], [], [*bindings, *more], envs, vectorized)
+        of_sweep = plan.Plan(tmp_path, check.plans(asked), envs, range(1, 2), [])
+        jobs = of_sweep.vectorized_jobs(1) if vectorized else of_sweep.single_jobs()
+        return [plan.is_complete(run) for job in jobs for run in job.runs]
+
+    assert complete() == [True, True]
+    assert complete(f"{agent}.gamma=0.5") == [False, False]
+
+
 @pytest.mark.slow
 def test_minatar_has_settings_of_its_own():
     game = "MinAtar/Breakout"
     agents = ["log_dqn", "dqn", "jax_log_dqn", "jax_dqn"]
 
-    def whole(of, prefix=""):
-        length = [(20, 50_000)]
-        return [plan.AgentPlan(a, [], [], length, own(f"{prefix}{a}_minatar")) for a in of]
-
-    assert check.plans(request(agents, [], game=game)) == whole(agents)
-    asked = request(agents[:2], [], game=game, vectorized=True)
-    assert check.plans(asked) == whole(agents[:2], "vectorized_")
+    for vectorized in (False, True):
+        asked = request(agents[: 2 if vectorized else 4], [], game=game, vectorized=vectorized)
+        found = check.plans(asked)
+        assert [planned[:4] for planned in found] == [
+            (agent, [], [], [(20, 50_000)]) for agent in asked.agents
+        ]
+        named = "VectorizedRunner.agent" if vectorized else "create_agent.agent_name"
+        assert [values(planned, named)[0] for planned in found] == asked.agents
     scans = ["adam.learning_rate=0.1", "tf.train.AdamOptimizer.learning_rate=0.1"]
     used = [answer.scans for answer in check.plans(request(agents, scans, game=game))]
     assert used == [scans[1:], scans[1:], scans[:1], scans[:1]]

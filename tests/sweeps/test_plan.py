@@ -1,3 +1,4 @@
+import collections
 import pathlib
 
 from log_dqn import scan, train
@@ -5,9 +6,10 @@ from log_dqn.sweeps import plan
 from tests.results import synthetic
 
 
-def settings(agent, *scans, bindings=(), files=()):
+def settings(agent, *scans, bindings=(), parameters=()):
     count = len(scan.parse(scans))
-    return plan.AgentPlan(agent, list(scans), list(bindings), [(2, 80)] * count, list(files))
+    of_all = collections.defaultdict(lambda: plan.comparable(dict(parameters)))
+    return plan.AgentPlan(agent, list(scans), list(bindings), [(2, 80)] * count, of_all)
 
 
 def test_a_run_is_the_training_program():
@@ -48,48 +50,53 @@ def test_games_of_minatar_are_games_and_environments_of_gymnasium_are_not():
 
 def test_progress_is_the_newest_readable_log_s(tmp_path):
     assert plan.progress(tmp_path / "none") == plan.RunProgress()
-    synthetic.write_log(tmp_path, [1.0, 2.5])
-    newest = synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
+    synthetic.write_log(tmp_path, [1.0, 2.5], config=None)
+    newest = synthetic.write_log(tmp_path, [1.0, 2.5, 4.0], config=None)
     assert plan.progress(tmp_path) == (3, 4.0, 100.5)
     newest.write_bytes(newest.read_bytes()[:-20])
     assert plan.progress(tmp_path) == (2, 2.5, 100.5)
     run = plan.PlannedRun("r", tmp_path, 3, 80)
     assert not plan.is_complete(run)
-    synthetic.write_log(tmp_path, [1.0, 2.5, 4.0])
+    synthetic.write_log(tmp_path, [1.0, 2.5, 4.0], config=None)
     assert plan.is_complete(run)
 
 
 def test_a_finished_run_of_another_configuration_is_not_complete(tmp_path):
     """It is started, and refuses to resume in its own words."""
-    agent = settings(
-        "log_dqn", "LogDQNAgent.c=0.5",
-        bindings=[
-            "g = 0.9", "LogDQNAgent.gamma = %g", "Runner.num_iterations = 2", "A.of = [%g, @f()]",
-            "s/LogDQNAgent.c = 1", "seed_everything.seed = 7", "A.by = @my.own.f()",
-            "A.in = @s/f()",
-        ],
-        files=["log_dqn.gin"],
-    )  # fmt: skip
-    planned = plan.Plan(tmp_path, [agent], ["Alien"], range(1, 2), [])
-    [[run]] = [job.runs for job in planned.single_jobs()]
-    # The folder says which game and seed it is; the file is Pong's.
-    then = {
-        "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "Runner.num_iterations": 5,
-        "A.of": [0.9, "@f()"], "s/LogDQNAgent.c": 2.0,
-        "create_environment.game_name": "Alien", "seed_everything.seed": 1, "A.by": "@own.f()",
-        "A.in": "@s/f()",
+    now = {
+        "LogDQNAgent.c": 0.5, "LogDQNAgent.gamma": 0.9, "LogDQNAgent.k": 100,
+        "Runner.num_iterations": 2, "A.of": [0.9, "@f()"], "s/LogDQNAgent.c": 1,
+        "create_environment.game_name": "Pong", "seed_everything.seed": 7,
+        "A.by": "@my.own.f()", "A.in": "@s/f()", "A.fn": "%m",
     }  # fmt: skip
-    synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then)
-    assert plan.is_complete(run)
+    agent = settings("log_dqn", "LogDQNAgent.c=0.5,1", parameters=now)
+    planned = plan.Plan(tmp_path, [agent], ["Alien"], range(1, 2), [])
+    runs = [job.runs[0] for job in planned.single_jobs()]
+    # The folder says which game and seed it is; the modules of a name are those that are imported.
+    then = now | {
+        "Runner.num_iterations": 5, "s/LogDQNAgent.c": 2.0, "A.by": "@own.f()",
+        "create_environment.game_name": "Alien", "seed_everything.seed": 1,
+    }  # fmt: skip
+
+    def write(config, run=runs[0]):
+        synthetic.write_log(run.folder, [1.0, 2.0], config=config)
+        return plan.is_complete(run)
+
+    assert write(then)
+    assert not write(then, runs[1]) and write(then | {"LogDQNAgent.c": 1.0}, runs[1])
     # Training writes a damaged file again.
-    (run.folder / "config.json").write_text("{")
-    assert plan.is_complete(run)
-    # k is log_dqn.gin's.
-    others = {"LogDQNAgent.gamma": 0.8, "LogDQNAgent.c": 1.0, "LogDQNAgent.k": 7, "A.by": "@g()"}
+    (runs[0].folder / "config.json").write_text("{")
+    assert plan.is_complete(runs[0])
+    # Gin leaves out a default such as linear_above's, infinity.
+    others = {
+        "LogDQNAgent.gamma": 0.8, "LogDQNAgent.c": 1.0, "LogDQNAgent.k": 7, "A.by": "@g()",
+        "LogDQNAgent.linear_above": 0.1,
+    }  # fmt: skip
     pairs = [*others.items(), ("A.by", "@f"), ("A.by", "f"), ("A.in", "@r/f()")]
-    for other in ({name: value} for name, value in pairs):
-        synthetic.write_log(run.folder, [1.0, 2.0], config=synthetic.PROTOCOL | then | other)
-        assert not plan.is_complete(run)
+    for name, value in pairs:
+        assert not write(then | {name: value})
+    del then["LogDQNAgent.gamma"]
+    assert not write(then)
 
 
 def test_a_vectorized_job_has_all_seeds_and_settings_of_some_games():
