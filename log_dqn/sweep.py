@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -87,7 +88,10 @@ def _checking(options: check.SweepOptions) -> Iterator[Callable[[], list[plan.Ag
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=check.answer, args=(theirs, options), daemon=True)
+    # Ctrl-C, which reaches both processes, is the sweep's to answer; this one inherits that.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     process.start()
+    signal.signal(signal.SIGINT, before)
     theirs.close()
 
     def wait() -> list[plan.AgentPlan]:

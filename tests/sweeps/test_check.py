@@ -1,9 +1,12 @@
+import multiprocessing
 import os
 import pathlib
+import re
+import signal
 
 import pytest
 
-from log_dqn import train, train_vectorized
+from log_dqn import sweep, train, train_vectorized
 from log_dqn.cli import gin_files
 from log_dqn.sweeps import check, plan
 from tests import programs
@@ -129,6 +132,25 @@ def test_vectorized_training_has_settings_of_its_own():
         assert list(planned.parameters) == [env]
 
 
+@pytest.fixture
+def interruptible():
+    """Python's own answer to Ctrl-C; a shell's background process ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_check_leaves_ctrl_c_to_the_sweep(interruptible):
+    with sweep._checking(request(["dqm"], [])) as checked:
+        [process] = multiprocessing.active_children()
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        ignored = int(re.search(r"SigIgn:\s+(\w+)", status)[1], 16)
+        assert ignored & 1 << (signal.SIGINT - 1)
+        with pytest.raises(ValueError, match="agent is 'dqm'"):
+            checked()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_run_has_at_most_the_cpus_that_may_be_used(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5})
     check.check_machines(None, 3)
@@ -170,6 +192,8 @@ def test_finished_runs_of_unlike_environments_are_complete(tmp_path, monkeypatch
         f"{agent}.min_replay_history=10",
     ]  # fmt: skip
     # Of JAX and gymnasium; or with the network for vectors and for pictures.
+    if not vectorized:  # Read after a run has noted its configuration.
+        bindings.append("CollectorDispatcher.collectors=('console', 'pickle')")
     envs = ["CartPole-v1", "gymnasium:CartPole-v1" if vectorized else "pictures_env:Pictures-v0"]
     lines = [f"--gin_bindings={line}" for line in bindings]
     for env in envs:
