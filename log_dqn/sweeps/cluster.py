@@ -7,6 +7,7 @@ import sys
 import threading
 
 from log_dqn import compat
+from log_dqn.cli import threads
 from log_dqn.cli.shell import explain, started_as
 
 # Read by Ray when it is imported: no report to its makers, no files of results beside ours, no
@@ -24,7 +25,7 @@ os.environ.update(
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
 
 import ray
-from ray._private import services
+from ray._private import services, utils
 
 # A signal to the sweep's process group is the sweep's to answer: Ray's processes have their own.
 # Ray itself keeps SIGINT from them alone.
@@ -54,6 +55,8 @@ def connect(address: str | None) -> None:
         try:
             ray.init(
                 address="local",
+                # Ray counts those of the machine, or of the container.
+                num_cpus=min(threads.cores(), int(utils.get_num_cpus())),
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.CRITICAL,
