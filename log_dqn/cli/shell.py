@@ -215,6 +215,9 @@ def place(error: BaseException) -> str:
     return "" if known else f" ({type(error).__name__} in {last.filename}, line {last.lineno})"
 
 
+REPAIR = "repair it and repeat the command"
+"""Ends the line on a fault of a user's environment, whose traceback may follow."""
+
 Training = tuple[Callable[[], int], Callable[[int], None]]
 """Training that is ready to start: a function that trains and returns the exit status, and a
 function that is given a signal and makes the first raise RunStopped before its next step."""

@@ -22,7 +22,7 @@ from dopamine.discrete_domains import run_experiment
 from log_dqn import compat
 from log_dqn.cli import divergence, environments, progress, settings, words
 from log_dqn.cli.gin_files import bound
-from log_dqn.cli.shell import RunStopped, say
+from log_dqn.cli.shell import REPAIR, RunStopped, say
 from log_dqn.dopamine_run import agents, gymnasium_game, reports, request, saved_run, seeding
 from log_dqn.run_folder import checkpoints, configuration, layout
 from log_dqn.tf import graph_hooks, time_limit
@@ -200,7 +200,7 @@ class ResumableRunner(run_experiment.Runner):
             yield
         except environments.Fault as fault:
             where = f"at step {self._iteration_steps} of iteration {self._iteration + 1}"
-            then = "; repair it and repeat the command"
+            then = f"; {REPAIR}"
             if fault.__cause__ is not None:
                 then += "\n" + "".join(traceback.format_exception(fault.__cause__)).rstrip()
             raise self._stopped(f"{where}: {fault}", then=then) from fault

@@ -18,6 +18,7 @@ import ray
 from ray import tune
 
 from log_dqn.cli import device_memory, progress, threads
+from log_dqn.cli.shell import REPAIR
 from log_dqn.run_folder import layout, lock
 from log_dqn.sweeps import plan, tethered
 
@@ -127,16 +128,19 @@ class Worker(tune.Trainable):
         }
 
     def _failure(self, status: int) -> str | None:
-        last = self._last_line()
         if status == 0:
             missing = [run.name for run in self._job.runs if not plan.is_complete(run)]
             return f"ended without the iterations of {', '.join(missing)}" if missing else None
+        lines = self._last_lines()
+        own = [re.match(r"log_dqn\.\w+: (?:error: )?(.*)", line) for line in lines]
+        # The traceback of a user's environment, which may work the next time, follows its line.
+        faults = [match[1] for match in own if match and match[1].endswith(REPAIR)]
+        why = own[-1][1] if own[-1] else [lines[-1], *faults][-1]
         # A bad setting, or a loss that is not finite, or a full disk, would only come again.
-        own_words = re.match(r"log_dqn\.\w+: (error: )?", last)
-        if status == 2 or (status == 1 and own_words):
-            return last[own_words.end() :] if own_words else last
+        if status == 2 or (status == 1 and own[-1]):
+            return why
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-        self._death = f"ended {how}" + (f": {last}" if status > 0 else "")
+        self._death = f"ended {how}" + (f": {why}" if status > 0 else "")
         with (
             contextlib.suppress(OSError),  # a full disk, of which the process may have died
             open(self._job.output, "a", encoding="utf-8") as output,
@@ -156,13 +160,13 @@ class Worker(tune.Trainable):
                 self._logs_seen[run.folder] = version
                 self._progress[index] = plan.progress_of(run)
 
-    def _last_line(self) -> str:
-        """Returns the last line that the process printed."""
+    def _last_lines(self) -> list[str]:
+        """Returns the last lines that the process printed, at least one."""
         with open(self._job.output, "rb") as output:
             end = output.seek(0, os.SEEK_END)
             output.seek(max(self._printed, end - 20_000))
-            lines = output.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else "no output"
+            text = output.read().decode(errors="replace").strip()
+        return [line.strip() for line in text.splitlines()] or ["no output"]
 
     def cleanup(self) -> None:
         """Stops the process, whose runs can be resumed."""

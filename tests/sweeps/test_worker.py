@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from log_dqn.cli import threads
+from log_dqn.cli import shell, threads
 from log_dqn.run_folder import lock
 from log_dqn.sweeps import plan, worker
 
@@ -93,6 +93,29 @@ def test_jobs_that_share_a_gpu_take_their_parts_of_its_memory(gpus, expected):
     environment = worker._environment(gpus)
     names = ("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_MEM_FRACTION")
     assert tuple(map(environment.get, names)) == expected
+
+
+@pytest.mark.parametrize(
+    ("printed", "status", "failure", "death"),
+    [
+        ("log_dqn.train: error: c is 0\\n", 2, "c is 0", None),
+        ("log_dqn.train: stopped: the loss is nan\\n", 1, "stopped: the loss is nan", None),
+        (
+            f"log_dqn.train: its step failed; {shell.REPAIR}\\nTraceback:\\nKeyError: 1\\n", 1,
+            None, f"ended with status 1: its step failed; {shell.REPAIR}",
+        ),
+        (
+            "log_dqn.train_vectorized: Pong: nan; others go on\\nTraceback:\\nKeyError: 1\\n", 1,
+            None, "ended with status 1: KeyError: 1",
+        ),
+        ("", 1, None, "ended with status 1: no output"),
+    ],
+)  # fmt: skip
+def test_why_a_process_ended(start, printed, status, failure, death):
+    of_job, _ = start(f"import sys; print('{printed}', end=''); sys.exit({status})", "1")
+    while (report := of_job.step())["failure"] is None and report["death"] is None:
+        pass
+    assert (report["failure"], report["death"]) == (failure, death)
 
 
 def test_a_process_runs_where_the_sweep_was_started(tmp_path, start):
