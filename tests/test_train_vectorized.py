@@ -118,9 +118,16 @@ def test_dqn(tmp_path, numbers):
     bindings = {name: value for name, value in TINY.items() if "Runner" in name}
     args = [f"--gin_bindings={name}={value}" for name, value in bindings.items()]
     args += ["--gin_bindings=VectorizedDQNAgent.min_replay_history=20", "--agent=dqn"]
+    folder = tmp_path / "dqn" / "Pong" / "1"
+    folder.mkdir(parents=True)
+    for name in ("config.json", "operative_config.gin"):
+        (folder / name).write_text("{}")
+    old = folder / "events.out.tfevents.1.here"  # Of a start without a checkpoint.
+    old.touch()
     assert run(f"--results_dir={tmp_path}", "--games=Pong", *args) == 0
     assert progress.read(numbers).fraction == 1
-    config = (tmp_path / "dqn" / "Pong" / "1" / "operative_config.gin").read_text()
+    assert not old.exists() and list(folder.glob("events*"))
+    config = (folder / "operative_config.gin").read_text()
     assert "VectorizedDQNAgent.gamma = 0.99" in config
     assert "rmsprop_tf.decay = 0.95" in config
     assert max(map(len, config.splitlines())) < 100

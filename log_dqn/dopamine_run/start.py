@@ -82,7 +82,7 @@ def create_runner(
         lock.claim(folder, stack, undo)
         for left in folder.glob(".restart-*"):
             shell.warn("train", f"a --restart that was killed has left the run before it in {left}")
-        before = layout.files(folder)
+        before, events = layout.files(folder), layout.events(folder)
         if restart:
             request.check_restart(folder)
         if restart and before:
@@ -97,6 +97,9 @@ def create_runner(
         shutil.rmtree(old)
         line = f"--restart removed the run in {base_dir}: {_summary(before, folder)}"
         print(line, file=sys.stderr if as_json else sys.stdout, flush=True)
+    elif not experiment.finished_iterations:
+        for path in events:  # TensorBoard would draw both starts as one curve.
+            path.unlink()
     return experiment
 
 

@@ -23,13 +23,15 @@ LOGS_KEPT = 4
 # Of Weights & Biases, whose own name for it this is.
 _TRACKING = "wandb"
 
+_EVENTS = "events.out.tfevents."
+
 _LOG = re.compile(r"log_(\d+)")
 
 # What a run writes, by folder.
 _WRITTEN = {
     folder: re.compile(rf"(\.writing-)?({pattern})")
     for folder, pattern in {
-        "": rf"{re.escape(GIN_CONFIG)}|{re.escape(CONFIG)}|events\.out\.tfevents\..*",
+        "": rf"{re.escape(GIN_CONFIG)}|{re.escape(CONFIG)}|{re.escape(_EVENTS)}.*",
         "checkpoints": r"\d+|checkpoint|(tf_)?ckpt[.-]\d+.*|.*_ckpt\.\d+\.gz"
         r"|sentinel_checkpoint_complete\.\d+",
         "logs": _LOG.pattern,
@@ -100,6 +102,13 @@ def files(folder: pathlib.Path) -> list[pathlib.Path]:
         elif place.is_dir():
             found += sorted(path for path in place.iterdir() if pattern.fullmatch(path.name))
     return found
+
+
+def events(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Returns the files with TensorBoard's events of a run that has begun in a folder."""
+    present = files(folder)
+    begun = {folder / GIN_CONFIG, folder / CONFIG} <= set(present)
+    return [path for path in present if begun and path.name.startswith(_EVENTS)]
 
 
 def has_folders(folder: pathlib.Path) -> bool:

@@ -248,7 +248,10 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
         parts += [(indices[i : i + size], create) for i in range(0, len(indices), size)]
     parts.sort(key=lambda part: part[0])
     trainers = [functools.partial(create, part) for part, create in parts]
-    for run in job_runs:
+    for run, found in zip(job_runs, workload.found, strict=True):
+        if found is None:  # TensorBoard would draw both starts as one curve.
+            for path in layout.events(run.folder):
+                path.unlink()
         configuration.write(run.folder, run.config)
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     if not runs.Events.are_written():

@@ -17,7 +17,7 @@ from dopamine.discrete_domains import run_experiment
 
 from log_dqn import train
 from log_dqn.dopamine_run import agents, request, runner, saved_run, start
-from log_dqn.run_folder import data, lock
+from log_dqn.run_folder import data, layout, lock
 from tests.programs import (
     CARTPOLE,
     assert_same_run,
@@ -359,6 +359,21 @@ def test_a_restart_keeps_what_runs_do_not_write(tmp_path, trained, capsys):
     assert [(tmp_path / name).read_text() for name in notes] == notes
     assert not any((tmp_path / name).exists() for name in old)
     assert not list(tmp_path.glob(".*"))
+
+
+def test_events_of_a_start_without_a_checkpoint_are_removed(tmp_path):
+    """TensorBoard would draw both starts as one curve; those of a resumed run belong to it."""
+    old = tmp_path / "events.out.tfevents.1.here"
+    old.touch()
+    for name in ("config.json", "operative_config.gin"):
+        assert not layout.events(tmp_path)  # Another program's.
+        (tmp_path / name).write_text("{}")
+    assert layout.events(tmp_path) == [old]
+    assert run(tmp_path, *CARTPOLE, iterations(1)) == 0
+    first = layout.events(tmp_path)
+    assert first and old not in first
+    assert run(tmp_path, *CARTPOLE, iterations(2)) == 0
+    assert set(first) <= set(layout.events(tmp_path))
 
 
 def test_what_a_killed_restart_has_left_is_named_and_kept(tmp_path, capsys):
