@@ -278,6 +278,8 @@ def check_writable(option: str, folder: str) -> None:
     is_local = "://" not in folder and folder == folder.encode("utf-8", "replace").decode()
     is_allowed = bool(folder.strip()) and is_local
     check(option, folder, is_allowed, "the name of a folder on this machine, in UTF-8")
+    allowed = "without a first ~, which the shell has not replaced (./~ is a folder of that name)"
+    check(option, folder, not folder.startswith("~"), allowed)
     path = pathlib.Path(folder)
     with lock.writing(option, folder):
         existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())

@@ -107,6 +107,10 @@ REFUSED = [
     ([*TRAIN, "--gin_bindings=a.b=c"], "a value must be a literal of Python"),
     ([*TRAIN, f"--gin_files={ROOT / 'setup.py'}"], f"gin_files is '{ROOT / 'setup.py'}'; it must"),
     ([*TRAIN, "--base_dir=/proc/nowhere"], "base_dir is '/proc/nowhere'; it must be a folder that"),
+    (
+        [*TRAIN, "--base_dir=~/run"],
+        "base_dir is '~/run'; it must be without a first ~, which",
+    ),
     ([*VECTORIZED, "--games=Pongg"], "games is 'Pongg'; it must be one of"),
     ([*VECTORIZED, "--agent=c51"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn, dqn"),
     ([*VECTORIZED, "--seeds=0"], "seeds is '0'; it must be N, at least 1, or A-B"),
