@@ -16,11 +16,11 @@ TUNED = ("MinAtar/Asterix", "MinAtar/Breakout", "MinAtar/Freeway")
 
 
 class Job(NamedTuple):
-    """One command: a row, or one environment of a row; stages.csv explains the cells."""
+    """One command: an agent of a row, or one of its environments; stages.csv explains the cells."""
 
     stage: str
     seeds: str
-    agents: str
+    agent: str
     games: str
     scan: str = ""
     fixed: str = ""
@@ -34,7 +34,7 @@ class Job(NamedTuple):
     def bindings(self, words: str) -> list[str]:
         """Returns settings with the full names of their parameters; gin files are none."""
         of = "Vectorized" * (not is_atari(self.stage)) + "LogDQNAgent"
-        owner = of.replace("Log", "") if self.agents == "dqn" else of
+        owner = of.replace("Log", "") if self.agent == "dqn" else of
         pairs = (word.partition("=") for word in words.split() if not word.endswith(".gin"))
         return [f"{name if '.' in name else f'{owner}.{name}'}={value}" for name, _, value in pairs]
 
@@ -53,9 +53,9 @@ class Job(NamedTuple):
 
     def command(self, seeds: str, results_dir: pathlib.Path) -> list[str]:
         """Returns the words behind `log-dqn`."""
-        words = ["train-vectorized", f"--agent={self.agents}"]
+        words = ["train-vectorized", f"--agent={self.agent}"]
         if is_atari(self.stage):
-            words = ["sweep", f"--agents={self.agents}", "--cpus_per_run=1"]
+            words = ["sweep", f"--agents={self.agent}", "--cpus_per_run=1"]
         words.append(f"--{'env' if is_beyond(self.stage) else 'games'}={self.games}")
         words.append(f"--seeds={seeds}")
         words.append(f"--results_dir={folder_of(self.stage, results_dir)}")
@@ -70,12 +70,10 @@ class Job(NamedTuple):
         """
         pairs = (word.split("=", 1) for word in self.bindings(self.fixed))
         fixed = {name: ast.literal_eval(value) for name, value in pairs if "@" not in value}
-        names = itertools.product(
-            scan.parse(self.bindings(self.scan)), self.chosen(), self.agents.split(",")
-        )
+        settings = scan.parse(self.bindings(self.scan))
         return {
-            (game, agent, setting.name): fixed | dict(setting.bindings)
-            for setting, game, agent in names
+            (game, self.agent, setting.name): fixed | dict(setting.bindings)
+            for setting, game in itertools.product(settings, self.chosen())
         }
 
 
@@ -92,8 +90,9 @@ def is_beyond(stage: str) -> bool:
 
 STAGES: dict[str, list[Job]] = {}
 for _job in _rows():
-    for _games in _job.games.split(",") if is_beyond(_job.stage) else [_job.games]:
-        STAGES.setdefault(_job.stage, []).append(_job._replace(games=_games))
+    _games = _job.games.split(",") if is_beyond(_job.stage) else [_job.games]
+    for _agent, _of in itertools.product(_job.agent.split(","), _games):
+        STAGES.setdefault(_job.stage, []).append(_job._replace(agent=_agent, games=_of))
 
 
 def is_atari(stage: str) -> bool:

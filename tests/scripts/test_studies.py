@@ -36,7 +36,7 @@ def test_a_row_is_a_command():
         "--gin_bindings=VectorizedDQNAgent.learning_rate=0.0005",
         "--scan=VectorizedDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99",
     ]  # fmt: skip
-    assert stages.STAGES["atari_screening"][6].command("1", folder) == [
+    assert stages.STAGES["atari_screening"][8].command("1", folder) == [
         "sweep", "--agents=dqn", "--cpus_per_run=1", "--games=Asterix,Alien", "--seeds=1",
         "--results_dir=r/atari", "--gin_files=short.gin",
         f"--gin_bindings=DQNAgent.optimizer={adam}",
