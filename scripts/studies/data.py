@@ -3,7 +3,7 @@
 import itertools
 import math
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from log_dqn import games
 from log_dqn.checks import check
 from log_dqn.cli import shell
 from log_dqn.results import runs, scores
-from log_dqn.run_folder import checkpoints
+from log_dqn.run_folder import checkpoints, configuration
 from studies.stages import STAGES, Job, folder_of, is_atari, is_beyond, planned
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data"
@@ -64,10 +64,21 @@ def _whole(stage: str) -> pd.DataFrame:
     return curves[curves.groupby(RUN)["iteration"].transform("size") >= needed]
 
 
-def merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
-    """Returns both tables' rows, sorted; a row that both have stays as it was before."""
-    key = [name for name in (*RUN, "iteration", "steps") if name in new]
-    both = pd.concat([before, new]).drop_duplicates(key, keep="first")
+def merge(before: pd.DataFrame, new: pd.DataFrame, notify: Notify) -> pd.DataFrame:
+    """Returns both tables' rows, sorted; a row that both have stays as it was before.
+
+    A run that had other returns before is another one, of which nothing is taken; `notify` is told.
+    """
+    before = before.astype(new.dtypes)  # An empty table has no types of its own.
+    run = [name for name in RUN if name in new]
+    key = [*run, "steps" if "steps" in new else "iteration"]
+    both = new.merge(before, on=key, suffixes=("", "_before"))
+    same = np.isclose(both["mean_return"], both["mean_return_before"], 1e-5, equal_nan=True)
+    others = set(both.loc[~same, run].itertuples(index=False, name=None))
+    for other in sorted(others):
+        notify(f"{' '.join(map(str, other))}: docs/data has another run of this name; left out")
+    is_new = [name not in others for name in new[run].itertuples(index=False, name=None)]
+    both = pd.concat([before, new[is_new]]).drop_duplicates(key, keep="first")
     order = [*ATARI_RUN, "steps"] if "steps" in new else key
     return both.sort_values(order, ignore_index=True)
 
@@ -86,7 +97,7 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
     if new.empty:
         raise ValueError(f"{folder}: no finished runs of the stage {stage}")
     before = read(stage)
-    after = merge(before, new[list(before)])
+    after = merge(before, new[list(before)], notify)
     path = path_of(stage)
     checkpoints.replace_file(path, after.to_csv(index=False, float_format="%.6g").encode())
     name = [column for column in RUN if column in new and column != "gamma"]
@@ -131,15 +142,10 @@ def _vectorized(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[di
     for run in runs.read_runs(folder, "train", notify):
         agent, _, setting = run.agent.partition("/")
         parameters = wanted.get((run.game, agent, setting))
-        differs = [
-            f"{name} is {run.parameters.get(name)!r}, not {value!r}"
-            for name, value in (parameters or {}).items()
-            if run.parameters.get(name) != value
-        ]
         if parameters is None or run.seed not in seeds:
             fault = f"not a run of the stage {stage}"
-        elif differs:
-            fault = f"another configuration than the stage's: {'; '.join(differs)}"
+        elif differs := _differences(parameters, run.parameters):
+            fault = differs
         elif len(run.returns) < run.parameters["VectorizedRunner.num_iterations"]:
             fault = "not finished"
         else:
@@ -152,6 +158,17 @@ def _vectorized(stage: str, folder: pathlib.Path, notify: Notify) -> Iterator[di
         notify(f"{run.agent} {run.game} {run.seed}: {fault}; left out")
 
 
+def _differences(planned: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Says how a run's parameters differ from a stage's; empty if they do not."""
+    values = configuration.by_short_name(found)
+    differs = [
+        f"{name} is {values.get(name)!r}, not {value!r}"
+        for name, value in configuration.by_short_name(planned).items()
+        if values.get(name) != value
+    ]
+    return f"another configuration than the stage's: {'; '.join(differs)}" * bool(differs)
+
+
 def _spreads(run: pathlib.Path, notify: Notify) -> list[float]:
     """Returns the standard deviation of the episodes' returns of each iteration."""
     log, returns = runs.read_run(run, "train", notify) or ({}, ())
@@ -162,11 +179,20 @@ def _spreads(run: pathlib.Path, notify: Notify) -> list[float]:
 
 
 def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
+    # Of which stage a run is does not show in its folder.
+    wanted = {
+        name: parameters
+        for stage in filter(is_atari, STAGES)
+        for name, parameters in planned(stage).items()
+    }
     for name, of_game, seed, run in runs.find_runs(folder):
         agent, _, setting = name.partition("/")
         try:
             (game,) = games.select_atari([games.canonical(of_game) or of_game])
             key = dict(zip(ATARI_RUN, (game, agent, setting, int(seed)), strict=True))
+            parameters = wanted.get((game, agent, setting), {})
+            if differs := _differences(parameters, runs.parameters_of(run, notify)):
+                raise ValueError(differs)
             yield from [key | row for row in _atari_curve(run, notify)]
         except (KeyError, OSError, ValueError) as error:
             notify(f"{name} {of_game} {seed}: {shell.explain(error)}; left out")

@@ -28,6 +28,11 @@ POINTS = np.array([[1.0, 5.0], [3.0, 4.0]])
 def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(data, "FOLDER", tmp_path)
     path = tmp_path / "atari_curves.csv"
+    path.write_text(HEADER.splitlines()[0] + "\n")
+    early = tmp_path / "early"
+    synthetic.write_log(early / "atari/dqn/Pong/1", [1], episodes=2, config=CONFIG)
+    assert study.main(["collect", "atari", f"--results_dir={early}"]) == 0
+    assert path.read_text().endswith("\nPong,dqn,,1,125000,1,2\n")
     path.write_text(HEADER)
     runs = tmp_path / "atari"
     folder = runs / "log_dqn" / "Pong" / "2"
@@ -43,7 +48,13 @@ def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatc
     )
     synthetic.write_log(folder, [5, 2.12345, 3], episodes=2, config=CONFIG)
     assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
-    assert "Pong,log_dqn,,2,375000,3,2\n" in path.read_text()
+    assert "Pong,log_dqn,,2,375000,3,2\n" in (whole := path.read_text())
+    # Another run of that name, of which a part would be put behind this one's.
+    synthetic.write_log(folder, [5, 2.2, 3, 4], episodes=2, config=CONFIG)
+    assert study.main(["collect", "atari", f"--results_dir={tmp_path}"]) == 0
+    assert path.read_text() == whole
+    said = "study.py: Pong log_dqn  2: docs/data has another run of this name; left out\n"
+    assert said in capsys.readouterr().err
     published = synthetic.write_baselines(tmp_path / "published", ["Pong"], {"DQN": 0.5})
     capsys.readouterr()
     arguments = [f"--baselines={published}", f"--out={tmp_path / 'o'}"]
@@ -61,6 +72,9 @@ def test_what_cannot_be_read_on_atari_is_left_out(tmp_path):
     others = {"Pong/2": {"DQNAgent.gamma": 0.9}, "Pong/x": CONFIG, "CartPole-v1/1": CONFIG}
     for name, config in others.items():
         synthetic.write_log(tmp_path / "atari" / "dqn" / name, [1.0], episodes=2, config=config)
+    # What loglin_dqn.gin has may change; the name does not.
+    other = CONFIG | {"tf.train.RMSPropOptimizer.epsilon": 1e-7}
+    synthetic.write_log(tmp_path / "atari/loglin_dqn/Alien/1", [1.0], episodes=2, config=other)
     notes = []
     (row,) = data._atari("atari", tmp_path / "atari", notes.append)
     assert (row["game"], row["seed"], row["steps"], row["mean_return"]) == ("Pong", 1, 125_000, 1.0)
@@ -69,7 +83,18 @@ def test_what_cannot_be_read_on_atari_is_left_out(tmp_path):
     assert rest == [
         "dqn Pong 2: Runner.training_steps is None; it must be in its config.json; left out",
         "dqn Pong x: invalid literal for int() with base 10: 'x'; left out",
+        "loglin_dqn Alien 1: another configuration than the stage's: RMSPropOptimizer.epsilon is "
+        "1e-07, not 1e-05; left out",
     ]
+
+
+def test_an_agent_whose_runs_are_all_there_is_not_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    games = ("Alien", "Assault", "Asterix", "Breakout", "MsPacman", "RoadRunner")
+    lines = [f"{game},dqn,,{seed},500000,1,2\n" for game in games for seed in (1, 2)]
+    (tmp_path / "atari_curves.csv").write_text(HEADER.splitlines()[0] + "\n" + "".join(lines))
+    agents = [(seeds, job.agent) for seeds, job in data.missing("atari")]
+    assert agents == [(f"{n}-{n}", of) for n in (1, 2) for of in ("log_dqn", "loglin_dqn")]
 
 
 def test_a_half_is_the_mean_of_its_episodes():
