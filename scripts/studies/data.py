@@ -190,19 +190,22 @@ def _atari(_: str, folder: pathlib.Path, notify: Notify) -> Iterator[dict[str, A
         try:
             (game,) = games.select_atari([games.canonical(of_game) or of_game])
             key = dict(zip(ATARI_RUN, (game, agent, setting, int(seed)), strict=True))
-            parameters = wanted.get((game, agent, setting), {})
-            if differs := _differences(parameters, runs.parameters_of(run, notify)):
+            parameters = runs.parameters_of(run, notify)
+            if differs := _differences(wanted.get((game, agent, setting), {}), parameters):
                 raise ValueError(differs)
-            yield from [key | row for row in _atari_curve(run, notify)]
+            steps: Any = parameters.get("Runner.training_steps")
+            check("Runner.training_steps", steps, bool(steps), "in its config.json")
+            yield from [key | row for row in _atari_curve(run, steps, notify)]
         except (KeyError, OSError, ValueError) as error:
             notify(f"{name} {of_game} {seed}: {shell.explain(error)}; left out")
 
 
-def _atari_curve(run: pathlib.Path, notify: Notify) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a run on Atari, as far as it is, without its name."""
+def _atari_curve(run: pathlib.Path, steps: int, notify: Notify) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a run on Atari, as far as it is, without its name.
+
+    An iteration has `steps` agent steps.
+    """
     log, returns = runs.read_run(run, "train", notify) or ({}, ())
-    steps: Any = runs.parameters_of(run, notify).get("Runner.training_steps")
-    check("Runner.training_steps", steps, bool(steps), "in its config.json")
     for iteration, value in enumerate(returns):
         yield {
             "steps": (iteration + 1) * steps,
