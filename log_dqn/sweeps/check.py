@@ -157,13 +157,13 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
     found, unused, all_read = [], dict[str, gin_files.Line](), dict[str, None]()
     used_by_any = set[str]()
     for agent in options.agents:
-        parameters = dict[str, dict[str, Any]]()
-        for game in reversed(options.unlike):  # The first stands for all below.
-            written = _written(options, agent, game, options.gin_bindings, options.scans)
-            configured, recorded = _configured(options, written)
-            parameters[game] = plan.comparable(recorded)
-        parameters = dict.fromkeys(options.games, parameters[options.games[0]]) | parameters
-        read = dict.fromkeys(map(gin_files.short_name, configured))
+        lines = options.gin_bindings, options.scans
+        of_unlike = {game: _written(options, agent, game, *lines) for game in options.unlike}
+        tried = {game: _configured(options, of_game) for game, of_game in of_unlike.items()}
+        recorded = {game: plan.comparable(writes) for game, (_, writes) in tried.items()}
+        parameters = dict.fromkeys(options.games, recorded[options.games[0]]) | recorded
+        written, (reads, _) = of_unlike[options.games[0]], tried[options.games[0]]
+        read = dict.fromkeys(map(gin_files.short_name, reads))
         used = _used(written.lines, texts, read)
         all_read |= read
         unused |= {line.text: line for line in written.lines if line.text in texts}

@@ -191,9 +191,9 @@ def test_finished_runs_of_unlike_environments_are_complete(tmp_path, monkeypatch
         f"{memory}.replay_capacity=200", f"{memory}.batch_size=4",
         f"{agent}.min_replay_history=10",
     ]  # fmt: skip
-    # Of JAX and gymnasium; or with the network for vectors and for pictures.
     if not vectorized:  # Read after a run has noted its configuration.
         bindings.append("CollectorDispatcher.collectors=('console', 'pickle')")
+    # Of JAX and gymnasium; or with the network for vectors and for pictures.
     envs = ["CartPole-v1", "gymnasium:CartPole-v1" if vectorized else "pictures_env:Pictures-v0"]
     lines = [f"--gin_bindings={line}" for line in bindings]
     for env in envs:
