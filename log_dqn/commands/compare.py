@@ -60,7 +60,11 @@ def create_parser() -> shell.Parser:
         "have; 'final', each at its end; or a number, at the end of that iteration; scores "
         "average the last 10%% of iterations up to there",
     )
-    add("--reference", help=f"agent that scores are relative to (default: {asked.DQN})")
+    add(
+        "--reference",
+        help=f"agent that scores are relative to (default: {asked.DQN}; without published runs the "
+        "last agent, if possible of the first's setting)",
+    )
     add("--baselines", help=asked.BASELINES_HELP)
     add(
         "--strict",

@@ -68,6 +68,8 @@ def render(
 def _facts(comparison: Comparison) -> dict[str, object]:
     request = comparison.request
     agents = labels.by_agent(comparison.runs).values()
+    # On Atari that figure is of human-normalised scores, without intervals.
+    of_means = ", and of means against the discount factor" * comparison.divides_by_best
     facts: dict[str, object] = {
         "Agents": ", ".join(map(labels.label, agents)),
         "Relative to": named(request.reference),
@@ -75,9 +77,8 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         f"with {comparison.needs} that all agents have",
         "Scores": tables.scored(comparison),
         "Intervals": "95%; over games: rliable's stratified percentile bootstrap, "
-        f"{request.repetitions:,} repetitions; on one game, and of means against the discount "
-        "factor: t over seeds (Student, Welch); none for agents with fewer than "
-        f"{statistics.LEAST_SEEDS} seeds on a game",
+        f"{request.repetitions:,} repetitions; on one game{of_means}: t over seeds (Student, "
+        f"Welch); none for agents with fewer than {statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",
     }
     if comparison.divides_by_best:

@@ -67,6 +67,7 @@ def test_whole_report(tmp_path, published, capsys):
 
     page = html.unescape((out / "report.html").read_text())
     assert "VideoPinball's random score is 16256.9" in page
+    assert "on one game: t over seeds" in page
     for row in (
         ("log_dqn", "own runs", "not recorded", 3, 3, 199, "200,000,000", "same"),
         ("IQN", "published", 0.99, 3, 5, 198, "199,000,000", "published"),
@@ -163,6 +164,7 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out):
 
     page = html.unescape((out / "report.html").read_text())
     assert "divided by the best mean that any agent has on the game" in page
+    assert "on one game, and of means against the discount factor: t over seeds" in page
     heads = re.findall(r"<button>(.*?)</button>", page)
     assert not {"Human", "Random"} & set(heads)
     assert '<th scope="col">Agent steps</th>' in page and "Frames" not in page
