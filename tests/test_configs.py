@@ -48,6 +48,20 @@ def defaults(configurable):
 
 
 @pytest.mark.parametrize(
+    "of", ["log_dqn", "log_dqn_cartpole", "log_dqn_gym", "log_dqn_minatar", "loglin_dqn",
+           "loglin_dqn_gym", "loglin_dqn_minatar"]
+)  # fmt: skip
+def test_rmsprop_is_the_same_on_tensorflow_and_jax(of):
+    """Also where Adam is the file's optimizer and the user chooses RMSProp."""
+    theirs = "RMSPropOptimizer."
+    values = bound(f"{of}.gin")
+    on_tf = {key.removeprefix(theirs): values[key] for key in values if key.startswith(theirs)}
+    on_jax, known = bound(f"jax_{of}.gin"), defaults("rmsprop_tf")
+    assert len(on_tf) == 5
+    assert {key: on_jax.get(f"rmsprop_tf.{key}", known[key]) for key in on_tf} == on_tf
+
+
+@pytest.mark.parametrize(
     ("name", "bound_to"), [*AGENTS.items(), ("vectorized_log_dqn.gin", "VectorizedRunner")]
 )
 def test_the_paper_s_settings_are_the_defaults(name, bound_to):
