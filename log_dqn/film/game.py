@@ -133,7 +133,10 @@ class DopamineGame:
 
     def reset(self, seed: int) -> Any:
         """Begins the episode of a seed; returns the first observation."""
-        seeding.seed_environment(self._environment, seed)
+        # Gymnasium's generator of the seed itself would draw the numbers that decide exploration.
+        (child,) = np.random.SeedSequence(seed).spawn(1)
+        # Below 2^31: some environments take no larger seed.
+        seeding.seed_environment(self._environment, int(child.generate_state(1)[0] >> 1))
         self._observation = self._environment.reset()
         return self._observation
 

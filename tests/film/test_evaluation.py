@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import log_dqn
 from log_dqn import minatar, trained
 from log_dqn.commands import evaluate as command
 from log_dqn.commands import play as film
+from log_dqn.dopamine_run import gymnasium_game
 from log_dqn.film import episode, evaluation, game, loading
 from tests.film.test_film import Fake
 
@@ -112,3 +114,19 @@ def test_what_no_agent_can_do_is_said():
                 played.step(action)
         played.step(np.int64(5))
     assert len(repr(agent)) < 1000
+
+
+def test_a_game_and_exploration_draw_different_numbers():
+    environment = gymnasium_game.create_environment("CartPole-v1")
+    played = game.DopamineGame("CartPole-v1", environment)
+    first = played.reset(4)
+    drawn = environment.environment.unwrapped.np_random.random(100)
+    assert not set(drawn) & set(np.random.default_rng(4).random(200))
+    assert not np.array_equal(played.reset(5), first)
+    assert np.array_equal(played.reset(4), first)
+    with mock.patch.object(environment.environment, "reset") as reset:
+        reset.return_value = np.zeros(4), {}
+        for seed in (*range(100), 2**32 - 1):
+            played.reset(seed)
+    seeds = [call.kwargs["seed"] for call in reset.call_args_list if call.kwargs]
+    assert len(set(seeds)) == 101 and min(seeds) > 0 and max(seeds) < 2**31
