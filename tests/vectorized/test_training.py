@@ -131,8 +131,9 @@ def test_hyperparameters_differ_between_runs_of_a_job(tmp_path):
     # Each run of a batch of different settings equals the run of a batch of its own setting.
     settings = {
         "gamma": 0.7, "c": 1.5, "k": 20, "beta_reg": 0.4, "beta_log": 0.01, "q_init_plus": 0.5,
-        "clip_inverse": True, "head_init": "symmetric", "epsilon_train": 0.3,
-        "target_update_period": 12, "min_replay_history": 30, "epsilon_decay_period": 77,
+        "q_init_minus": 0.001, "linear_above": 0.3, "clip_inverse": True, "head_init": "symmetric",
+        "epsilon_train": 0.3, "target_update_period": 12, "min_replay_history": 30,
+        "epsilon_decay_period": 77,
     }  # fmt: skip
     trainer = toys.make_trainer(tmp_path, [toys.log_dqn(), toys.log_dqn(**settings)])
     steps_of(trainer, 160)
