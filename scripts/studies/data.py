@@ -11,7 +11,7 @@ import pandas as pd
 
 from log_dqn import games
 from log_dqn.checks import check
-from log_dqn.cli import shell
+from log_dqn.cli import shell, words
 from log_dqn.results import runs, scores
 from log_dqn.run_folder import checkpoints, configuration
 from studies.stages import STAGES, Job, folder_of, is_atari, is_beyond, planned
@@ -64,23 +64,29 @@ def _whole(stage: str) -> pd.DataFrame:
     return curves[curves.groupby(RUN)["iteration"].transform("size") >= needed]
 
 
-def merge(before: pd.DataFrame, new: pd.DataFrame, notify: Notify) -> pd.DataFrame:
-    """Returns both tables' rows, sorted; a row that both have stays as it was before.
+def _key(table: pd.DataFrame) -> list[str]:
+    """Returns the columns that name a row: those of its run, and of when."""
+    return [name for name in (*RUN, "steps", "iteration") if name in table]
 
-    A run that had other returns before is another one, of which nothing is taken; `notify` is told.
+
+def _without_others(before: pd.DataFrame, new: pd.DataFrame, notify: Notify) -> pd.DataFrame:
+    """Returns the new rows, without runs that have other returns than before.
+
+    Those are other runs of the same name; `notify` is told.
     """
-    before = before.astype(new.dtypes)  # An empty table has no types of its own.
-    run = [name for name in RUN if name in new]
-    key = [*run, "steps" if "steps" in new else "iteration"]
-    both = new.merge(before, on=key, suffixes=("", "_before"))
+    run = _key(new)[:-1]
+    both = new.merge(before, on=_key(new), suffixes=("", "_before"))
     same = np.isclose(both["mean_return"], both["mean_return_before"], 1e-5, equal_nan=True)
     others = set(both.loc[~same, run].itertuples(index=False, name=None))
     for other in sorted(others):
         notify(f"{' '.join(map(str, other))}: docs/data has another run of this name; left out")
-    is_new = [name not in others for name in new[run].itertuples(index=False, name=None)]
-    both = pd.concat([before, new[is_new]]).drop_duplicates(key, keep="first")
-    order = [*ATARI_RUN, "steps"] if "steps" in new else key
-    return both.sort_values(order, ignore_index=True)
+    return new[[name not in others for name in new[run].itertuples(index=False, name=None)]]
+
+
+def _merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """Returns both tables' rows, sorted; a row that both have stays as it was before."""
+    both = pd.concat([before, new]).drop_duplicates(_key(new), keep="first")
+    return both.sort_values(_key(new), ignore_index=True)
 
 
 def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
@@ -89,7 +95,7 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
     What is committed stays. `notify` is told of runs that are left out.
 
     Raises:
-        ValueError: the folder has no run of the stage that can be added.
+        ValueError: the folder has no finished run of the stage.
     """
     folder = folder_of(stage, results_dir)
     rows = (_atari if is_atari(stage) else _vectorized)(stage, folder, notify)
@@ -97,12 +103,13 @@ def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
     if new.empty:
         raise ValueError(f"{folder}: no finished runs of the stage {stage}")
     before = read(stage)
-    after = merge(before, new[list(before)], notify)
+    before = before.astype(new[list(before)].dtypes)  # An empty table has no types of its own.
+    new = _without_others(before, new[list(before)], notify)
+    after = _merge(before, new)
     path = path_of(stage)
     checkpoints.replace_file(path, after.to_csv(index=False, float_format="%.6g").encode())
-    name = [column for column in RUN if column in new and column != "gamma"]
-    found, added = len(new[name].drop_duplicates()), len(after) - len(before)
-    return f"{path}: {found} finished runs, {added} new rows"
+    found, added = len(new[_key(new)[:-1]].drop_duplicates()), len(after) - len(before)
+    return f"{path}: {words.counted(found, 'run')}, {added} new rows"
 
 
 def missing(stage: str) -> Iterator[tuple[str, Job]]:

@@ -97,14 +97,14 @@ def test_finished_runs_are_added_once_and_what_is_committed_stays(folder, capsys
     both = job._replace(games="MinAtar/Freeway,MinAtar/Breakout")
     assert list(data.missing("averaging")) == [("6-6", both)]
     assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
-    assert capsys.readouterr().out == f"{path}: 2 finished runs, 16 new rows\n"
+    assert capsys.readouterr().out == f"{path}: 2 runs, 16 new rows\n"
     after = path.read_text()
     assert set(before.splitlines()) <= set(after.splitlines())
     assert len(after.splitlines()) == 2 + 16
     assert list(data.missing("averaging")) == []
     write_run(folder, "Freeway", [9.0] * 8)  # Another machine has other numbers.
     assert study.main(["collect", "averaging", f"--results_dir={folder}"]) == 0
-    assert capsys.readouterr().out == f"{path}: 2 finished runs, 0 new rows\n"
+    assert capsys.readouterr().out == f"{path}: 1 run, 0 new rows\n"
     assert path.read_text() == after
     scores = data.scores_of(data.read("averaging")).set_index("stage")["score"]
     assert scores["averaging"].tolist() == [2.5, 2.5] and scores["main"] == 7.12346
