@@ -189,6 +189,18 @@ BAD_INPUT = [
         "is 0.5, .* RMSPropOptimizer.learning_",
     ),
     ([binding("LogDQNAgent.beta_log=0.1")], "beta_log is .*learning rate: RMSPropOptimizer.learni"),
+    (
+        ["--env=Acrobot-v1", "--agent=loglin_dqn", binding("LogDQNAgent.beta_log=0.1")],
+        "learning rate: AdamOptimizer.learning_rate",
+    ),
+    (
+        ["--env=Acrobot-v1", "--agent=jax_loglin_dqn", binding("JaxLogDQNAgent.beta_log=0.1")],
+        "learning rate: create_optimizer.learning_rate",
+    ),
+    (
+        [binding("Runner.beta_log=0.1")],
+        "Configurable 'Runner' doesn't have a parameter named 'beta_log'",
+    ),
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
     (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),

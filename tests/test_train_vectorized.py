@@ -162,6 +162,10 @@ WRONG = [
         "VectorizedDQNAgent.gamma is 0.5, which nothing reads; .* VectorizedLogDQNAgent.gamma?",
     ),
     (["--gin_bindings=rmsprop_tf.learning_rate=0.1"], "learning_rate is 0.1, which nothing"),
+    (
+        ["--agent=dqn", "--gin_bindings=VectorizedDQNAgent.beta_log=0.1"],
+        "beta_log is .*learning rate: VectorizedDQNAgent.learning_rate",
+    ),
     ([f"{AGENT}gamma=nan"], "a value must be a literal of Python"),
     ([f"{AGENT}linear_above=1e999"], "QNAgent.linear_above is inf; it must be a finite number"),
     ([f"{AGENT}c=1e300"], "c is 1e+300; it must be a number that fl"),

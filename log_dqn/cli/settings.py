@@ -225,9 +225,14 @@ def _check_names(written: Written, users: Sequence[Line]) -> None:
         if not configurable or parameter in (of_it or ()):
             continue
         wrong = None
-        if parameter == "beta_log" and of_it:
-            rates = [other.name for other in written.lines if other.name.endswith(".learning_rate")]
-            wrong = f"{configurable}'s beta_log is its optimizer's learning rate: {rates[-1]}"
+        optimizer = [None, *written.values(f"{configurable}.optimizer")][-1]
+        has_rate = "learning_rate" in (of_it or ())
+        if parameter == "beta_log" and (has_rate or optimizer):
+            # Dopamine's JAX agents also take the name of one, which create_optimizer makes.
+            chosen = re.fullmatch(r"@(?:.*[./])?(\w+)\(\)", str(optimizer))
+            owner = configurable if has_rate else chosen[1] if chosen else "create_optimizer"
+            rate = f"{owner}.learning_rate"
+            wrong = f"{configurable}'s beta_log is its optimizer's learning rate: {rate}"
         elif of_it is None and not own and configurable not in _words():
             wrong = f"there is no {configurable} in gin{nearest(configurable, known)}"
         elif of_it and parameter not in _words():
