@@ -46,7 +46,8 @@ def compare_protocols(table: pd.DataFrame, reference: str) -> pd.DataFrame:
     of_own = table[~table["game"].isin(published)]
     first = of_own.sort_values("agent", key=lambda agents: agents != reference, kind="stable")
     for run in first.drop_duplicates("game").itertuples():
-        usual[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=True))
+        updates = None if run.protocol.any_update is None else True
+        usual[run.game] = (run.agent, run.agent, run.protocol._replace(any_update=updates))
     standards = [usual[game] for game in table["game"]]
     differs = [
         protocol.differences(run.protocol, standard, whose) if run.own else ()
@@ -90,18 +91,30 @@ def align(
 
 
 def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: Notify) -> int:
-    """Returns the emulator frames that all runs have, or those of the chosen iteration."""
+    """Returns the emulator frames that all runs have, or those of the chosen iteration.
+
+    The former end an iteration of the runs with the longest, if these have one by then.
+    """
     if iteration != "common":
         published = rows[~rows["own"]]
         return (int(iteration) + 1) * int((rows if published.empty else published)["length"].max())
     shortest = rows.loc[rows["trained"].idxmin()]
-    skip, frames = frame_skip(rows), int(shortest.trained)
+    skip, frames, longest = frame_skip(rows), int(shortest.trained), int(rows["length"].max())
+    frames -= frames % longest if frames > longest else 0
     # 198 and 199 (published and own full runs) are as good as equal.
     if frames < 0.95 * rows["trained"].max():
         note(
-            f"{where}all are compared after {words.frames(frames, skip)}, the last that all "
-            f"{'own ' * bool(shortest.own)}runs have (set by "
+            f"{where}all are compared after {words.frames(frames, skip)}, "
+            f"{common_words(rows, frames)} (set by "
             f"{'/'.join(shortest[['agent', 'game', 'seed']])}); --iteration=final compares each "
             "run at its own end"
         )
     return frames
+
+
+def common_words(runs: pd.DataFrame, frames: float) -> str:
+    """Says what the frames are that runs have in common."""
+    setting = runs[runs["trained"] == frames]
+    if setting.empty:  # Its last iteration ends later than another's.
+        return "the last at which an iteration of all runs ends"
+    return f"the last that all {'own ' * bool(setting['own'].any())}runs have"

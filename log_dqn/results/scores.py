@@ -11,19 +11,20 @@ FINAL_FRACTION = 10
 """A score averages the last tenth of the iterations (paper, section 6: "last 10%")."""
 
 
-def final_score(returns: np.ndarray, last: int | None = None) -> float:
+def final_score(returns: np.ndarray, last: int | None = None, number: int | None = None) -> float:
     """Returns the mean over the last tenth of a learning curve, 20 of 199 or 200 iterations.
 
     Args:
         returns: mean returns, shape [num_iterations]; NaN where unknown.
         last: the last iteration that counts, counted from 0; the curve's last one if None.
+        number: how many iterations count; ceil((last + 1) / 10) if None.
 
     Returns:
-        The mean of the known values of the last ceil((last + 1) / 10) iterations, or NaN if the
-        curve ends before `last` or no value is known there.
+        The mean of these iterations' known values, or NaN if the curve ends before `last` or no
+        value is known there.
     """
     stop = len(returns) if last is None else last + 1
-    window = returns[stop - math.ceil(stop / FINAL_FRACTION) : stop]
+    window = returns[stop - (number or math.ceil(stop / FINAL_FRACTION)) : stop]
     known = window[~np.isnan(window)]
     if len(returns) < stop or not len(known):
         return math.nan
@@ -57,15 +58,17 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The table with `iteration`, the last that counts, `frames`, those of training up to its end,
         and `score`, the mean return per episode over the last tenth of the iterations up to it;
-        NaN where none is known.
+        NaN where none is known. Where iterations on a game differ in length, all its runs are
+        scored over as many frames as the one with the most.
     """
     # The first iteration counts even where it is not finished by then.
     frames = table["until"].fillna(table["trained"])
-    last = (frames // table["length"]).clip(lower=1).astype(int) - 1
-    scores = [
-        final_score(returns, end) for returns, end in zip(table["returns"], last, strict=True)
-    ]
-    return table.assign(iteration=last, frames=(last + 1) * table["length"], score=scores)
+    length, done = table["length"], (frames // table["length"]).clip(lower=1).astype(int)
+    window = np.ceil(done / FINAL_FRACTION) * length
+    widest = window.groupby(table["game"]).transform("max").where(table["until"].notna(), window)
+    number = np.minimum(widest // length, done).astype(int)
+    scores = list(map(final_score, table["returns"], done - 1, number))
+    return table.assign(iteration=done - 1, frames=done * length, score=scores)
 
 
 def normalise(table: pd.DataFrame, references: pd.DataFrame) -> pd.DataFrame:

@@ -86,8 +86,10 @@ def scored(comparison: Comparison) -> str:
         frames = together["until"].iloc[0]
         up_to = f"the last 10% of iterations up to {words.frames(frames)} of training"
         if iteration == "common":
-            own = "own " * bool((runs["own"] & (runs["trained"] == frames)).any())
-            up_to += f", the last that all {own}runs have"
+            up_to += f", {align.common_words(runs, frames)}"
+    longest = runs.groupby("game")["length"].transform("max")
+    if ((runs["length"] < longest) & (longest <= runs["until"])).any():
+        up_to += ", over about as many frames as the longest iterations need"
     by_length: dict[str, list[str]] = {}
     for game, rows in apart.dropna(subset="until").groupby("game"):
         length = words.frames(rows["until"].iloc[0], align.frame_skip(rows))

@@ -1,5 +1,6 @@
 """What is compared with what, at which iteration, and what is said about it."""
 
+import numpy as np
 import pytest
 
 from log_dqn import games
@@ -85,6 +86,24 @@ def test_runs_of_two_kinds_of_iterations_are_averaged_at_equal_experience(publis
     assert [returns.tolist() for returns in curves["returns"]] == [[4, 9], [10, 20]]
 
 
+def test_short_iterations_are_scored_over_the_frames_of_long_ones(published, tmp_path):
+    """The published DQN beside itself, in fifths of its iterations: the same scores."""
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 50_000}
+    compared, _ = compare(published, agents=("DQN",), games=("Pong",))
+    for run in rows_of(compared, "DQN").itertuples():
+        # Five of these have the mean of the long iteration, but rise within it.
+        rising = np.add.outer(run.returns[:3], np.arange(-2.0, 3)).ravel()
+        path = tmp_path / "same/Pong" / run.seed
+        synthetic.write_log(path, [*rising[:14]], config=config)
+    compared, [line, *_] = compare(published, tmp_path)
+    assert "after 2M frames, the last at which an iteration of all runs ends (set by same" in line
+    same, dqn = rows_of(compared, "same"), rows_of(compared, "DQN")
+    # 14 short iterations are 2.8 long ones, so that two count, of which the last is scored.
+    assert {*same["frames"], *dqn["frames"]} == {2_000_000}
+    np.testing.assert_allclose(same["score"], dqn["score"])
+    assert "over about as many frames as the longest iterations need" in tables.scored(compared)
+
+
 def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     published, tmp_path
 ):
@@ -92,7 +111,7 @@ def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     synthetic.write_log(tmp_path / "a/Pong/0", [4.0, 5.0, 6.0], config=config)
     synthetic.write_log(tmp_path / "a/Pong/1", [10.0, 20.0])
     compared, _ = compare(published, tmp_path, agents=("a", "IQN"), repetitions=9)
-    assert [*rows_of(compared, "a")["score"]] == [6, 10]
+    assert [*rows_of(compared, "a")["score"]] == [5, 10]  # All of the three short iterations.
     results = report.compute(compared)
     assert list(results.curves) == ["IQN", "DQN"] and "a" in results.aggregates
     assert "at 1M frames, the end of the first iteration" in tables.scored(compared)
@@ -134,7 +153,8 @@ def test_evaluation_returns_that_are_not_there(published, tmp_path):
     write_runs(tmp_path, "log_dqn", ["Pong", "Alien"], 20)
     lines = []
     request = comparison.Request(tmp_path, baselines=str(published), metric="eval")
-    with pytest.raises(ValueError, match=f"--results_dir={tmp_path}: no run of it can be compared"):
+    message = f"{tmp_path}: no run of it can be compared; it has log_dqn on Alien, Pong"
+    with pytest.raises(ValueError, match=message):
         comparison.compare(request, lines.append)
     assert lines == ["log_dqn: 4 runs have no eval_average_return; left out (Alien, Pong)"]
 
