@@ -5,6 +5,8 @@ A report goes one way: read (`runs`, `baselines`), align, score (`scores`), `sta
 """
 
 import dataclasses
+import pathlib
+from typing import cast
 
 import pandas as pd
 
@@ -13,7 +15,7 @@ from log_dqn.checks import check
 from log_dqn.cli import words
 from log_dqn.cli.words import counted
 from log_dqn.results import align, baselines, remarks, runs, scores
-from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, OWN, Request, own_name
+from log_dqn.results.request import DEFAULT_AGENTS, DQN, NAMES, OWN, Request, find_runs, own_name
 from log_dqn.results.runs import LearningCurve, Notify
 
 
@@ -115,7 +117,12 @@ def compare(request: Request, notify: Notify) -> Comparison:
 
 
 def _nothing_own(request: Request) -> ValueError:
-    return ValueError(f"--results_dir={request.results_dir}: no run of it can be compared")
+    folder = cast(pathlib.Path, request.results_dir)
+    agents, on_games, *_ = zip(*find_runs(folder), strict=True)
+    has = f"{games.listing(sorted({*agents}))} on {games.listing(sorted({*on_games}))}"
+    return ValueError(
+        f"--results_dir={folder}: no run of it can be compared; it has {words.printable(has)}"
+    )
 
 
 def _read(request: Request, note: Notify) -> tuple[list[LearningCurve], list[LearningCurve]]:

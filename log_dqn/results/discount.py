@@ -48,8 +48,9 @@ def scanned(runs: pd.DataFrame) -> pd.DataFrame:
     """
     known = runs[runs["gamma"].notna()]
     table = known.assign(agent=known["agent"].map(without_gamma))
-    # A run may lie in `log_dqn` and in `log_dqn/gamma=0.96`, which are one agent.
-    return table[["agent", "gamma", "game", "seed", "score"]].drop_duplicates()
+    # `log_dqn` and `log_dqn/gamma=0.96` are one agent, so that a seed of both counts once.
+    run = ["agent", "gamma", "game", "seed"]
+    return table[[*run, "score"]].drop_duplicates(run)
 
 
 def participants(runs: pd.DataFrame) -> pd.DataFrame:

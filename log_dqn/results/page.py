@@ -77,7 +77,8 @@ def _facts(comparison: Comparison) -> dict[str, object]:
         f"with {comparison.needs} that all agents have",
         "Scores": tables.scored(comparison),
         "Intervals": "95%; over games: rliable's stratified percentile bootstrap, "
-        f"{request.repetitions:,} repetitions; on one game{of_means}: t over seeds (Student, "
+        f"{request.repetitions:,} repetitions, too narrow with few seeds (three: they cover 73% to "
+        f"88%, five: 84% to 91%); on one game{of_means}: t over seeds (Student, "
         f"Welch); none for agents with fewer than {statistics.LEAST_SEEDS} seeds on a game",
         "Own runs": request.results_dir or "none",
     }

@@ -27,12 +27,11 @@ def lines(
     for agent, rows in agents.items():
         if labels.mark(rows):
             yield f"{agent}: {labels.marked_for(rows)}"
-    for (agent, until), rows in left_out.fillna({"until": 0}).groupby(
-        ["agent", "until"], sort=False
-    ):
+    for (agent, until), rows in left_out.groupby(["agent", "until"], sort=False, dropna=False):
+        where = f"after {words.frames(until)}" if until > 0 else "in their last 10% of iterations"
         yield (
-            f"{agent}: {counted(len(rows), 'run has', 'runs have')} no scores after "
-            f"{words.frames(until)}; left out ({listing(sorted(rows['game'].unique()))})"
+            f"{agent}: {counted(len(rows), 'run has', 'runs have')} no scores {where}; left out "
+            f"({listing(sorted(rows['game'].unique()))})"
         )
     normalised, common = {*runs.loc[runs["normalised"].notna(), "game"]}, common_games(runs)
     for game in sorted({*runs["game"]} - normalised):

@@ -67,8 +67,8 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
         metric: `train` or `eval`.
 
     Returns:
-        Mean returns, shape [num_iterations], up to the last one that the log has; NaN where it has
-        none.
+        Mean returns, shape [num_iterations], up to the last iteration with such statistics; NaN
+        where it has no return, as no episode ended. Empty if the log has no return at all.
 
     Raises:
         ValueError: the log has another shape, or a return beyond `LARGEST_RETURN`.
@@ -76,10 +76,13 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
     if not isinstance(log, dict):
         raise ValueError(f"holds a {type(log).__name__}, not Dopamine's statistics")
     known: dict[int, float] = {}
+    num_iterations = 0
     for key, statistics in log.items():
         match = _ITERATION.fullmatch(key) if isinstance(key, str) else None
         if match is None or not isinstance(statistics, dict):
             continue
+        if any(str(name).startswith(f"{metric}_") for name in statistics):
+            num_iterations = max(num_iterations, int(match[1]) + 1)
         names = (f"{metric}_average_return", f"{metric}_episode_returns")
         if name := next((name for name in names if name in statistics), None):
             try:
@@ -90,9 +93,9 @@ def returns_of(log: Any, metric: str) -> np.ndarray:
                 raise ValueError(f"{key}: {name} is beyond {LARGEST_RETURN:g}")
             if values.size and np.isfinite(values.mean()):
                 known[int(match[1])] = values.mean()
-    if max(known, default=0) >= 10**6:
-        raise ValueError(f"has an iteration number {max(known)}")
-    returns = np.full(max(known, default=-1) + 1, np.nan)
+    if num_iterations > 10**6:
+        raise ValueError(f"has an iteration number {num_iterations - 1}")
+    returns = np.full(num_iterations if known else 0, np.nan)
     returns[[*known]] = [*known.values()]
     return returns
 

@@ -90,9 +90,10 @@ def _merge(before: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
 
 
 def collect(stage: str, results_dir: pathlib.Path, notify: Notify) -> str:
-    """Adds a stage's finished runs to `docs/data`; says how many were new.
+    """Adds a stage's finished runs to `docs/data`, on Atari unfinished ones too.
 
-    What is committed stays. `notify` is told of runs that are left out.
+    Returns a line that says how many were new. What is committed stays. `notify` is told of runs
+    that are left out.
 
     Raises:
         ValueError: the folder has no finished run of the stage.

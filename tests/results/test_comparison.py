@@ -115,6 +115,17 @@ def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     results = report.compute(compared)
     assert list(results.curves) == ["IQN", "DQN"] and "a" in results.aggregates
     assert "at 1M frames, the end of the first iteration" in tables.scored(compared)
+    assert "over about as many" not in tables.scored(compared)
+
+
+def test_a_run_whose_last_episodes_do_not_end_has_no_score(published, tmp_path):
+    for iteration in ("final", "common"):
+        for seed, returns in enumerate(([1.0] * 20, [1.0] * 17 + [np.nan] * 3)):
+            synthetic.write_log(tmp_path / f"a/Pong/{seed}", returns)
+        compared, lines = compare(published, tmp_path, iteration=iteration)
+        assert [*rows_of(compared, "a")["seed"]] == ["0"]
+        where = "in their last 10% of iterations" if iteration == "final" else "after 20M frames"
+        assert f"a: 1 run has no scores {where}; left out (Pong)" in lines
 
 
 def test_all_at_a_given_iteration(published, unequal):

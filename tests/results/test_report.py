@@ -102,6 +102,13 @@ def test_the_same_run_in_two_folders_is_one_seed():
     ]
 
 
+def test_other_runs_of_a_seed_in_two_folders_are_one_seed_too():
+    """Another machine's run of the same seed has other returns."""
+    runs = gamma_runs(("dqn", 0.96, "Pong"), ("dqn/gamma=0.96", 0.96, "Pong"))
+    runs["score"] = [5.0, 7.0]
+    assert discount.scanned(runs)["score"].tolist() == [5]
+
+
 def test_two_gammas_in_one_folder_are_said():
     runs = gamma_runs(("a", 0.9, "Alien"), ("a", 0.99, "Zaxxon"))
     assert discount.participants(runs).empty

@@ -41,6 +41,10 @@ def test_reads_what_dopamine_writes(tmp_path, lines):
 def test_older_forms(tmp_path, lines, protocol):
     numbers = {"iteration_0": {"train_average_return": 2.5}, "iteration_2": {"x": [1]}}
     np.testing.assert_array_equal(runs.returns_of(numbers, "train"), [2.5])
+    without = numbers | {"iteration_3": {"train_average_steps_per_second": [9.0]}}
+    np.testing.assert_array_equal(
+        runs.returns_of(without, "train"), [2.5, np.nan, np.nan, np.nan]
+    )  # No episode ended in the last.
     episodes = {
         "iteration_0": {"train_episode_returns": [1.0, 2.0]},
         "iteration_2": {"train_episode_returns": [5]},
