@@ -299,8 +299,11 @@ def without_wildcards(folder: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 @contextlib.contextmanager
-def own_gin_configuration() -> Iterator[None]:
-    """Gives the block an empty configuration of gin, and afterwards back what there was before.
+def own_gin_configuration(keeps_bindings: bool = False) -> Iterator[None]:
+    """Gives the block a configuration of gin, and afterwards back what there was before.
+
+    It is empty, or has the bindings from before, but no record of what was read. What a module
+    binds when the block imports it first is gone afterwards.
 
     Reason: gin has one configuration for a process, which a user's script may be using while it
     loads an agent of another configuration.
@@ -312,6 +315,8 @@ def own_gin_configuration() -> Iterator[None]:
     kept = [getattr(gin.config, name) for name in names]
     before, is_locked = [part.copy() for part in kept], gin.config_is_locked()
     gin.clear_config()
+    if keeps_bindings:
+        gin.config._CONFIG.update({key: values.copy() for key, values in before[0].items()})
     try:
         yield
     finally:

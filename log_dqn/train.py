@@ -84,7 +84,11 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # Notes on deprecated functions that Dopamine calls, and Dopamine's own log.
     tf.get_logger().setLevel(logging.ERROR)
     absl.logging.set_verbosity(absl.logging.ERROR)
+    # A script may train twice in one process: gin's settings and the graph are this run's alone.
+    stack.enter_context(compat.own_gin_configuration(keeps_bindings=True))
     start.configure(asked.written)
+    if not agents.uses_jax():
+        stack.enter_context(tf.Graph().as_default())
     cpu = f"the CPU with {words.counted(num_threads, 'thread')}"
     device = "a GPU" if agents.has_gpu() else cpu
     runner = start.create_runner(

@@ -116,6 +116,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
     # A run may read what another is still writing to the user's cache; it then compiles it itself.
     warnings.filterwarnings("ignore", "Error reading persistent compilation cache", UserWarning)
     devices.backend()  # Not quietly: it may end the process, or say why it is no GPU.
+    # A script may train twice in one process.
+    stack.enter_context(compat.own_gin_configuration(keeps_bindings=True))
     gin_files.read(written)
     settings = start.read_settings(written.lines, args.scan)
     runner = settings[0].runner

@@ -155,10 +155,8 @@ def weights(base_dir, iteration):
 
 
 def run(base_dir, *arguments):
-    """Runs the program in this process, as if it were a new one; returns the exit status."""
-    forget()
-    with tf.Graph().as_default():
-        return train.main([f"--base_dir={base_dir}", *arguments])
+    """Runs the program in this process; returns the exit status."""
+    return train.main([f"--base_dir={base_dir}", *arguments])
 
 
 def refusal(capsys, main, arguments):

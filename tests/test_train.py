@@ -1,5 +1,6 @@
 import os
 import re
+import signal
 
 import gin
 import numpy as np
@@ -10,10 +11,13 @@ from log_dqn import train
 from log_dqn.cli import progress, threads, words
 from log_dqn.compat import config_dir
 from log_dqn.dopamine_run import request, start
+from log_dqn.run_folder import configuration
 from tests.programs import (
     CARTPOLE,
     NEEDS_MINATAR,
     assert_refused,
+    assert_same_run,
+    class_of,
     iterations,
     python,
     read_log,
@@ -309,6 +313,27 @@ def test_a_game_is_named_in_any_case(game, name):
     start.configure(request.parse([], [], game=game).written)
     factory = "create_minatar_environment" if "MinAtar" in name else "create_environment"
     assert gin.query_parameter(f"{factory}.game_name") == name
+
+
+@pytest.mark.parametrize("agent", ["log_dqn", pytest.param("jax_log_dqn", marks=SLOW)])
+def test_a_script_trains_twice_as_in_two_processes(tmp_path, agent):
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    of_script = f"{class_of(agent)}.allow_partial_reload"
+    gin.bind_parameter(of_script, True)
+    arguments = [*tiny(class_of(agent)), f"--agent={agent}", "--seed=1"]
+    assert run(tmp_path / "first", *arguments) == 0
+    # What this agent has more than the other, it leaves to nobody.
+    assert run(tmp_path / "other", *tiny(), "--agent=loglin_dqn", "--seed=1") == 0
+    assert run(tmp_path / "again", *arguments) == 0
+    assert_same_run(tmp_path / "first", tmp_path / "again", 1)
+    recorded = configuration.read(tmp_path / "again")
+    assert recorded == configuration.read(tmp_path / "first")
+    assert not [name for name in recorded if name.endswith("linear_above")]
+    assert configuration.by_short_name(recorded)[of_script] is True
+    assert gin.query_parameter(of_script) is True
+    with pytest.raises(ValueError, match="'LogDQNAgent' has no "):
+        gin.query_parameter("LogDQNAgent.linear_above")
+    assert handlers == {number: signal.getsignal(number) for number in handlers}
 
 
 def test_a_drawn_seed_is_recorded_and_kept(tmp_path):

@@ -45,8 +45,7 @@ def arguments(results_dir, *more, games="Centipede", **bindings):
 
 
 def run(*args):
-    """Runs the program in this process, as if it were a new one; returns the exit status."""
-    programs.forget()
+    """Runs the program in this process; returns the exit status."""
     return train_vectorized.main(args)
 
 

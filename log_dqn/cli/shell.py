@@ -357,9 +357,9 @@ def run(
         signals.append(number)
         sys.exit(128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, exit_at_once)
     with contextlib.ExitStack() as stack:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            stack.callback(signal.signal, number, signal.signal(number, exit_at_once))
         stack.callback(_drop_lost_output)
         try:
             training = prepare(args, stack)
