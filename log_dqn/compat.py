@@ -187,8 +187,15 @@ def provide_gin_files() -> None:
 
     reading: list[str] = []
 
+    def found(name: str) -> str | None:
+        paths = [os.path.join(folder, name) for folder in ("", config_dir(), config_dir().parent)]
+        if reading and is_shipped(reading[-1]):
+            paths = [path for path in paths if is_shipped(path)]
+        return next(filter(os.path.isfile, paths), None)
+
     @contextlib.contextmanager
-    def read(path: str) -> Iterator[TextIO]:
+    def read(name: str) -> Iterator[TextIO]:
+        path = found(name) or name
         reading.append(path)
         try:
             with open(path, encoding="utf-8-sig") as file:
@@ -196,21 +203,21 @@ def provide_gin_files() -> None:
         finally:
             reading.pop()
 
-    def exists(path: str) -> bool:
-        fits = not reading or not is_shipped(reading[-1]) or is_shipped(path)
-        return fits and os.path.isfile(path)
-
-    gin.config._FILE_READERS[0] = (read, exists)  # gin asks its own reader first.
-    for folder in (config_dir(), config_dir().parent):
+    # In place of gin's first reader. What it doesn't find, the second one logs as an error.
+    gin.config._FILE_READERS[0] = (read, lambda name: found(name) is not None)
+    for folder in (config_dir(), config_dir().parent):  # For gin's message about a missing file.
         gin.add_config_file_search_path(str(folder))
 
 
-def extend_run_experiment(names: Collection[str], create: Callable[..., Any]) -> None:
+def extend_run_experiment(
+    names: Collection[str], create: Callable[..., Any], check_folder: Callable[[Any], None]
+) -> None:
     """Makes Dopamine's own `create_agent`, `create_runner` and `TrainRunner` take our gin files.
 
-    `create_agent` hands the agents of these names to `create(sess, environment, summary_writer,
-    name)` and all others on. `TrainRunner` makes the environment that gin binds to `Runner`. Both
-    keep their names in gin. Imports Dopamine.
+    `create_agent` gives what it is given as `summary_writer`, a runner's base_dir, to
+    `check_folder`, and hands the agents of these names to `create(sess, environment,
+    summary_writer, name)` and all others on. `TrainRunner` makes the environment that gin binds to
+    `Runner`. Both keep their names in gin. Imports Dopamine.
 
     Reason: Dopamine's `create_agent` has a fixed list of agents, `create_runner` passes it by
     position, over what gin binds, and `TrainRunner` passes its own default environment on, over
@@ -230,6 +237,7 @@ def extend_run_experiment(names: Collection[str], create: Callable[..., Any]) ->
         debug_mode: bool = False,
     ) -> Any:
         """Creates one of `names`, or one of Dopamine's agents; see Dopamine's `create_agent`."""
+        check_folder(summary_writer)
         if agent_name not in names:
             return create_dopamines(sess, environment, agent_name, summary_writer, debug_mode)
         return create(sess, environment, summary_writer if debug_mode else None, agent_name)

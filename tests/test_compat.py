@@ -90,6 +90,22 @@ def test_the_host_works_without_baselines_and_without_noise():
     assert err == ""
 
 
+def test_gin_finds_the_package_s_files_from_any_folder_without_a_word(tmp_path):
+    """Gin's second reader would log what the first, in the working directory, does not find."""
+    (tmp_path / "atari_protocol.gin").write_text(
+        "Runner.training_steps = 1"
+    )  # What ours include are ours.
+    out, err = run(
+        f"""
+        import os, log_dqn, gin
+        os.chdir({str(tmp_path)!r})
+        gin.parse_config_file("log_dqn.gin")
+        print(gin.query_parameter("Runner.training_steps"))
+        """
+    )
+    assert out == "250000" and "Path not found" not in err
+
+
 def test_a_real_baselines_is_left_alone(tmp_path):
     package = tmp_path / "baselines" / "common"
     package.mkdir(parents=True)

@@ -3,11 +3,26 @@
 Dopamine's runner has neither the seeds nor the exact checkpoints of `log_dqn.dopamine_run.runner`.
 """
 
+import os
+import pathlib
 from typing import Any
 
 from log_dqn import compat
 from log_dqn.checks import check
 from log_dqn.dopamine_run import agents, gymnasium_game, request
+from log_dqn.run_folder import layout
+
+
+def check_folder(base_dir: Any) -> None:
+    """Checks a runner's folder, or passes a writer of summaries or None.
+
+    Raises:
+        ValueError: if it holds a run of `log-dqn train`, whose logs and checkpoints Dopamine's
+            runner would overwrite.
+    """
+    if isinstance(base_dir, (str, os.PathLike)):
+        is_ours = pathlib.Path(base_dir, layout.CONFIG).exists()
+        check("base_dir", str(base_dir), not is_ours, "without a run of `log-dqn train`")
 
 
 def create_agent(sess: Any, environment: Any, summary_writer: Any, name: str) -> Any:
@@ -25,4 +40,4 @@ def create_agent(sess: Any, environment: Any, summary_writer: Any, name: str) ->
     return agents.create_agent(sess, environment, summary_writer, name=name)
 
 
-compat.extend_run_experiment(agents.AGENTS, create_agent)
+compat.extend_run_experiment(agents.AGENTS, create_agent, check_folder)

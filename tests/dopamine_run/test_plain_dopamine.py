@@ -77,6 +77,16 @@ def test_a_gin_file_trains_in_dopamines_runner(load, name, tmp_path):
         assert len(log["iteration_0"][f"{phase}_episode_returns"]) >= 1
 
 
+@pytest.mark.parametrize("agent", ["jax_log_dqn", "jax_quantile"])
+def test_a_folder_with_a_run_of_ours_is_refused(load, tmp_path, agent):
+    """Dopamine would write over its logs, and delete its checkpoints."""
+    load("jax_log_dqn_cartpole.gin", f"create_agent.agent_name = '{agent}'")
+    (tmp_path / "config.json").write_text("{}")
+    message = f"base_dir is '{tmp_path}'; it must be without a run of `log-dqn train`"
+    with pytest.raises(ValueError, match=message):
+        run_experiment.create_runner(str(tmp_path))
+
+
 def test_a_time_limit_that_would_be_learned_as_an_end_is_refused(load, tmp_path):
     load("loglin_dqn_gym.gin")
     message = (
