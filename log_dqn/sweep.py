@@ -158,6 +158,8 @@ def _prepare(args: argparse.Namespace, stack: contextlib.ExitStack) -> shell.Tra
         chosen = games.select_to_train(args.games, catch=args.vectorized)
     else:
         checks.check("env", "", bool(args.env), "an environment or more")
+        for name in args.env:
+            checks.check("env", name, name not in games.KNOWN, "no game: --games takes these")
         chosen = args.env
     seeds = shell.seeds(args.seeds)
     divides = args.vectorized and args.env is None

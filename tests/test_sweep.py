@@ -261,6 +261,7 @@ def test_vectorized_jobs(tmp_path):
 # Beside what tests/commands/test_main.py and tests/test_refusals.py have.
 BAD = [
     (["--games=bsuite/Catch"], "games is 'bsuite/Catch'; it must be one of Dopamine's 60 Atari"),
+    (["--env=CartPole-v1,Pong"], "env is 'Pong'; it must be no game: --games takes these"),
     (["--games=,"], "games is ''; it must be one of Dopamine's 60"),
     (["--agents=,"], "agents is ''; it must be one agent or more"),
     (["--agents=c51", "--vectorized"], "agent is 'c51'; it must be one of log_dqn, loglin_dqn,"),
@@ -273,7 +274,8 @@ BAD = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
 def test_bad_input_is_said_in_one_line(tmp_path, capsys, arguments, message):
-    arguments = ["--agents=log_dqn", "--games=Pong", *arguments]
+    games = ["--games=Pong"] * (not arguments[0].startswith("--env"))
+    arguments = ["--agents=log_dqn", *games, *arguments]
     programs.assert_refused(tmp_path, capsys, arguments, message, sweep, "results_dir")
 
 
