@@ -146,7 +146,7 @@ def _in_gin(name: str, value: Any, own: str) -> str:
             is_known and gin.get_configurable(reference[1]).__module__ == own
         )
         is_allowed = is_known and (may_call or not reference[2])
-    allowed = "of Dopamine or of this package: a film runs no other code that a run names"
+    allowed = "of Dopamine, this package or a module that is imported: loading imports none"
     check(name, value, is_allowed, allowed)
     return value
 
@@ -187,7 +187,7 @@ def _check_registered(environment_id: str) -> None:
     """Checks that gymnasium has an environment, without the import that 'module:id' stands for."""
     module, _, own_id = environment_id.rpartition(":")
     is_there = own_id in gymnasium.registry and (not module or module in sys.modules)
-    allowed = "one of gymnasium's own, or of a module that is imported: a film imports none"
+    allowed = "one of gymnasium's own, or of a module that is imported: loading imports none"
     check("env", environment_id, is_there, allowed)
 
 
@@ -195,8 +195,8 @@ def _load_single(
     run_dir: pathlib.Path, newest: _Checkpoint, parameters: Mapping[str, Any], seed: int
 ) -> players.TrainedAgent:
     _bind(run_dir, parameters)
-    agents.agent_name()
-    agents.prepare_tensorflow()
+    if not agents.uses_jax():
+        agents.prepare_tensorflow()
     seeding.seed_everything(seed)
     game, environment = _environment(parameters)
     max_steps = int(parameters["Runner.max_steps_per_episode"])
@@ -228,7 +228,7 @@ def _trained_on(
         if name is not None:
             is_told = env == name or (env is None and ":" not in own_id(name))
             allowed = f"{name!r}, on which the run was trained"
-            check("env", env, is_told, f"{allowed}: a film imports nothing that a run names")
+            check("env", env, is_told, f"{allowed}: loading imports nothing that a run names")
             if module := own_id(name).rpartition(":")[0]:
                 with contextlib.suppress(Exception, SystemExit):  # `create` says what is wrong.
                     _bind(run_dir, parameters, importlib.import_module(module).__name__)

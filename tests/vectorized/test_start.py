@@ -384,7 +384,7 @@ def test_a_film_and_an_evaluation_import_only_what_they_are_told(
     folder = run_folder(tmp_path, env)
     shown = capsys.readouterr().out
     assert f"play --run={folder} " in shown and f" --env={env} " in shown
-    message = f"env is None; it must be '{env}', on which the run was trained: a film imports"
+    message = f"env is None; it must be '{env}', on which the run was trained: loading imports"
     with pytest.raises(ValueError, match=message):
         film(folder)
     player, screens = film(folder, env)
