@@ -186,9 +186,10 @@ def provide_gin_files() -> None:
     import gin
 
     reading: list[str] = []
+    folders = [str(config_dir()), str(config_dir().parent)]
 
     def found(name: str) -> str | None:
-        paths = [os.path.join(folder, name) for folder in ("", config_dir(), config_dir().parent)]
+        paths = [os.path.join(folder, name) for folder in ("", *folders)]
         if reading and is_shipped(reading[-1]):
             paths = [path for path in paths if is_shipped(path)]
         return next(filter(os.path.isfile, paths), None)
@@ -205,8 +206,8 @@ def provide_gin_files() -> None:
 
     # In place of gin's first reader. What it doesn't find, the second one logs as an error.
     gin.config._FILE_READERS[0] = (read, lambda name: found(name) is not None)
-    for folder in (config_dir(), config_dir().parent):  # For gin's message about a missing file.
-        gin.add_config_file_search_path(str(folder))
+    for folder in folders:  # For gin's message about a missing file.
+        gin.add_config_file_search_path(folder)
 
 
 def extend_run_experiment(

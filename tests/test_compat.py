@@ -92,9 +92,8 @@ def test_the_host_works_without_baselines_and_without_noise():
 
 def test_gin_finds_the_package_s_files_from_any_folder_without_a_word(tmp_path):
     """Gin's second reader would log what the first, in the working directory, does not find."""
-    (tmp_path / "atari_protocol.gin").write_text(
-        "Runner.training_steps = 1"
-    )  # What ours include are ours.
+    # What ours include are ours.
+    (tmp_path / "atari_protocol.gin").write_text("Runner.training_steps = 1")
     out, err = run(
         f"""
         import os, log_dqn, gin
