@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-FINAL_FRACTION = 10
-"""A score averages the last tenth of the iterations (paper, section 6: "last 10%")."""
+
+def last_tenth(iterations: Any) -> Any:
+    """Returns how many of the first iterations a score averages: the last tenth, rounded up.
+
+    This is section 6's "last 10%". Also takes series of numbers of iterations.
+    """
+    return -(-iterations // 10)
 
 
 def final_score(returns: np.ndarray, last: int | None = None, number: int | None = None) -> float:
@@ -17,14 +22,14 @@ def final_score(returns: np.ndarray, last: int | None = None, number: int | None
     Args:
         returns: mean returns, shape [num_iterations]; NaN where unknown.
         last: the last iteration that counts, counted from 0; the curve's last one if None.
-        number: how many iterations count; ceil((last + 1) / 10) if None.
+        number: how many iterations count; `last_tenth` if None.
 
     Returns:
         The mean of these iterations' known values, or NaN if the curve ends before `last` or no
         value is known there.
     """
     stop = len(returns) if last is None else last + 1
-    window = returns[stop - (number or math.ceil(stop / FINAL_FRACTION)) : stop]
+    window = returns[stop - (number or last_tenth(stop)) : stop]
     known = window[~np.isnan(window)]
     if len(returns) < stop or not len(known):
         return math.nan
@@ -64,7 +69,7 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
     # The first iteration counts even where it is not finished by then.
     frames = table["until"].fillna(table["trained"])
     length, done = table["length"], (frames // table["length"]).clip(lower=1).astype(int)
-    window = np.ceil(done / FINAL_FRACTION) * length
+    window = last_tenth(done) * length
     widest = window.groupby(table["game"]).transform("max").where(table["until"].notna(), window)
     number = np.minimum(widest // length, done).astype(int)
     scores = list(map(final_score, table["returns"], done - 1, number))
