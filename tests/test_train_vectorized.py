@@ -132,6 +132,17 @@ def test_dqn(tmp_path, numbers):
     assert max(map(len, config.splitlines())) < 100
 
 
+@pytest.mark.slow
+def test_the_recorded_configuration_trains_another_run_alike(tmp_path):
+    name = pathlib.Path("log_dqn/Centipede/1/operative_config.gin")
+    recorded, again = tmp_path / "a" / name, tmp_path / "b" / name
+    assert run(*arguments(tmp_path / "a", VectorizedRunner__num_iterations=1)) == 0
+    assert (
+        run(f"--results_dir={tmp_path / 'b'}", "--games=Centipede", f"--gin_files={recorded}") == 0
+    )
+    assert again.read_text() == recorded.read_text()
+
+
 MINATAR = "--games=MinAtar/Breakout"
 AGENT, RUNNER = "--gin_bindings=VectorizedLogDQNAgent.", "--gin_bindings=VectorizedRunner."
 SCAN = "--scan=VectorizedLogDQNAgent."

@@ -227,7 +227,9 @@ def _check_names(written: Written, users: Sequence[Line]) -> None:
         wrong = None
         optimizer = [None, *written.values(f"{configurable}.optimizer")][-1]
         has_rate = "learning_rate" in (of_it or ())
-        if parameter == "beta_log" and (has_rate or optimizer):
+        if parameter == "beta_log" and (
+            has_rate or (optimizer and not configurable.startswith("Vectorized"))
+        ):
             # Dopamine's JAX agents also take the name of one, which create_optimizer makes.
             chosen = re.fullmatch(r"@(?:.*[./])?(\w+)\(\)", str(optimizer))
             owner = configurable if has_rate else chosen[1] if chosen else "create_optimizer"
