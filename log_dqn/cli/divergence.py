@@ -33,6 +33,6 @@ class Watch:
         self._told = True
         return (
             f"values have diverged: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
-            "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a small "
-            "linear_above and c (--agent=loglin_dqn), a lower gamma or a larger c may help"
+            "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a lower "
+            "gamma, a larger c of LogDQN, or LogLinDQN (--agent=loglin_dqn) may help"
         )
