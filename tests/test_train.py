@@ -205,6 +205,10 @@ BAD_INPUT = [
         [binding("Runner.beta_log=0.1")],
         "Configurable 'Runner' doesn't have a parameter named 'beta_log'",
     ),
+    (
+        ["--agent=jax_rainbow", binding("ReplayBuffer.max_capacity=1000001")],
+        "Distribution.max_capacity is 1000000; it must be at least 1000001, as ReplayBuffer.max_",
+    ),
     (["--gin_files=configs"], "gin_files is 'configs'; it must be the path of a gin file"),
     ([binding("seed_everything.seed=1.5")], "seed is 1.5; it must be a whole number from 0"),
     (["--threads=1000"], "threads is 1000; it must be a whole number from 1 to "),

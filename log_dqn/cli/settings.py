@@ -142,7 +142,7 @@ def check_holds_batch(name: str, capacity: int, batch_size: int) -> None:
 
 
 def _check_memory() -> None:
-    """Checks that replay memories hold a batch."""
+    """Checks that replay memories hold a batch, and have a priority for each transition."""
     for memory, capacity in (
         ("WrappedReplayBuffer", "replay_capacity"),
         ("WrappedPrioritizedReplayBuffer", "replay_capacity"),
@@ -151,6 +151,11 @@ def _check_memory() -> None:
         size, batch = bound(f"{memory}.{capacity}"), bound(f"{memory}.batch_size", 32)
         if isinstance(size, int) and isinstance(batch, int):
             check_holds_batch(f"{memory}.{capacity}", size, batch)
+    capacities = "ReplayBuffer.max_capacity", "PrioritizedSamplingDistribution.max_capacity"
+    transitions, priorities = map(bound, capacities)
+    if isinstance(transitions, int) and isinstance(priorities, int):
+        allowed = f"at least {transitions}, as {capacities[0]} is"
+        check(capacities[1], priorities, priorities >= transitions, allowed)
 
 
 def _is_reference(value: Any) -> bool:

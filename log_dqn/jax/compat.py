@@ -14,7 +14,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.agents.full_rainbow import full_rainbow_agent
 from dopamine.jax.agents.quantile import quantile_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
-from dopamine.jax.replay_memory import accumulator, elements, replay_buffer, samplers
+from dopamine.jax.replay_memory import accumulator, elements, replay_buffer, samplers, sum_tree
 
 from log_dqn.checks import check
 from log_dqn.compat import OPTIMIZERS
@@ -96,6 +96,19 @@ class TransitionAccumulator(accumulator.TransitionAccumulator):
         return stack
 
 
+class SumTree(sum_tree.SumTree):
+    """A tree of priorities with a leaf more than the replay memory's capacity.
+
+    Reason: Dopamine's JAX replay memory adds a transition before it removes the oldest. A tree for
+    2^n of them has no leaf for that one: training stops with an IndexError when they are full.
+    Can go: when it removes first.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """Creates a tree for `capacity` transitions."""
+        super().__init__(capacity + 1)
+
+
 def first_value(name: str) -> property:
     """Returns an attribute that keeps the first value that it is given.
 
@@ -141,4 +154,5 @@ for prioritized in (
     prioritized._replay_scheme = first_value("_replay_scheme")
 dqn_agent.create_optimizer = create_optimizer
 accumulator.TransitionAccumulator = TransitionAccumulator
+sum_tree.SumTree = SumTree
 silence_sampler()

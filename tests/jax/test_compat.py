@@ -8,7 +8,7 @@ from dopamine.jax.agents.dqn import dqn_agent
 from dopamine.jax.agents.full_rainbow import full_rainbow_agent
 from dopamine.jax.agents.quantile import quantile_agent
 from dopamine.jax.agents.rainbow import rainbow_agent
-from dopamine.jax.replay_memory import accumulator, elements
+from dopamine.jax.replay_memory import accumulator, elements, replay_buffer, samplers
 from dopamine.tf.replay_memory import circular_replay_buffer
 
 from log_dqn.jax import compat
@@ -98,6 +98,20 @@ def test_nothing_of_an_episode_gets_into_the_next(cut_off):
 def test_agents_use_it():
     assert accumulator.TransitionAccumulator is compat.TransitionAccumulator
     assert dqn_agent.accumulator is accumulator
+
+
+@pytest.mark.parametrize("capacity", [4, 5])
+def test_a_full_replay_memory_with_priorities_keeps_the_newest(capacity):
+    memory = replay_buffer.ReplayBuffer(
+        accumulator.TransitionAccumulator(1, 1, 0.9),
+        samplers.PrioritizedSamplingDistribution(0, max_capacity=capacity),
+        batch_size=300,
+        max_capacity=capacity,
+    )
+    for number in range(21):
+        memory.add(elements.TransitionElement(np.array([number]), 0, 0.0, False, False), priority=1)
+    drawn = memory.sample().state.ravel()
+    assert sorted(set(drawn)) == list(range(20 - capacity, 20))
 
 
 @pytest.mark.parametrize(
