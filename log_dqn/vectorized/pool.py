@@ -124,8 +124,10 @@ def place(
     memories, others = num_runs * memory, RESERVE + num_runs * beside
     if memories + others > free_bytes:
         fewer = f", or --threads below {num_runs}" * (num_runs > 1)
+        # A batch may be too large whatever the capacity is.
+        what = "batch_size" if others > free_bytes else "capacity"
         raise ValueError(
-            f"capacity is {problem.capacity}; it must be smaller{fewer}: "
+            f"{what} is {getattr(problem, what)}; it must be smaller{fewer}: "
             f"with {words.counted(num_runs, 'run')} at a time they take {memories / 1e9:.2f} GB "
             f"for replay memories and {others / 1e9:.2f} GB beside them, and "
             f"{free_bytes / 1e9:.2f} GB are free"

@@ -64,6 +64,8 @@ def test_to_the_byte():
         with pytest.raises(ValueError, match="capacity is 1000; it must be smaller"):
             place(1, room - 1, 1000, in_turns)
     assert place(1, room - 1, 999) == (1, 1003 * 7063)
+    with pytest.raises(ValueError, match="batch_size is 32; it must be smaller"):
+        place(1, others - 1, 1)
 
 
 @pytest.mark.parametrize(
