@@ -177,10 +177,17 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     """Returns the name of a network; for BY_SHAPE, of one that fits the observations.
 
     Raises:
-        ValueError: if it is convolutional, and the observations are neither boards nor pictures.
+        ValueError: if it is convolutional, and the observations are neither boards nor pictures,
+            or, for BY_SHAPE, are pictures with their channels first.
     """
     has_sides = len(frame_shape) in (2, 3)
     if network == BY_SHAPE:
+        has_large_sides = (
+            len(frame_shape) == 3 and sorted(frame_shape)[1] >= environments.LEAST_SIDE
+        )
+        is_allowed = not has_large_sides or min(frame_shape[:2]) >= environments.LEAST_SIDE
+        allowed = f"another for {frame_shape}, unless its channels are moved to the end"
+        check("network", network, is_allowed, allowed)
         is_large = has_sides and min(frame_shape[:2]) >= environments.LEAST_SIDE
         return ("nature" if is_large else "revisiting_rainbow") if has_sides else "dense"
     fits = has_sides or not isinstance(network, str) or network == "dense"

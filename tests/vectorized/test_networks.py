@@ -97,6 +97,15 @@ def test_the_network_by_shape(shape, name):
     jax.eval_shape(compute, jax.random.key(0), jnp.zeros((3, *shape, 2)))
 
 
+@pytest.mark.parametrize("shape", [(4, 84, 84), (3, 210, 160), (84, 4, 84)])
+def test_channels_of_pictures_come_last(shape):
+    with pytest.raises(
+        ValueError, match=r"^network is 'by_shape'; it must be another for .* are moved"
+    ):
+        networks.by_shape("by_shape", shape)
+    assert networks.by_shape("nature", shape) == "nature"
+
+
 def test_minatars_network_needs_three_fields():
     assert networks.by_shape("minatar", (3, 10, 2)) == "minatar"
     with pytest.raises(ValueError, match=r"network is 'minatar'; it must be another for \(2, 10,"):
