@@ -459,7 +459,7 @@ class LogUpdate:
     def __post_init__(self) -> None:
         beta_reg, n = self.beta_reg, self.update_horizon
         check("beta_reg", beta_reg, 0 < as_number(beta_reg) <= 1, "in (0, 1]")
-        check_count("update_horizon", n)
+        check_count("update_horizon", n, 1, 10**9)
         for name in ("q_init_plus", "q_init_minus"):
             check_not_negative(name, getattr(self, name))
         for name in ("clip_bootstrap", "clip_inverse"):

@@ -472,6 +472,7 @@ def test_where_a_reward_with_a_probability_of_a_quarter_settles(loss_type, expec
         ("q_init_plus", math.inf),
         ("clip_bootstrap", "no"),
         ("update_horizon", 1.5),
+        ("update_horizon", 10**400),
         ("linear_above", 1e-39),
         *[("linear_above", v) for v in (0, -1.0, math.nan, "one", True)],
         *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan)],

@@ -164,6 +164,10 @@ WRONG = [
         ["--capacity=7"],
         "VectorizedRunner.replay_capacity is 7; it must be at least 8, the batch_size",
     ),
+    (
+        [f"{RUNNER}num_iterations=8001"],
+        "num_iterations is 8001; it must be at most 8000, with 250000 training_steps",
+    ),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     ([f"{AGENT}update_period={10**23}"], f"update_period is {10**23}; it must be a whole number"),

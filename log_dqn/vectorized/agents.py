@@ -349,6 +349,10 @@ class RunnerSettings:
                 # The replay memory has a byte for a step's place in its stack.
                 most = 256 if field.name == "stack_size" else MAX_COUNT
                 check_count(field.name, getattr(self, field.name), least, most)
+        # Episodes may exceed an iteration's steps: 2 x 10^9 leave room below 2^31.
+        most = 2 * MAX_COUNT // self.training_steps
+        allowed = f"at most {most}, with {self.training_steps} training_steps"
+        check("num_iterations", self.num_iterations, self.num_iterations <= most, allowed)
 
     @property
     def steps_per_iteration(self) -> int:
