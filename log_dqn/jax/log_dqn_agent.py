@@ -65,7 +65,7 @@ class JaxLogDQNAgent(dqn_agent.JaxDQNAgent):
             precision: of the network's torso, one of `log_space.PRECISIONS`.
 
         Raises:
-            ValueError: if a parameter is outside its range.
+            ValueError: if a parameter of LogDQN's own is outside its range.
         """
         self._update = log_space.LogUpdate(**log_update)
         check_one_of("head_init", head_init, log_space.HEAD_INITS)

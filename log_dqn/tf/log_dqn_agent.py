@@ -51,7 +51,7 @@ class LogDQNAgent(dqn_agent.DQNAgent):
                 for the whole process: heads and other agents have it too.
 
         Raises:
-            ValueError: if a parameter is outside its range.
+            ValueError: if a parameter of LogDQN's own is outside its range.
         """
         compat.check_legacy_keras()
         self._update = log_space.LogUpdate(**log_update)
