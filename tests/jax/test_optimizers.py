@@ -50,6 +50,16 @@ def test_it_steps_as_tensorflow_1_does_over_1000_steps(settings):
     assert np.abs(of_tf[-1] - start).min() > 1e-3
 
 
+def test_two_steps_of_adam_worked_by_hand():
+    # Gradients 1 and 0. Means: 0.1 and 0.001, then 0.09 and 0.000999; 1 - beta^2: 0.19, 0.001999.
+    expected = [1 / (1 + 0.01), 0.09 / 0.19 / (np.sqrt(0.000999 / 0.001999) + 0.01)]
+    optimizer = optimizers.adam(learning_rate=0.5, epsilon=0.01)
+    state = optimizer.init(jnp.zeros(1))
+    for gradient, step in zip((1.0, 0.0), expected, strict=True):
+        updates, state = optimizer.update(jnp.full(1, gradient), state)
+        np.testing.assert_allclose(updates, [-0.5 * step], rtol=1e-4)
+
+
 def test_defaults_and_gin():
     # The first step for g = 1: ms = 0.95 + 0.05, mg = 0.05.
     for rate, epsilon in ((0.00025, 1e-5), (0.5, 3.0)):

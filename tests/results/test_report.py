@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgba
 from PIL import Image
+from scipy import stats
 
 from log_dqn.results import (
     comparison,
@@ -107,6 +108,28 @@ def test_other_runs_of_a_seed_in_two_folders_are_one_seed_too():
     runs = gamma_runs(("dqn", 0.96, "Pong"), ("dqn/gamma=0.96", 0.96, "Pong"))
     runs["score"] = [5.0, 7.0]
     assert discount.scanned(runs)["score"].tolist() == [5]
+
+
+def test_means_at_each_discount_factor_worked_by_hand():
+    """Best means: 4 on Alien (log_dqn at 0.9), 20 on Pong (log_dqn at 0.5)."""
+    returns = {
+        ("log_dqn", 0.5, "Alien"): [1, 2, 3], ("log_dqn", 0.5, "Pong"): [10, 20, 30],
+        ("log_dqn", 0.9, "Alien"): [4, 4, 4], ("log_dqn", 0.9, "Pong"): [1, 1, 1],
+        ("dqn", 0.9, "Alien"): [1, 3], ("dqn", 0.9, "Pong"): [2, 4],
+    }  # fmt: skip
+    rows = [(*key, score) for key, scores in returns.items() for score in scores]
+    found = discount.by_gamma(pd.DataFrame(rows, columns=["agent", "gamma", "game", "score"]))
+    values = found.set_index(["agent", "gamma", "game"])[["value", "low", "high"]]
+    # Standard deviations 1 and 10, divided by 4 and 20: halves of 1/4 and 1/2, three seeds each.
+    ofs = np.array([1 / 8, 1 / 4]) ** 2 / 3
+    half = stats.t.ppf(0.975, ofs.sum() ** 2 / (ofs**2 / 2).sum()) * np.sqrt(ofs.sum())
+    over = values.loc["log_dqn", 0.5, discount.OVER_GAMES]
+    np.testing.assert_allclose(over, [0.75, 0.75 - half, 0.75 + half])
+    alien = stats.t.ppf(0.975, 2) / np.sqrt(3)
+    np.testing.assert_allclose(values.loc["log_dqn", 0.5, "Alien"], [2, 2 - alien, 2 + alien])
+    # Two seeds have a mean, and no interval.
+    two = values.loc["dqn", 0.9, discount.OVER_GAMES]
+    np.testing.assert_allclose(two, [(2 / 4 + 3 / 20) / 2, np.nan, np.nan])
 
 
 def test_two_gammas_in_one_folder_are_said():

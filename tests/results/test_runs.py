@@ -260,3 +260,11 @@ def test_a_second_folder_of_a_game_is_left_out(tmp_path, lines):
     first, second = tmp_path / "a/Pong", tmp_path / "a/pong"
     said = f"the same agent and game as {first}; left out"
     assert lines == [f"{second}/{seed}: {said}" for seed in range(2)]
+
+
+def test_the_steps_of_an_iteration_are_the_least_that_a_log_has():
+    log = {
+        f"iteration_{i}": {"train_episode_lengths": n} for i, n in enumerate([[60, 50], [70, 35]])
+    }
+    assert runs.training_steps_of(log | {"iteration_2": {"train_episode_lengths": []}}) == 105
+    assert runs.training_steps_of({"iteration_0": {}}) is None
