@@ -165,8 +165,8 @@ WRONG = [
         "VectorizedRunner.replay_capacity is 7; it must be at least 8, the batch_size",
     ),
     (
-        [f"{RUNNER}num_iterations=8001"],
-        "num_iterations is 8001; it must be at most 8000, with 250000 training_steps",
+        [f"{RUNNER}num_iterations=12500001"],
+        "num_iterations is 12500001; it must be at most 12500000, with 80 steps an iter",
     ),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),

@@ -34,5 +34,5 @@ class Watch:
         return (
             f"values have diverged: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
             "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a lower "
-            "gamma, a larger c of LogDQN, or LogLinDQN (--agent=loglin_dqn) may help"
+            "gamma may help, and with LogDQN a larger c, or --agent=loglin_dqn"
         )

@@ -9,9 +9,9 @@ import pandas as pd
 
 
 def last_tenth(iterations: Any) -> Any:
-    """Returns how many of the first iterations a score averages: the last tenth, rounded up.
+    """Returns how many iterations are the last tenth of some, rounded up.
 
-    This is section 6's "last 10%". Also takes series of numbers of iterations.
+    A score averages them: section 6's "last 10%". Also takes series of numbers of iterations.
     """
     return -(-iterations // 10)
 

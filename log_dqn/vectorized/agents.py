@@ -349,9 +349,9 @@ class RunnerSettings:
                 # The replay memory has a byte for a step's place in its stack.
                 most = 256 if field.name == "stack_size" else MAX_COUNT
                 check_count(field.name, getattr(self, field.name), least, most)
-        # Episodes may exceed an iteration's steps: 2 x 10^9 leave room below 2^31.
-        most = 2 * MAX_COUNT // self.training_steps
-        allowed = f"at most {most}, with {self.training_steps} training_steps"
+        # Below half of 2^31, since episodes may go on after a phase's last step.
+        most = MAX_COUNT // self.steps_per_iteration
+        allowed = f"at most {most}, with {self.steps_per_iteration} steps an iteration"
         check("num_iterations", self.num_iterations, self.num_iterations <= most, allowed)
 
     @property

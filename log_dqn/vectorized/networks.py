@@ -182,11 +182,10 @@ def by_shape(network: Any, frame_shape: tuple[int, ...]) -> Any:
     """
     has_sides = len(frame_shape) in (2, 3)
     if network == BY_SHAPE:
-        has_large_sides = (
-            len(frame_shape) == 3 and sorted(frame_shape)[1] >= environments.LEAST_SIDE
-        )
-        is_allowed = not has_large_sides or min(frame_shape[:2]) >= environments.LEAST_SIDE
-        allowed = f"another for {frame_shape}, unless its channels are moved to the end"
+        # Fewer rows or columns than a board has are channels.
+        is_turned = len(frame_shape) == 3 and min(frame_shape[:2]) <= 4
+        is_allowed = not is_turned or sorted(frame_shape)[1] < environments.LEAST_SIDE
+        allowed = f"another for {frame_shape}, unless the channels are moved to the end"
         check("network", network, is_allowed, allowed)
         is_large = has_sides and min(frame_shape[:2]) >= environments.LEAST_SIDE
         return ("nature" if is_large else "revisiting_rainbow") if has_sides else "dense"

@@ -83,6 +83,7 @@ def test_the_heads_are_float32_whatever_the_networks_precision():
     [
         ((), "dense"), ((4,), "dense"), ((10, 5), "revisiting_rainbow"),
         ((12, 12, 5), "revisiting_rainbow"), ((35, 40, 3), "revisiting_rainbow"),
+        ((20, 40, 40), "revisiting_rainbow"),
         ((36, 36), "nature"), ((64, 64, 3), "nature"), ((3, 3, 3, 3), "dense"),
     ],
 )  # fmt: skip
