@@ -41,7 +41,7 @@ class Player:
         gin_files.read(gin_files.parse([f"vectorized_{agent}_minatar.gin"], [capacity_line]))
         for name, value in settings.items():
             gin.parse_config(f"{agents.AGENTS[agent].__name__}.{name} = {value}")
-        runner = agents.RunnerSettings(training_steps=10**9)
+        runner = agents.RunnerSettings(num_iterations=1, training_steps=10**8)
         run_agents = [agents.AGENTS[agent]()] * len(seeds)
         jax_game = jax_environments.create_game(game)
         problem = learner.Problem(

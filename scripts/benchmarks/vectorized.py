@@ -37,7 +37,7 @@ def create_trainer(
         runs.Run(agent, setting, measuring.GAME, seed, settings, config, pathlib.Path(folder))
         for seed in range(1, num_runs + 1)
     ]
-    runner = agents.RunnerSettings(training_steps=10**9, replay_capacity=capacity)
+    runner = agents.RunnerSettings(num_iterations=1, training_steps=10**8, replay_capacity=capacity)
     trainer = training.HostTrainer(
         training.Workload(job_runs, runner, [None] * num_runs),
         create_problem(capacity, precision),
