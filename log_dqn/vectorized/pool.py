@@ -1,7 +1,6 @@
 """Trains a job's runs side by side: one a core of a CPU, or as many as fit into a GPU's memory."""
 
 import concurrent.futures
-import math
 import pathlib
 import queue
 import re
@@ -20,10 +19,10 @@ from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 from log_dqn.vectorized.training import Trainer, stopped_by
 
-# What a run takes beside its replay memory and its weights while it learns: a batch, activations,
-# gradients. The compiler's account says 61 MB for the network of Mnih et al. and a batch of 32 on a
-# CPU; convolutions on a GPU may need more.
-_WORKSPACE, _WORKSPACE_BATCH_SIZE = 80_000_000, 32
+# What an update takes, batch, activations and gradients, in units of what the network computes of a
+# batch. By the compiler's account for a CPU it is 0.4 to 1.2, over networks and batches of 32 to
+# 8,000; convolutions on a GPU may need more.
+_UPDATE = 2
 RESERVE = 1_000_000_000
 """Bytes that the compiler, its libraries and this program take beside all runs."""
 
@@ -79,22 +78,23 @@ def needed(agent: agents.Agent, problem: Problem, num_actions: int) -> tuple[int
     """
     slots = replay.num_slots(problem.capacity, problem.stack_size, agent.update_horizon)
     shapes = (slots,), problem.frame_shape, problem.frame_dtype, num_actions
-    memory = _bytes(lambda: replay.create(*shapes))
+    memory = _bytes(jax.eval_shape(lambda: replay.create(*shapes)))
     of_network = problem.state_shape, num_actions, num_actions
-    params = _bytes(
+    params = jax.eval_shape(
         lambda: agents.initial_params(
             agent.head_inits, problem.network, jax.random.key(0), *of_network
         )
     )
-    workspace = _WORKSPACE * math.ceil(problem.batch_size / _WORKSPACE_BATCH_SIZE)
+    states = jax.ShapeDtypeStruct((problem.batch_size, *problem.state_shape), problem.frame_dtype)
+    computed = jax.make_jaxpr(problem.network.apply)(params, states).eqns
+    workspace = _UPDATE * _bytes([result.aval for step in computed for result in step.outvars])
     # The network, its target network, and the optimizer's two means.
-    return memory, 4 * params + workspace
+    return memory, 4 * _bytes(params) + workspace
 
 
-def _bytes(create: Callable[[], Any]) -> int:
-    """Returns the bytes of the arrays that a function would create."""
-    leaves = jax.tree.leaves(jax.eval_shape(create))
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+def _bytes(arrays: Any) -> int:
+    """Returns the bytes of arrays, in any nesting, that are given by their shapes."""
+    return sum(array.size * array.dtype.itemsize for array in jax.tree.leaves(arrays))
 
 
 def place(

@@ -156,15 +156,15 @@ def test_the_precision_in_force_is_said():
 
 
 def test_as_many_runs_as_fit(monkeypatch):
-    # A run takes 0.706 GB for its memory, 0.065 for weights and 0.08 for updates; 1 GB is reserved.
+    # A run takes 0.706 GB for its memory, 0.065 for weights and 0.07 for updates; 1 GB is reserved.
     monkeypatch.setattr(gpu_steps, "atari", lambda _, num_runs: num_runs)
-    for gigabytes, num_runs in ((80, 92), (40, 45)):
+    for gigabytes, num_runs in ((80, 93), (40, 46)):
         monkeypatch.setattr(
             gpu_steps.pool, "free_memory", functools.partial(int, gigabytes * 10**9)
         )
         assert gpu_steps.most(gpu_steps.FULL) == num_runs
     monkeypatch.setattr(gpu_steps.pool, "free_memory", lambda: 10**9)
-    with pytest.raises(ValueError, match="capacity is 100000; it must be smaller"):
+    with pytest.raises(ValueError, match="batch_size is 32; it must be smaller"):
         gpu_steps.most(gpu_steps.FULL)
 
 
