@@ -484,6 +484,13 @@ def test_a_setting_out_of_range_is_named(name, value):
         log_space.LogUpdate(**{name: value})
 
 
+def test_a_gamma_whose_power_is_0_is_named():
+    # The smallest double above 0 is 2^-1074.
+    assert log_space.LogUpdate(0.5, k=1, update_horizon=1074).rule.log_gamma_n < -744
+    with pytest.raises(ValueError, match=r"^gamma is 0\.5; it must be larger: its power 1075, "):
+        log_space.LogUpdate(0.5, k=1, update_horizon=1075)
+
+
 @pytest.mark.parametrize(
     ("settings", "name"),
     [

@@ -128,6 +128,10 @@ def test_the_additive_inverse_far_below_its_lowest_value():
     ):
         mapping = LogMapping(gamma, k, 0.5, 0.0, additive=True)
         assert mapping.inverse(tq) == pytest.approx(-(gamma**k), rel=1e-6, abs=0)
+    # Below it by no more than 10: gamma^k (e^-10 - 1).
+    mapping = LogMapping(0.5, 10, 0.5, 0.0, additive=True)
+    tq = 0.5 * (10 * math.log(0.5) - 10) + mapping.d
+    assert mapping.inverse(tq) == pytest.approx(2**-10 * (math.exp(-10) - 1), rel=1e-12)
 
 
 def test_none_is_no_line():

@@ -49,6 +49,10 @@ def test_differences_are_named(tmp_path):
         f"{tmp_path} is a checkpoint of another configuration: A.b was 1 and is 5; A.c is not set; "
         "A.d was not set; do x"
     )
+    for runner in ("Runner", "VectorizedRunner"):
+        name = f"{runner}.training_steps"
+        with pytest.raises(CheckpointError, match=f": {name} was 1 and is 2; x$"):
+            configuration.check_same(tmp_path, {name: 1}, {name: 2}, "x")
 
 
 def test_of_another_agent_only_that_is_said(tmp_path):
