@@ -104,7 +104,8 @@ def best_again(scores: pd.DataFrame) -> str:
         "worse": "is worse than DQN's",
         "neither": "is not shown to be as good as DQN's",
     }[status(contrast(own, dqn).difference)]
-    return f"{contrasts(scores, 'loglin_dqn', ['dqn'])}\n\nLogLinDQN's best {decided}."
+    tables = contrasts(scores, "loglin_dqn", ["dqn"]), claims(scores, "loglin_dqn", "dqn")
+    return "\n\n".join([*tables, f"LogLinDQN's best {decided}."])
 
 
 LOW, HIGH = 0.9, (0.96, 0.99)
@@ -148,8 +149,12 @@ def best_discounts(scores: pd.DataFrame) -> str:
     for game, of_game in scores.groupby("game"):
         for agent, table in _points(of_game).items():
             best = table.mean().idxmax()
-            found = (t_interval(table[best].to_numpy(), table[g].to_numpy()) for g in table)
-            rows.append([game, agent, f"{best:g}", *(text_of(each, ".2f") for each in found)])
+            cells = (
+                "-" if g == best
+                else text_of(t_interval(table[best].to_numpy(), table[g].to_numpy()), ".2f")
+                for g in table
+            )  # fmt: skip
+            rows.append([game, agent, f"{best:g}", *cells])
     return _in_points(rows)
 
 

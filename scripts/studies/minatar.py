@@ -184,6 +184,11 @@ def claims(scores: pd.DataFrame, one: str, other: str) -> str:
         compared[f"each at the gamma that is best over games ({best})"] = [
             array[index] for array, index in zip(both, over, strict=True)
         ]
+        low, high = gammas[0], gammas[over[1]]
+        compared[f"at gamma {low:g}, the other at its best ({high:g})"] = [
+            both[0][0],
+            both[1][over[1]],
+        ]
     rows = []
     for claim, pair in compared.items():
         # The mean over games is one more column.
@@ -191,6 +196,17 @@ def claims(scores: pd.DataFrame, one: str, other: str) -> str:
         cells = (text_of(Interval(*parts), ".2f") for parts in zip(*found, strict=True))
         rows.append([claim, *cells])
     return words.markdown([["claim", *games], *rows])
+
+
+def at_best_on_each_game(scores: pd.DataFrame, agent: str) -> np.ndarray:
+    """Returns normalised scores with an agent's best setting on each game, shape [seeds, games]."""
+    settings = normalise(scores).query("agent == @agent").groupby("setting")
+    # Shape [settings, seeds, games].
+    all_of_them = np.stack(
+        [rows.pivot(index="seed", columns="game", values="score") for _, rows in settings]
+    )
+    best = all_of_them.mean(axis=1).argmax(axis=0)
+    return np.take_along_axis(all_of_them, best[None, None], axis=0)[0]
 
 
 def status(difference: Interval) -> str:
@@ -309,4 +325,8 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
         for one, other in itertools.combinations(present(best), 2):
             print(f"{AGENTS[one].name} less {AGENTS[other].name}:\n\n{claims(best, one, other)}\n")
             print(f"{contrasts(best, one, [other])}\n")
+            if len(scores) > len(best) and scores["gamma"].nunique() == 1:
+                both = (at_best_on_each_game(scores, agent).mean(axis=1) for agent in (one, other))
+                found = text_of(t_interval(*both), ".2f")
+                print(f"Each with its best setting on each game, chosen afterwards: {found}\n")
     return scores

@@ -206,10 +206,14 @@ def test_the_two_claims():
     assert rows[2] == f"| at gamma 0.5 | {at_low} |"
     # Both agents are better at 0.9, on each game and over games: 1 - .6 and .75 - 1.
     assert rows[0] == "| claim | MinAtar/A | MinAtar/B | over games |"
-    *_, over_games = (row.split(" | ", 1) for row in rows[3:])
+    *each, at_lowest = (row.split(" | ", 1) for row in rows[3:])
+    over_games = each[-1]
     assert over_games[0] == "| each at the gamma that is best over games (0.9 and 0.9)"
-    assert {row.split(" | ", 1)[1] for row in rows[3:]} == {over_games[1]}
+    assert {row[1] for row in each} == {over_games[1]}
     assert over_games[1].startswith("0.40 (") and " | -0.25 (" in over_games[1]
+    # LogDQN's 0.5 and DQN's 0.9: .8 - .6 and .5 - 1.
+    assert at_lowest[0] == "| at gamma 0.5, the other at its best (0.9)"
+    assert [cell.split(" (")[0] for cell in at_lowest[1].split(" | ")] == ["0.20", "-0.50", "-0.15"]
     one = minatar.claims(SCORES[SCORES["gamma"] == 0.5], "log_dqn", "dqn")
     assert one.count("\n") == 2  # There is nothing to choose.
 
@@ -227,13 +231,25 @@ def test_the_best_gamma_is_chosen_over_games_or_on_each():
         ),
         "log_dqn", "dqn",
     )  # fmt: skip
-    each, over = found.splitlines()[-2:]
+    each, over, _ = found.splitlines()[-3:]
     values = [cell.split(" (")[0] for cell in over.split("| ")[2:]]
     # LogDQN's 0.5 and DQN's 0.9: 0.5 - 1, 1 - 0.5.
     assert "(0.5 and 0.9)" in over and values == ["-0.50", "0.50", "0.00"]
     values = [cell.split(" (")[0] for cell in each.split("| ")[2:]]
     # LogDQN's 0.9 and 0.5, DQN's too: 0.6 - 1, 1 - 0.75.
     assert values == ["-0.40", "0.25", "-0.08"]
+
+
+def test_each_at_its_best_setting_on_each_game():
+    scores = table(
+        {
+            ("one", 0.9): [[8.0, 10.0, 12.0], [1.0, 2.0, 3.0]],
+            ("two", 0.9): [[3.0, 5.0, 7.0], [3.0, 4.0, 5.0]],
+        }
+    )
+    scores = scores.assign(setting=scores["agent"], agent="dqn")
+    found = minatar.at_best_on_each_game(scores, "dqn")  # Divided by 10 and 4.
+    np.testing.assert_allclose(found, [[0.8, 0.75], [1.0, 1.0], [1.2, 1.25]])
 
 
 def test_settings_of_a_stage():
@@ -500,7 +516,7 @@ def test_differences_at_equal_discount_factors():
     )
     assert decisions.best_discounts(snake()).splitlines()[-1] == (
         "| jumanji_games-snake | loglin_dqn | 0.9 | 1.40 (1.07 to 1.73) | 0.80 (0.47 to 1.13)"
-        " | 0.00 (-0.33 to 0.33) | 1.50 (1.17 to 1.83) | 3.00 (2.67 to 3.33) |"
+        " | - | 1.50 (1.17 to 1.83) | 3.00 (2.67 to 3.33) |"
     )
 
 
