@@ -78,16 +78,24 @@ def align(
 
     Returns:
         The table with `apart`, whether a game has neither human scores nor published runs, and so
-        an experience of its own, and `until`, the frames; NaN for each run's own end.
+        an experience of its own, `until`, the frames, NaN for each run's own end, and `common`,
+        `common_words` of them.
     """
     apart = ~table["game"].isin({*human, *table.loc[~table["own"], "game"]})
     until: dict[str, int] = {}
+    common: dict[str, str] = {}
     if iteration != "final":
         of_own = ((f"{game}: ", rows) for game, rows in table[apart].groupby("game"))
         for where, rows in (("", table[~apart]), *of_own):
             if len(rows):
-                until |= dict.fromkeys(rows["game"], _common_frames(rows, iteration, where, note))
-    return table.assign(apart=apart, until=table["game"].map(until).astype(float))
+                frames = _common_frames(rows, iteration, where, note)
+                until |= dict.fromkeys(rows["game"], frames)
+                common |= dict.fromkeys(rows["game"], common_words(rows, frames))
+    of_games = {
+        "until": table["game"].map(until).astype(float),
+        "common": table["game"].map(common),
+    }
+    return table.assign(apart=apart, **of_games)
 
 
 def _common_frames(rows: pd.DataFrame, iteration: int | str, where: str, note: Notify) -> int:

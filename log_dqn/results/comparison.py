@@ -51,14 +51,24 @@ class Comparison:
     @property
     def main(self) -> str | None:
         """The agent that is compared with the reference; None if there is no other agent."""
-        agents, reference = [*self.runs["agent"].unique()], self.request.reference
-        others = [agent for agent in agents if agent != reference]
-        return others[0] if others and reference in agents else None
+        agents = [*self.runs["agent"].unique()]
+        others = [agent for agent in agents if agent != self.reference]
+        return others[0] if others and self.reference in agents else None
+
+    @property
+    def reference(self) -> str:
+        """The agent that relative scores refer to."""
+        return _reference(self.request)
 
     @property
     def scale(self) -> str:
         """What scores over games are."""
         return "score / best mean of the game" if self.divides_by_best else "human-normalised score"
+
+    @property
+    def normalised(self) -> str:
+        """The name of normalised scores in files."""
+        return "normalised" if self.divides_by_best else "hns"
 
     @property
     def needs(self) -> str:
@@ -93,7 +103,7 @@ def compare(request: Request, notify: Notify) -> Comparison:
             )
         )
     used = request if published else _with_reference(request, table)
-    table = align.compare_protocols(table, used.reference)
+    table = align.compare_protocols(table, _reference(used))
     if request.strict:
         table = align.strictly(table, note)
     if request.results_dir is not None and not table["own"].any():
@@ -148,7 +158,7 @@ def _wanted_folders(request: Request) -> set[str] | None:
     """Returns the folders of own agents to read; all if None."""
     if request.agents is None:
         return None
-    named = {*request.agents, request.reference}
+    named = {*request.agents, _reference(request)}
     return named - NAMES | {name.removesuffix(OWN) for name in named if OWN in name}
 
 
@@ -160,17 +170,22 @@ def _agents(
     own_agents = sorted({run.agent for run in own}, key=lambda name: ("log" not in name, name))
     wanted = request.agents or (*own_agents, *DEFAULT_AGENTS)
     # On games without baselines, published agents that weren't chosen are not missing.
-    missed = () if published else {*DEFAULT_AGENTS}.difference(request.agents or ())
-    return [a for a in dict.fromkeys([*wanted, request.reference]) if a not in missed]
+    chosen = {*(request.agents or ()), request.reference}
+    missed = () if published else {*DEFAULT_AGENTS} - chosen
+    return [a for a in dict.fromkeys([*wanted, _reference(request)]) if a not in missed]
+
+
+def _reference(request: Request) -> str:
+    return request.reference or DQN
 
 
 def _with_reference(request: Request, table: pd.DataFrame) -> Request:
     """Returns a request with a reference among own runs.
 
-    Unless another one was asked for, that is the table's last agent with the first's setting.
+    Unless one was asked for, that is the table's last agent with the first's setting.
     """
     agents = [*table["agent"].unique()]
-    if request.reference in agents or request.reference != DQN:
+    if request.reference is not None:
         return request
     setting = agents[0].partition("/")[2]
     alike = (agent for agent in agents[1:] if agent.partition("/")[2] == setting)

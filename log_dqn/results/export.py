@@ -12,7 +12,7 @@ from log_dqn.results.comparison import Comparison
 from log_dqn.results.pictures import Results
 from log_dqn.results.statistics import Interval
 
-_RUN = ["game", "agent", "seed", "iteration", "score", "hns", "frames"]
+_RUN = ["game", "agent", "seed", "iteration", "score", "frames"]
 _CURVE = ["protocol", "frames_per_iteration", "returns"]
 
 
@@ -25,7 +25,8 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
     until = runs.dropna(subset="until").drop_duplicates("game").sort_values("game")
     together = until.loc[~until["apart"], "until"].astype(int).unique()
     apart = until[until["apart"]]
-    renamed = {"normalised": "hns", "length": "frames_per_iteration"}
+    normalised = comparison.normalised
+    renamed = {"normalised": normalised, "length": "frames_per_iteration"}
     table = tables.with_protocol(runs).rename(columns=renamed)
     unbound = {
         agent: {setting.parameter: setting.value for setting in found}
@@ -38,7 +39,7 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
         "frames": together[0] if len(together) else None,
         "frames_elsewhere": dict(zip(apart["game"], apart["until"].astype(int), strict=True)),
         "repetitions": request.repetitions,
-        "reference": request.reference,
+        "reference": comparison.reference,
         "protocol_of": dict(zip(runs["game"], runs["standard"], strict=True)),
         "common_games": comparison.common_games,
         "agents": {agent: _agent(rows) for agent, rows in labels.by_agent(runs).items()},
@@ -49,7 +50,7 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
         "improvement": {"of": comparison.main, "over": results.improvement},
         "relative": results.relative.rename(columns={"relative": "value"}).to_dict("index"),
         "games": {
-            game: rows.set_index("agent")[["score", "hns"]].to_dict("index")
+            game: rows.set_index("agent")[["score", normalised]].to_dict("index")
             for game, rows in scores.means(runs).rename(columns=renamed).groupby("game")
         },
         "profiles": {"thresholds": results.thresholds, "agents": results.profiles},
@@ -58,7 +59,7 @@ def as_data(comparison: Comparison, results: Results, made: dict[str, Any]) -> d
             for agent, (frames, interval) in results.curves.items()
         },
         "gamma": _gamma(comparison),
-        "runs": table[[*_RUN, *_CURVE]].to_dict("records"),
+        "runs": table[[*_RUN, normalised, *_CURVE]].to_dict("records"),
         "notes": comparison.notices,
     }
     plain: dict[str, Any] = _plain(data)

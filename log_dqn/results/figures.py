@@ -148,7 +148,7 @@ def gamma_panels(
     `rows` are what `discount.by_gamma` returns, and `returns` says whether of training or
     evaluation; the legend is in the order of `looks`.
     """
-    there = set(rows["game"])
+    there = set(rows.dropna(subset="value")["game"])
     games = sorted(there - {OVER_GAMES})
     panels = [*games, *there & {OVER_GAMES}] if len(games) > 1 else games
     gammas = sorted(rows["gamma"].unique())

@@ -72,7 +72,7 @@ def _facts(comparison: Comparison) -> dict[str, object]:
     of_means = ", and of means against the discount factor" * comparison.divides_by_best
     facts: dict[str, object] = {
         "Agents": ", ".join(map(labels.label, agents)),
-        "Relative to": named(request.reference),
+        "Relative to": named(comparison.reference),
         "Games": f"{len(comparison.games)}; aggregates over the {len(comparison.common_games)} "
         f"with {comparison.needs} that all agents have",
         "Scores": tables.scored(comparison),

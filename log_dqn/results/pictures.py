@@ -75,7 +75,7 @@ def bar_colour(relative: float) -> str:
 
 
 def _relative(comparison: Comparison, results: Results) -> Drawn:
-    main, reference = comparison.main, comparison.request.reference
+    main, reference = comparison.main, comparison.reference
     if main is None or results.relative.empty:
         return (
             f"relative performance: needs a game with {comparison.needs} that the reference "
@@ -317,17 +317,19 @@ def _own_gammas(comparison: Comparison) -> Drawn:
     shown = _looks_of_groups(apart, runs["agent"].map(discount.without_gamma))
     over = rows[rows["game"] == discount.OVER_GAMES].dropna(subset="value")
     best = over.sort_values("value").groupby("agent").last()
+    found = [
+        f"{shown[row.Index].name}: best {row.value:.3f} at gamma {row.gamma:g}"
+        for row in best.itertuples()
+    ]
     return Shown(
         figures.gamma_panels(rows, shown, METRICS[comparison.request.metric]),
-        "Mean return against the discount factor on each game, and the mean over games of scores "
-        "divided by the best mean on their game; bands are 95% intervals (Student's t over seeds, "
-        f"Welch's over games), {_OF_SEEDS}.",
-        "Return against the discount factor. Mean over games: "
-        + "; ".join(
-            f"{shown[row.Index].name}: best {row.value:.3f} at gamma {row.gamma:g}"
-            for row in best.itertuples()
-        )
-        + ".",
+        "Mean return against the discount factor on each game"
+        + ", and the mean over games of scores divided by the best mean on their game" * bool(found)
+        + "; bands are 95% intervals (Student's t over seeds"
+        + ", Welch's over games" * bool(found)
+        + f"), {_OF_SEEDS}.",
+        "Return against the discount factor."
+        + f" Mean over games: {'; '.join(found)}." * bool(found),
     )
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from log_dqn.cli import words
 from log_dqn.cli.words import counted
 from log_dqn.games import listing
-from log_dqn.results import labels
+from log_dqn.results import align, labels
 from log_dqn.results.scores import common_games
 from log_dqn.results.statistics import LEAST_SEEDS
 
@@ -28,7 +28,8 @@ def lines(
         if labels.mark(rows):
             yield f"{agent}: {labels.marked_for(rows)}"
     for (agent, until), rows in left_out.groupby(["agent", "until"], sort=False, dropna=False):
-        where = f"after {words.frames(until)}" if until > 0 else "in their last 10% of iterations"
+        frames = words.frames(until, align.frame_skip(rows)) if until > 0 else ""
+        where = f"after {frames}" if frames else "in their last 10% of iterations"
         yield (
             f"{agent}: {counted(len(rows), 'run has', 'runs have')} no scores {where}; left out "
             f"({listing(sorted(rows['game'].unique()))})"

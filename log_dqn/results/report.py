@@ -64,7 +64,7 @@ def compute(comparison: Comparison) -> Results:
 def _relative(comparison: Comparison) -> pd.DataFrame:
     """Computes the main agent's relative performance; see `Results`."""
     runs = comparison.runs[comparison.runs["normalised"].notna()]
-    pair = [runs[runs["agent"] == a] for a in (comparison.main, comparison.request.reference)]
+    pair = [runs[runs["agent"] == a] for a in (comparison.main, comparison.reference)]
     games = sorted(set.intersection(*({*rows["game"]} for rows in pair)))
     found = statistics.relative_intervals(*(statistics.score_matrix(rows, games) for rows in pair))
     columns = ["relative", "low", "high"]
@@ -123,8 +123,7 @@ def _write_tables(comparison: Comparison, results: Results, folder: pathlib.Path
     table = tables.with_protocol(comparison.runs).sort_values("game", kind="stable")[
         ["game", "agent", "seed", "iteration", "score", "normalised", "frames", "protocol"]
     ]
-    if not comparison.divides_by_best:
-        table = table.rename(columns={"normalised": "hns"})
+    table = table.rename(columns={"normalised": comparison.normalised})
     _write_csv(folder / "scores.csv", table)
     protocols = {
         agent: labels.protocol_of(rows)

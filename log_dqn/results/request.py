@@ -52,7 +52,8 @@ class Request:
     """The options of `log-dqn compare`; see its `--help`.
 
     Without `results_dir` only the baselines are compared. `agents` are shown in their order, and
-    the first is compared with the reference; by default LogDQN's come first.
+    the first is compared with the reference; by default LogDQN's come first. Without a reference
+    it is DQN, or where nothing is published one of the own agents.
     """
 
     results_dir: pathlib.Path | None = None
@@ -60,7 +61,7 @@ class Request:
     games: tuple[str, ...] | None = None
     metric: str = "train"
     iteration: int | str = "common"
-    reference: str = DQN
+    reference: str | None = None
     baselines: str = DOPAMINE
     repetitions: int = 2000
     strict: bool = False
@@ -100,7 +101,8 @@ class Request:
         # Names that figures alone have are no agent's.
         there = {*taken, *(own_name(agent, taken) for agent, *_ in self._own_runs)}
         known = there - set(AGENTS.values()) | set(AGENTS)
-        for flag, named in (("agents", self.agents), ("reference", (self.reference,))):
+        reference = None if self.reference is None else (self.reference,)
+        for flag, named in (("agents", self.agents), ("reference", reference)):
             is_known = not named or bool(known.intersection(named))
             allowed = f"among {', '.join(map(printable, sorted(known)))}"
             check(flag, ",".join(named or ()), is_known, allowed)

@@ -70,7 +70,11 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
     frames = table["until"].fillna(table["trained"])
     length, done = table["length"], (frames // table["length"]).clip(lower=1).astype(int)
     window = last_tenth(done) * length
-    widest = window.groupby(table["game"]).transform("max").where(table["until"].notna(), window)
+    # A run that ends before has no score, and widens no other's window.
+    reached = window.where(done * length <= table["trained"])
+    widest = (
+        reached.groupby(table["game"]).transform("max").where(table["until"].notna()).fillna(window)
+    )
     number = np.minimum(widest // length, done).astype(int)
     scores = list(map(final_score, table["returns"], done - 1, number))
     return table.assign(iteration=done - 1, frames=done * length, score=scores)

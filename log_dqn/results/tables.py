@@ -86,7 +86,7 @@ def scored(comparison: Comparison) -> str:
         frames = together["until"].iloc[0]
         up_to = f"the last 10% of iterations up to {words.frames(frames)} of training"
         if iteration == "common":
-            up_to += f", {align.common_words(runs, frames)}"
+            up_to += f", {together['common'].iloc[0]}"
     longest = runs.groupby("game")["length"].transform("max")
     if ((runs["length"] < longest) & (longest <= runs["until"])).any():
         up_to += ", over about as many frames as the longest iterations need"

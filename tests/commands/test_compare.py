@@ -145,6 +145,8 @@ def test_games_without_baselines_and_human_scores(tmp_path, run, out):
 
     rows = read_csv(out / "scores.csv")
     assert len(rows) == 3 * 5 * 3 and "hns" not in rows[0]
+    report = (out / "report.json").read_text()
+    assert '"normalised"' in report and '"hns"' not in report
     means = pd.read_csv(out / "scores.csv").groupby(["game", "agent"])["score"].mean()
     best = {game: max(means[game, agent] for agent in levels) for game in names}
     for row in rows:

@@ -104,6 +104,24 @@ def test_short_iterations_are_scored_over_the_frames_of_long_ones(published, tmp
     assert "over about as many frames as the longest iterations need" in tables.scored(compared)
 
 
+def test_a_run_that_is_left_out_widens_no_window(published, tmp_path):
+    config = synthetic.PROTOCOL | {"Runner.training_steps": 1_000_000}
+    synthetic.write_log(tmp_path / "a/Pong/0", np.arange(100.0))
+    synthetic.write_log(tmp_path / "wide/Pong/0", [1.0] * 5, config=config)  # Ends at 20M frames.
+    compared, lines = compare(published, tmp_path, iteration=49)
+    assert "wide: 1 run has no scores after 50M frames; left out (Pong)" in lines
+    assert [*rows_of(compared, "a")["score"]] == [(45 + 46 + 47 + 48 + 49) / 5]
+
+
+def test_what_set_the_experience_is_said_alike_where_it_is_left_out(published, tmp_path):
+    synthetic.write_log(tmp_path / "a/Pong/0", [1.0] * 20)
+    synthetic.write_log(tmp_path / "a/Pong/1", [1.0] * 8 + [np.nan])
+    compared, [line, *_] = compare(published, tmp_path)
+    words = "the last that all own runs have"
+    assert f"after 9M frames, {words} (set by a/Pong/1)" in line
+    assert [*rows_of(compared, "a")["seed"]] == ["0"] and words in tables.scored(compared)
+
+
 def test_a_run_that_ends_before_anothers_first_iteration_costs_the_curves_alone(
     published, tmp_path
 ):
@@ -349,8 +367,17 @@ def test_without_baselines_the_last_agent_is_the_standard_and_stays(published, t
     compared, _ = compare(published, tmp_path, strict=True)
     assert [*compared.runs["agent"].unique()] == ["b"]
     write_small_runs(tmp_path, "c", 2)
-    compared, _ = compare(published, tmp_path, iteration=2)  # Which c has not.
+    compared, lines = compare(published, tmp_path, iteration=2)  # Which c has not.
     assert (compared.request.reference, compared.main) == ("b", "a")
+    assert "c: 2 runs have no scores after 600 agent steps; left out (MinAtar/Breakout)" in lines
+
+
+def test_a_published_reference_is_not_replaced_on_games_without_baselines(published, tmp_path):
+    for agent in ("log_dqn", "dqn"):
+        write_small_runs(tmp_path, agent, 3)
+    compared, lines = compare(published, tmp_path, reference="DQN")
+    assert "DQN: no runs, own or published, on the games compared; left out" in lines
+    assert (compared.reference, compared.main) == ("DQN", None)
 
 
 def test_a_game_with_human_scores_alone_has_an_own_reference(tmp_path):

@@ -152,6 +152,15 @@ def test_a_scan_in_one_folder_has_its_seeds_at_each_discount_factor():
     assert export._gamma(compared)["agents"]["a"][0]["gamma"] == 0.9
 
 
+def test_other_discount_factors_on_each_game_have_no_mean_over_games():
+    runs = gamma_runs(
+        ("a", 0.5, "Alien"), ("a", 0.9, "Pong"), ("b", 0.96, "Alien"), ("b", 0.99, "Pong")
+    )  # fmt: skip
+    shown = DRAW["gamma"](made(runs, divides_by_best=True), NOTHING)
+    assert [panel.get_title() for panel in shown.figure.axes] == ["Alien", "Pong"]
+    assert "over games" not in shown.caption + shown.alternative
+
+
 def test_an_agent_with_a_leading_underscore_is_in_the_legend():
     [text] = figure_of("learning_curves", [run("_mine")]).legends[0].get_texts()
     assert text.get_text() == " _mine, 1 seed"
