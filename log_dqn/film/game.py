@@ -143,8 +143,9 @@ class DopamineGame:
     def step(self, action: int) -> tuple[Any, float, bool]:
         """Takes an action; returns observation, unclipped reward and whether the game is over."""
         _check_action(action, len(self.action_names))
-        self._observation, reward, terminal, _ = self._environment.step(action)
-        return self._observation, float(reward), bool(terminal or self._environment.game_over)
+        self._observation, reward, *_ = self._environment.step(action)
+        # Not at a lost life, which AtariPreprocessing.terminal_on_life_loss makes an end too.
+        return self._observation, float(reward), bool(self._environment.game_over)
 
     def screen(self) -> np.ndarray:
         """Returns the screen, uint8, shape [height, width, 3].

@@ -21,7 +21,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image, ImageSequence
 
-from log_dqn import games, load, train_vectorized
+from log_dqn import atari, games, load, train_vectorized
 from log_dqn.commands import play as commands_play
 from log_dqn.dopamine_run import gymnasium_game, request, runner, start
 from log_dqn.film import game, loading, painter, players
@@ -228,6 +228,18 @@ def test_an_environment_of_gymnasium_is_played_as_in_training(a_run, kind, names
         assert steps[0].screen.shape == (400, 600, 3)
     else:  # Its own time limit ends the episode.
         assert [step.screen[0, 0, 0] for step in steps] == [0, 10, 20, 30, 40]
+
+
+def test_a_lost_life_is_not_the_end_of_an_episode():
+    gin.parse_config("AtariPreprocessing.terminal_on_life_loss = True")
+    breakout = game.DopamineGame("Breakout", atari.create_environment("Breakout"))
+    breakout.reset(1)
+    draws = random.Random(1)
+    lives, is_over = [], False
+    while not is_over:
+        *_, is_over = breakout.step(draws.randrange(4))
+        lives.append(breakout._game.ale.lives())
+    assert lives[-1] == 0 and set(lives[:-1]) == {1, 2, 3, 4, 5}
 
 
 def test_an_environment_that_does_not_draw_itself_is_refused(tmp_path, capsys):
