@@ -14,8 +14,6 @@ from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.tf import agent_checkpoint
 
-# What can be done where a run can't resume.
-_REMEDY = "--restart starts over"
 _OTHER = "resume with its settings, or give another base_dir, or --restart, which deletes this run"
 
 Found = tuple[pathlib.Path | None, Mapping[str, Any]]
@@ -34,6 +32,13 @@ class Finished(NamedTuple):
 _warn = functools.partial(shell.warn, "train")
 
 
+def _remedy(run_dir: pathlib.Path) -> str:
+    """Returns what can be done where a run can't resume; --restart takes no other folder."""
+    if (run_dir / layout.GIN_CONFIG).is_file():
+        return "--restart starts over"
+    return "remove that folder, or give another base_dir"
+
+
 def find(run_dir: pathlib.Path) -> Found | None:
     """Returns what a run can resume from, or None for a run that has nothing yet.
 
@@ -42,7 +47,7 @@ def find(run_dir: pathlib.Path) -> Found | None:
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
-        newest = layout.newest_checkpoint(run_dir, _warn, _REMEDY)
+        newest = layout.newest_checkpoint(run_dir, _warn, _remedy(run_dir))
     except CheckpointError:
         if not dopamine:
             raise
@@ -113,7 +118,7 @@ def load(
         raise
     except (ValueError, KeyError, tf.errors.OpError) as error:
         reason = _first_line(error)
-        raise CheckpointError(f"{folder} can't be loaded: {reason}; {_REMEDY}") from error
+        raise CheckpointError(f"{folder} can't be loaded: {reason}; {_remedy(run_dir)}") from error
 
 
 def load_weights(folder: pathlib.Path, agent: Any) -> None:
@@ -137,7 +142,7 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
     if agents.uses_jax():
         raise CheckpointError(
             f"{root} holds Dopamine's checkpoints, which are read of TensorFlow agents only; "
-            f"{_REMEDY}"
+            f"{_remedy(run_dir)}"
         )
     for iteration in reversed(agent_checkpoint.dopamine_iterations(root)):
         try:
@@ -153,7 +158,7 @@ def _load_dopamine(run_dir: pathlib.Path, agent: Any) -> Finished:
         )
         metrics = {"statistics": {}, "file_number": layout.next_metrics_number(run_dir)}
         return Finished(bundle["current_iteration"], bundle["logs"], metrics)
-    raise CheckpointError(f"none of the checkpoints in {root} is usable; {_REMEDY}")
+    raise CheckpointError(f"none of the checkpoints in {root} is usable; {_remedy(run_dir)}")
 
 
 def _first_line(error: Exception) -> str:

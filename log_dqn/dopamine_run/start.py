@@ -87,7 +87,7 @@ def create_runner(
             request.check_restart(folder)
         if restart and before:
             undo.callback(_put_back, old, folder)
-            for path in before:
+            for path in sorted(before, key=_shows_a_run):
                 _move(path, folder, old)
         undo.callback(_remove_files, folder, but=layout.files(folder))
         experiment = runner.create_runner(base_dir, as_json, track)
@@ -110,8 +110,13 @@ def _move(path: pathlib.Path, source: pathlib.Path, target: pathlib.Path) -> Non
     path.rename(new)
 
 
+def _shows_a_run(path: pathlib.Path) -> bool:
+    """Returns whether a file lets --restart remove a run: it goes last, and comes back first."""
+    return path.name == layout.GIN_CONFIG
+
+
 def _put_back(old: pathlib.Path, folder: pathlib.Path) -> None:
-    for path in layout.files(old):
+    for path in sorted(layout.files(old), key=_shows_a_run, reverse=True):
         _move(path, old, folder)
     shutil.rmtree(old)
 

@@ -1,5 +1,6 @@
 """Runs that stop, die, or find their files damaged."""
 
+import contextlib
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import pickle
 import resource
 import shutil
 import signal
+from unittest import mock
 
 import gin
 import numpy as np
@@ -145,6 +147,10 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsy
     assert capsys.readouterr().err == (
         f"log-dqn train: error: {tmp_path} has logs but no checkpoint; --restart starts over\n"
     )
+    # As of a --restart that was killed: --restart takes no folder without it.
+    (tmp_path / "operative_config.gin").unlink()
+    assert run(tmp_path, *CARTPOLE, SEED, iterations(1)) == 2
+    assert capsys.readouterr().err.endswith("remove that folder, or give another base_dir\n")
 
 
 @pytest.mark.parametrize(
@@ -445,6 +451,23 @@ def test_a_run_whose_reader_has_gone_stops_cleanly_and_goes_on(tmp_path, capsys,
     assert run(tmp_path, *CARTPOLE, SEED, iterations(2)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[2:4]] == ["iteration 1/2", "iteration 2/2"]
+
+
+def test_a_restart_that_is_killed_between_its_moves_can_be_repeated(tmp_path, monkeypatch):
+    """What --restart needs to take a folder for a run's goes last, and comes back first."""
+    names = ["log_0", "config.json", "operative_config.gin"]
+    for path in (tmp_path / "logs" / names[0], *(tmp_path / name for name in names[1:])):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    move, moved = start._move, []
+    monkeypatch.setattr(
+        start, "_move", lambda path, *to: (moved.append(path.name), move(path, *to))
+    )
+    monkeypatch.setattr(runner, "create_runner", mock.Mock(side_effect=ValueError("no")))
+    with contextlib.ExitStack() as stack, pytest.raises(ValueError, match="no"):
+        start.create_runner(str(tmp_path), [], True, stack)
+    assert set(moved[:3]) == set(moved[3:]) == set(names)
+    assert moved[2] == moved[3] == "operative_config.gin"
 
 
 def test_what_a_restart_that_fails_has_moved_comes_back(tmp_path):
