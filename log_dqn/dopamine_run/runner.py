@@ -101,9 +101,10 @@ class ResumableRunner(run_experiment.Runner):
         else:
             graph_hooks.watch_summaries(self._agent, self._watch.see)
         saved_run.restore_metrics(self._collector_dispatcher, self._metrics)
-        configuration.write(self._folder, self._config)
+        config = operative()  # With what was created after the checkpoint was loaded.
+        configuration.write(self._folder, config)
         self._as_json = as_json
-        self._tracker = reports.Tracker(self._folder, self._config.parameters) if track else None
+        self._tracker = reports.Tracker(self._folder, config.parameters) if track else None
 
     @property
     def num_iterations(self) -> int:

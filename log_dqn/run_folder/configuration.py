@@ -17,7 +17,7 @@ _RULE = "# " + "=" * 78
 
 # Parameters that may change from one start of a run to the next.
 _MAY_CHANGE = re.compile(
-    r"(Vectorized)?Runner\.num_iterations|Runner\.log_every_n|Logger\..*|Checkpointer\..*"
+    r"(Vectorized)?Runner\.num_iterations|Runner\.log_every_n|Logger\..*|CollectorDispatcher\..*"
     r"|get_latest_checkpoint_number\..*|.*\.(tf_device|max_tf_checkpoints_to_keep"
     r"|checkpoint_duration|keep_every|allow_partial_reload)"
 )
