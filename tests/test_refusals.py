@@ -21,7 +21,7 @@ GIVEN = {
     "logging_dir", "summary_writer", "transition_accumulator", "sampling_distribution",
 }  # fmt: skip
 # Any string will do, or any value.
-FREE = {"name", "checkpoint_file_prefix", "version", "settings", "extra_storage_types"}
+FREE = {"name", "version", "settings", "extra_storage_types"}
 # Refused where environments are made; see test_train and test_gymnasium_game.
 FREE |= {"game_name", "environment_id"}
 # What answers call a parameter, where that is the flag's name.

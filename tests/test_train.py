@@ -136,6 +136,7 @@ def test_the_recorded_configuration_makes_the_same_run(tmp_path, trained, number
     assert run(tmp_path / "b", f"--gin_files={recorded}") == 0
     assert progress.read(numbers).fraction == 1
     assert (tmp_path / "b" / "operative_config.gin").read_text() == recorded.read_text()
+    assert "CollectorDispatcher.collectors = ('pickle',)\n" in recorded.read_text()
     np.testing.assert_equal(weights(tmp_path / "a", 1), weights(tmp_path / "b", 1))
     logs = [read_log(tmp_path / name, 1)["iteration_1"] for name in ("a", "b")]
     for statistic in ("train_episode_returns", "eval_episode_returns"):
@@ -215,6 +216,27 @@ BAD_INPUT = [
     (["--seed=x"], "seed is 'x'; it must be a whole number from 0 to 4294967295"),
     ([binding("Runner.max_steps_per_episode=None")], "max_steps_per_episode is None; it must be"),
     (["--gin_files=log_dqn_cartpole.gin", "--game=Pong"], "game is 'Pong'; it must be left out,"),
+    (
+        ["--game=Pong", binding("atari.create_environment.game_name='Breakout'")],
+        "create_environment.game_name is 'Breakout'; it must be left out beside --game",
+    ),
+    (
+        ["--game=Pong", "--seed=1", binding("seed_everything.seed=2")],
+        "seed_everything.seed is 2; it must be left out beside --seed",
+    ),
+    (
+        ["--env=CartPole-v1", binding("create_gymnasium_environment.environment_id='Acrobot-v1'")],
+        "environment_id is 'Acrobot-v1'; it must be left out beside --env",
+    ),
+    *(
+        (["--game=Pong", binding(f"{name}={value}")], f"{name} is {value}; it must be {default}")
+        for name, value, default in (
+            ("Runner.log_every_n", 10, "1: each"),
+            ("Runner.checkpoint_file_prefix", "'mine'", "'ckpt', or left out"),
+            ("LogDQNAgent.max_tf_checkpoints_to_keep", 20, "4, or left out"),
+            ("create_environment.seed", 5, "None, or left out"),
+        )
+    ),
     ([QUICK, "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
 ]
 

@@ -78,6 +78,14 @@ _RULES: dict[tuple[str, ...], tuple[str, Callable[[Any], bool]]] = {
     ),
     ("use_legacy_logger",): ("True", lambda v: v is True),
     ("logging_file_prefix",): ("'log', which readers look for", lambda v: v == "log"),
+    ("log_every_n",): ("1: each iteration is logged", lambda v: v == 1),
+    ("checkpoint_file_prefix",): ("'ckpt', or left out: it names no file", lambda v: v == "ckpt"),
+    ("max_tf_checkpoints_to_keep",): (
+        "4, or left out: a run keeps two checkpoints", lambda v: v == 4
+    ),
+    tuple(f"create_{kind}environment.seed" for kind in ("", "minatar_", "gymnasium_")): (
+        "None, or left out: the run's seed is the environment's", lambda v: v is None
+    ),
 }  # fmt: skip
 
 # Or one of these words.

@@ -44,6 +44,9 @@ GAME_PARAMETERS = {
 }
 """The parameter with the game of each environment factory, ours and Dopamine's, and its games."""
 
+SEED = "seed_everything.seed"
+"""The parameter with a run's seed."""
+
 _COMMAND = files.Command(
     "train",
     "create_agent.agent_name",
@@ -93,30 +96,44 @@ def parse(
     written = files.parse_for(
         _COMMAND, gin_files, gin_bindings, scans, agent, lambda name: default_file(name, game, env)
     )
-    lines = _line_of_game(written, game, env)
+    given = {"game": game, "env": env, "seed": seed}
     if seed is not None:
         checks.check_seed(seed)
-        lines.append(f"seed_everything.seed = {seed!r}")
-    written.bindings.extend(("gin_bindings", line) for line in lines)
+    parameters = {"seed": SEED} | _parameter_of_game(written, game, env)
+    for option, parameter in parameters.items():
+        if given[option] is not None:
+            check_left_out(written, parameter, option, given[option])
+            line = f"{parameter} = {given[option]!r}"
+            written.bindings.append(("gin_bindings", line))
     return Request(written, game, env)
 
 
-def _line_of_game(written: files.Written, game: str | None, env: str | None) -> list[str]:
-    """Returns the line of gin that binds the game or environment, if there is one."""
+def check_left_out(written: files.Written, parameter: str, option: str, value: Any = None) -> None:
+    """Checks that no scan, and no binding to another value, sets what an option sets."""
+    for line in written.lines:
+        is_set = line.option == "scan" or (line.option == "gin_bindings" and line.value != value)
+        if line.name == parameter and is_set:
+            raise ValueError(
+                f"{parameter} is {line.value!r}; it must be left out beside --{option}"
+            )
+
+
+def _parameter_of_game(written: files.Written, game: str | None, env: str | None) -> dict[str, str]:
+    """Returns, by its option, the parameter of gin that binds the game or environment, if any."""
     if game is None and env is None:
-        return []
+        return {}
     factories = written.values("Runner.create_environment_fn")
     factory = factories[-1] if factories else "@atari_lib.create_atari_environment"
     but = f"since the environment is {factory}"
     if env is not None:
         is_gymnasium = configurable(factory) == GYMNASIUM_FACTORY
         checks.check("env", env, is_gymnasium, f"left out, {but}")
-        return [f"{GYMNASIUM_FACTORY}.environment_id = {env!r}"]
+        return {"env": f"{GYMNASIUM_FACTORY}.environment_id"}
     kind = "MinAtar" if game in games.MINATAR5 else "Atari"
     for parameter, known_kind in GAME_PARAMETERS.items():
         if configurable(factory) == parameter.partition(".")[0]:
             checks.check("game", game, kind == known_kind, f"one of {known_kind}'s, {but}")
-            return [f"{parameter} = {game!r}"]
+            return {"game": parameter}
     raise ValueError(f"game is {game!r}; it must be left out, {but}")
 
 

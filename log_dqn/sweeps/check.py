@@ -82,7 +82,9 @@ def _written(
     if options.vectorized:
         return vectorized_request.parse(*given, agent, game, scans)
     where = plan.game_or_env(game)
-    return dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
+    written = dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
+    dopamine_request.check_left_out(written, dopamine_request.SEED, "seeds")
+    return written
 
 
 def _settings(written: gin_files.Written, scans: Sequence[str], to_read: Collection[str]) -> list:

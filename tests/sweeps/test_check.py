@@ -56,7 +56,12 @@ def test_a_scan_concerns_the_agents_that_use_its_parameter():
 
 @pytest.mark.slow
 def test_a_binding_is_given_to_the_agents_that_read_it():
-    lines = ["g = 0.9", "LogDQNAgent.gamma = %g", "DQNAgent.gamma = 0.8", "Runner.log_every_n = 2"]
+    lines = [
+        "g = 0.9",
+        "LogDQNAgent.gamma = %g",
+        "DQNAgent.gamma = 0.8",
+        "Runner.num_iterations = 2",
+    ]
     log_dqn, dqn = check.plans(request(["log_dqn", "dqn"], [], gin_bindings=lines))
     assert log_dqn.gin_bindings == [*lines[:2], lines[3]]
     assert dqn.gin_bindings == lines[2:]
@@ -100,6 +105,16 @@ def test_lengths_of_runs():
         ("jax_log_dqn", ["JaxLogDQNAgent.k=-1"], "k is -1; it must be a positive number"),
         ("dqn", ["Runner.num_iterations=0"], "num_iterations is 0; it must be a whole number"),
         ("dqn", ["LogDQNAgent.gamma=0.5"], "^LogDQNAgent.gamma is 0.5, .* mean DQNAgent.gamma"),
+        (
+            "dqn",
+            ["seed_everything.seed=1,2"],
+            "^seed_everything.seed is 1; it must be left out beside --seeds",
+        ),
+        (
+            "dqn",
+            ["create_environment.game_name='Pong','Breakout'"],
+            "^create_environment.game_name is 'Pong'; it must be left out beside --game",
+        ),
         ("log_dqn", ["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
         ("log_dqn", ["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
         (
