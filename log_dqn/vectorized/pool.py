@@ -5,7 +5,7 @@ import pathlib
 import queue
 import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,8 +19,8 @@ from log_dqn.vectorized import agents, replay
 from log_dqn.vectorized.learner import Problem
 from log_dqn.vectorized.training import Trainer, stopped_by
 
-# What an update takes, batch, activations and gradients, in units of what the network computes of a
-# batch. By the compiler's account for a CPU it is 0.4 to 1.2, over networks and batches of 32 to
+# What an update takes beside gradients, in units of what the network computes of a batch. By the
+# compiler's account for a CPU it is 0.4 to 1.2, with the package's networks and batches of 32 to
 # 8,000; convolutions on a GPU may need more.
 _UPDATE = 2
 RESERVE = 1_000_000_000
@@ -86,10 +86,21 @@ def needed(agent: agents.Agent, problem: Problem, num_actions: int) -> tuple[int
         )
     )
     states = jax.ShapeDtypeStruct((problem.batch_size, *problem.state_shape), problem.frame_dtype)
-    computed = jax.make_jaxpr(problem.network.apply)(params, states).eqns
-    workspace = _UPDATE * _bytes([result.aval for step in computed for result in step.outvars])
-    # The network, its target network, and the optimizer's two means.
-    return memory, 4 * _bytes(params) + workspace
+    computed = jax.make_jaxpr(problem.network.apply)(params, states)
+    workspace = _UPDATE * _bytes([*_results(computed.jaxpr)])
+    # The network, its target network, the gradients, and the optimizer's two means.
+    return memory, 5 * _bytes(params) + workspace
+
+
+def _results(program: Any) -> Iterator[Any]:
+    """Yields the shapes of what JAX computes in a program, those it calls (jit, remat) included."""
+    for step in program.eqns:
+        called = [getattr(value, "jaxpr", value) for value in jax.tree.leaves(step.params)]
+        inner = [value for value in called if hasattr(value, "eqns")]
+        for value in inner:
+            yield from _results(value)
+        if not inner:
+            yield from (result.aval for result in step.outvars)
 
 
 def _bytes(arrays: Any) -> int:

@@ -30,15 +30,15 @@ def place(num_runs, free, capacity=10**6, in_turns=False, **settings):
 
 
 def test_what_is_needed_and_what_is_free_is_said():
-    # 16 memories of 7.063 GB; 16 times 0.136 GB for weights and updates, and a reserve of 1 GB.
-    said = r"smaller, or --threads below 16: with 16 .* 113\.01 GB .* 3\.1\d GB .*and 20\.00 GB are"
+    # 16 memories of 7.063 GB; 16 times 0.15 GB for weights and updates, and a reserve of 1 GB.
+    said = r"smaller, or --threads below 16: with 16 .* 113\.01 GB .* 3\.4\d GB .*and 20\.00 GB are"
     with pytest.raises(ValueError, match=said):
         place(16, 20 * GB)
 
 
 def test_as_many_runs_as_fit():
     most = place(1000, 80 * GB, 10**5, in_turns=True).num_runs
-    # 0.706 GB of memory, 0.065 GB of weights and 0.07 GB for updates each.
+    # 0.706 GB of memory, 0.081 GB of weights and gradients and 0.07 GB for updates each.
     assert 90 < most < 100
     assert place(most, 80 * GB, 10**5).num_runs == most
     with pytest.raises(ValueError, match="threads below"):
@@ -59,8 +59,8 @@ def test_to_the_byte():
         apply=lambda _, states: states.reshape(len(states), -1).astype("float32"),
     )
     for batch_size in (1, 32, 5000):
-        # Reserve, four times the parameters, an update, and 1,000 transitions.
-        others = GB + 4 * 4 * (28_224 * 36 + 36) + 2 * batch_size * 28_224 * (1 + 4)
+        # Reserve, five times the parameters, an update, and 1,000 transitions.
+        others = GB + 5 * 4 * (28_224 * 36 + 36) + 2 * batch_size * 28_224 * (1 + 4)
         room = others + 1004 * 7063
         given = {"network": linear, "batch_size": batch_size}
         for in_turns in (False, True):
@@ -77,8 +77,20 @@ def test_an_update_of_the_network_of_mnih_et_al():
     # with its bias and its ReLU, 1.8, 1.0 and 1.0; a kernel of 15.9 transposed; 512 features.
     _, beside = pool.needed(AGENT, problem(), 18)
     assert beside == pytest.approx(
-        4 * 16.27e6 + 2 * (2 * 3.61 + 3 * 3.79 + 15.86 + 0.2) * 1e6, 0.05
+        5 * 16.27e6 + 2 * (2 * 3.61 + 3 * 3.79 + 15.86 + 0.2) * 1e6, 0.05
     )
+
+
+def test_what_a_network_calls_counts_and_is_counted_once():
+    def beside(apply):
+        network = networks.Network(lambda _, shape: ({}, math.prod(shape)), apply)
+        return pool.needed(AGENT, problem(network=network), 18)[1]
+
+    def apply(params, states):
+        return jax.numpy.exp(states.reshape(len(states), -1).astype("float32"))
+
+    called = beside(lambda params, states: jax.jit(jax.checkpoint(apply))(params, states))
+    assert called == beside(apply) == 5 * 4 * (28_224 * 36 + 36) + 2 * 32 * 28_224 * (1 + 4 + 4)
 
 
 def test_large_batches_of_vectors_take_little():
