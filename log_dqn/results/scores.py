@@ -64,7 +64,7 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
         The table with `iteration`, the last that counts, `frames`, those of training up to its end,
         and `score`, the mean return per episode over the last tenth of the iterations up to it;
         NaN where none is known. Where iterations on a game differ in length, all its runs are
-        scored over as many frames as the one with the most.
+        scored over as many frames as the one with the most of those that reach it.
     """
     # The first iteration counts even where it is not finished by then.
     frames = table["until"].fillna(table["trained"])

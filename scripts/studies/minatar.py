@@ -162,7 +162,8 @@ def claims(scores: pd.DataFrame, one: str, other: str) -> str:
 
     That low discount factors become usable: one agent's mean normalised score less the other's at
     the same discount factor. That the best becomes better: each at its best discount factor, one
-    for all games or one for each. The interval doesn't know that the same seeds chose it.
+    for all games or one for each. The interval doesn't know that the same seeds chose it. The last
+    row is of the one's lowest discount factor less the other's best.
     """
     games = [*sorted(scores["game"].unique()), OVER_GAMES]
     agents = by_agent(scores)
