@@ -14,7 +14,7 @@ from log_dqn.run_folder import checkpoints, configuration, data, layout
 from log_dqn.run_folder.checkpoints import CheckpointError
 from log_dqn.tf import agent_checkpoint
 
-_OTHER = "resume with its settings, or give another base_dir, or --restart, which deletes this run"
+_OTHER = "resume with its settings, or give another base_dir"
 
 Found = tuple[pathlib.Path | None, Mapping[str, Any]]
 """What a run can resume from: the folder of its newest usable checkpoint and its manifest. The
@@ -33,10 +33,10 @@ _warn = functools.partial(shell.warn, "train")
 
 
 def _remedy(run_dir: pathlib.Path) -> str:
-    """Returns what can be done where a run can't resume; --restart takes no other folder."""
-    if (run_dir / layout.GIN_CONFIG).is_file():
+    """Returns what can be done where a run can't resume."""
+    if layout.is_run(run_dir):  # Else --restart refuses.
         return "--restart starts over"
-    return "remove that folder, or give another base_dir"
+    return f"remove {run_dir}, or give another base_dir"
 
 
 def find(run_dir: pathlib.Path) -> Found | None:
@@ -109,7 +109,8 @@ def load(
     if folder is None:
         return _load_dopamine(run_dir, agent)
     try:
-        configuration.check_same(folder, manifest["config"], parameters, _OTHER)
+        deletes = ", or --restart, which deletes this run" * layout.is_run(run_dir)
+        configuration.check_same(folder, manifest["config"], parameters, _OTHER + deletes)
         _of_agent().load(agent, folder, data.load(folder / checkpoints.AGENT))
         seeding.restore_random_state(environment, data.load(folder / checkpoints.RANDOM))
         log, metrics = data.load(folder / checkpoints.LOG), data.load(folder / checkpoints.METRICS)

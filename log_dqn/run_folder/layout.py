@@ -111,6 +111,11 @@ def events(folder: pathlib.Path) -> list[pathlib.Path]:
     return [path for path in present if begun and path.name.startswith(_EVENTS)]
 
 
+def is_run(folder: pathlib.Path) -> bool:
+    """Returns whether a folder is a run's, which --restart may remove."""
+    return folder / GIN_CONFIG in files(folder)
+
+
 def has_folders(folder: pathlib.Path) -> bool:
     """Returns whether a folder has one of those that a run has, whatever is in it."""
     return any(os.path.lexists(folder / name) for name in _WRITTEN if name)

@@ -150,7 +150,7 @@ def test_logs_without_a_checkpoint_are_not_started_over(tmp_path, trained, capsy
     # As of a --restart that was killed: --restart takes no folder without it.
     (tmp_path / "operative_config.gin").unlink()
     assert run(tmp_path, *CARTPOLE, SEED, iterations(1)) == 2
-    assert capsys.readouterr().err.endswith("remove that folder, or give another base_dir\n")
+    assert capsys.readouterr().err.endswith(f"; remove {tmp_path}, or give another base_dir\n")
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def test_a_run_whose_reader_has_gone_stops_cleanly_and_goes_on(tmp_path, capsys,
     assert [line.split(":")[0] for line in lines[2:4]] == ["iteration 1/2", "iteration 2/2"]
 
 
-def test_a_restart_that_is_killed_between_its_moves_can_be_repeated(tmp_path, monkeypatch):
+def test_a_restart_moves_last_what_shows_that_a_folder_is_a_runs(tmp_path, monkeypatch):
     """What --restart needs to take a folder for a run's goes last, and comes back first."""
     names = ["log_0", "config.json", "operative_config.gin"]
     for path in (tmp_path / "logs" / names[0], *(tmp_path / name for name in names[1:])):
