@@ -218,15 +218,15 @@ BAD_INPUT = [
     (["--gin_files=log_dqn_cartpole.gin", "--game=Pong"], "game is 'Pong'; it must be left out,"),
     (
         ["--game=Pong", binding("atari.create_environment.game_name='Breakout'")],
-        "create_environment.game_name is 'Breakout'; it must be left out beside --game",
+        "create_environment.game_name is 'Breakout'; it must be left out: the game is given",
     ),
     (
         ["--game=Pong", "--seed=1", binding("seed_everything.seed=2")],
-        "seed_everything.seed is 2; it must be left out beside --seed",
+        "seed_everything.seed is 2; it must be left out: the seed is given",
     ),
     (
         ["--env=CartPole-v1", binding("create_gymnasium_environment.environment_id='Acrobot-v1'")],
-        "environment_id is 'Acrobot-v1'; it must be left out beside --env",
+        "environment_id is 'Acrobot-v1'; it must be left out: the env is given",
     ),
     *(
         (["--game=Pong", binding(f"{name}={value}")], f"{name} is {value}; it must be {default}")

@@ -102,20 +102,17 @@ def parse(
     parameters = {"seed": SEED} | _parameter_of_game(written, game, env)
     for option, parameter in parameters.items():
         if given[option] is not None:
-            check_left_out(written, parameter, option, given[option])
+            check_left_out(written, parameter, option)
             line = f"{parameter} = {given[option]!r}"
             written.bindings.append(("gin_bindings", line))
     return Request(written, game, env)
 
 
-def check_left_out(written: files.Written, parameter: str, option: str, value: Any = None) -> None:
-    """Checks that no scan, and no binding to another value, sets what an option sets."""
+def check_left_out(written: files.Written, parameter: str, option: str) -> None:
+    """Checks that no binding and no scan sets what an option sets; gin files may."""
     for line in written.lines:
-        is_set = line.option == "scan" or (line.option == "gin_bindings" and line.value != value)
-        if line.name == parameter and is_set:
-            raise ValueError(
-                f"{parameter} is {line.value!r}; it must be left out beside --{option}"
-            )
+        is_set = line.name == parameter and line.option != "gin_files"
+        checks.check(parameter, line.value, not is_set, f"left out: the {option} is given")
 
 
 def _parameter_of_game(written: files.Written, game: str | None, env: str | None) -> dict[str, str]:
@@ -164,9 +161,8 @@ def check_folder(base_dir: str, restart: bool) -> None:
 
 def check_restart(folder: pathlib.Path) -> None:
     """Checks that what a folder holds is a run, if it holds anything; raises ValueError else."""
-    present = layout.files(folder)
-    holds_something = present or layout.has_folders(folder)
-    if holds_something and folder / layout.GIN_CONFIG not in present:
+    holds_something = layout.files(folder) or layout.has_folders(folder)
+    if holds_something and not layout.is_run(folder):
         raise ValueError(
             f"base_dir is {str(folder)!r}; with --restart it must be the folder of a run, "
             f"which holds {layout.GIN_CONFIG}"

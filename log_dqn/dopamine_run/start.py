@@ -46,8 +46,8 @@ def configure(written: files.Written) -> None:
     agents.check_network_fits(agents.agent_name())
 
 
-def try_out(written: files.Written) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the parameters that a run reads, and those that it writes, which are fewer.
+def try_out(written: files.Written) -> dict[str, Any]:
+    """Returns the parameters that a run writes, which are those that it reads.
 
     They are of a run that is thrown away. Gin's own configuration is replaced.
     """
@@ -57,9 +57,8 @@ def try_out(written: files.Written) -> tuple[dict[str, Any], dict[str, Any]]:
         runner.create_runner(folder)
         recorded = configuration.read(pathlib.Path(folder))
     lines = [line for line in written.lines if line.option == "gin_files"]
-    read = runner.operative()
-    settings.check_is_read(lines, read)
-    return read.parameters, recorded
+    settings.check_is_read(lines, runner.operative())
+    return recorded
 
 
 def create_runner(

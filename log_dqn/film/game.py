@@ -144,7 +144,8 @@ class DopamineGame:
         """Takes an action; returns observation, unclipped reward and whether the game is over."""
         _check_action(action, len(self.action_names))
         self._observation, reward, *_ = self._environment.step(action)
-        # Not at a lost life, which AtariPreprocessing.terminal_on_life_loss makes an end too.
+        # Not at a lost life, which AtariPreprocessing.terminal_on_life_loss makes an end too. In
+        # training the frame stack is then emptied.
         return self._observation, float(reward), bool(self._environment.game_over)
 
     def screen(self) -> np.ndarray:

@@ -15,9 +15,10 @@ from log_dqn.run_folder.checkpoints import CheckpointError, replace_file
 
 _RULE = "# " + "=" * 78
 
-# Parameters that may change from one start of a run to the next.
+# Parameters that may change from one start of a run to the next: they change nothing it learns.
 _MAY_CHANGE = re.compile(
     r"(Vectorized)?Runner\.num_iterations|Runner\.log_every_n|Logger\..*|CollectorDispatcher\..*"
+    r"|Runner\.checkpoint_file_prefix|create_(minatar_|gymnasium_)?environment\.seed"
     r"|get_latest_checkpoint_number\..*|.*\.(tf_device|max_tf_checkpoints_to_keep"
     r"|checkpoint_duration|keep_every|allow_partial_reload)"
 )

@@ -83,7 +83,7 @@ def _written(
         return vectorized_request.parse(*given, agent, game, scans)
     where = plan.game_or_env(game)
     written = dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
-    dopamine_request.check_left_out(written, dopamine_request.SEED, "seeds")
+    dopamine_request.check_left_out(written, dopamine_request.SEED, "seed")
     return written
 
 
@@ -139,13 +139,10 @@ def _used(lines: Sequence[gin_files.Line], texts: Sequence[str], read: Collectio
     return used | {text for text in texts if any(line.name in seen for line in of_text[text])}
 
 
-def _configured(
-    options: SweepOptions, written: gin_files.Written
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the parameters that an agent's runs read with the first setting, and write."""
+def _configured(options: SweepOptions, written: gin_files.Written) -> dict[str, Any]:
+    """Returns the parameters that an agent's runs read with the first setting."""
     if options.vectorized:
-        parameters = _settings(written, [], ["gin_files"])[0].config.parameters
-        return parameters, parameters
+        return _settings(written, [], ["gin_files"])[0].config.parameters
     with compat.quiet():
         from log_dqn.dopamine_run import start
     return start.try_out(written)
@@ -162,9 +159,9 @@ def plans(options: SweepOptions) -> list[plan.AgentPlan]:
         lines = options.gin_bindings, options.scans
         of_unlike = {game: _written(options, agent, game, *lines) for game in options.unlike}
         tried = {game: _configured(options, of_game) for game, of_game in of_unlike.items()}
-        recorded = {game: plan.comparable(writes) for game, (_, writes) in tried.items()}
+        recorded = {game: plan.comparable(reads) for game, reads in tried.items()}
         parameters = dict.fromkeys(options.games, recorded[options.games[0]]) | recorded
-        written, (reads, _) = of_unlike[options.games[0]], tried[options.games[0]]
+        written, reads = of_unlike[options.games[0]], tried[options.games[0]]
         read = dict.fromkeys(map(gin_files.short_name, reads))
         used = _used(written.lines, texts, read)
         all_read |= read

@@ -41,6 +41,9 @@ def test_what_was_called_is_operative():
 def test_differences_are_named(tmp_path):
     then = {"A.b": 1, "A.c": 2, "Runner.num_iterations": 3}
     configuration.check_same(tmp_path, then, {**then, "A.b": 1.0, "Runner.num_iterations": 4}, "")
+    # What never had an effect, and is refused now.
+    for name in ("create_gymnasium_environment.seed", "Runner.checkpoint_file_prefix"):
+        configuration.check_same(tmp_path, {name: 5}, {name: None}, "")
     with pytest.raises(CheckpointError) as error:
         configuration.check_same(
             tmp_path, then, {"A.b": 5, "A.d": 1, "Logger.logs_duration": 9}, "do x"

@@ -108,12 +108,12 @@ def test_lengths_of_runs():
         (
             "dqn",
             ["seed_everything.seed=1,2"],
-            "^seed_everything.seed is 1; it must be left out beside --seeds",
+            "^seed_everything.seed is 1; it must be left out: the seed is given",
         ),
         (
             "dqn",
             ["create_environment.game_name='Pong','Breakout'"],
-            "^create_environment.game_name is 'Pong'; it must be left out beside --game",
+            "^create_environment.game_name is 'Pong'; it must be left out: the game is given",
         ),
         ("log_dqn", ["VectorizedLogDQNAgent.c=0"], "c is 0; it must be a positive number"),
         ("log_dqn", ["VectorizedDQNAgent.gamma=0.9"], "did you mean VectorizedLogDQNAgent.gamma"),
@@ -206,7 +206,7 @@ def test_finished_runs_of_unlike_environments_are_complete(tmp_path, monkeypatch
         f"{memory}.replay_capacity=200", f"{memory}.batch_size=4",
         f"{agent}.min_replay_history=10",
     ]  # fmt: skip
-    if not vectorized:  # Read after a run has noted its configuration.
+    if not vectorized:  # Created after the checkpoint is loaded.
         bindings.append("CollectorDispatcher.collectors=('console', 'pickle')")
     # Of JAX and gymnasium; or with the network for vectors and for pictures.
     envs = ["CartPole-v1", "gymnasium:CartPole-v1" if vectorized else "pictures_env:Pictures-v0"]
