@@ -113,7 +113,7 @@ def events(folder: pathlib.Path) -> list[pathlib.Path]:
 
 def is_run(folder: pathlib.Path) -> bool:
     """Returns whether a folder is a run's, which --restart may remove."""
-    return folder / GIN_CONFIG in files(folder)
+    return os.path.lexists(folder / GIN_CONFIG)
 
 
 def has_folders(folder: pathlib.Path) -> bool:

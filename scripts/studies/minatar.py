@@ -176,12 +176,7 @@ def claims(scores: pd.DataFrame, one: str, other: str) -> str:
         f"at gamma {gamma:g}": [a[index] for a in both] for index, gamma in enumerate(gammas)
     }
     if len(gammas) > 1:
-        compared["each at the gamma that is best on each game"] = [
-            np.stack(
-                [a[gamma, :, game] for game, gamma in enumerate(a.mean(axis=1).argmax(axis=0))], 1
-            )
-            for a in both
-        ]
+        compared["each at the gamma that is best on each game"] = [*map(_best_on_each_game, both)]
         compared[f"each at the gamma that is best over games ({best})"] = [
             array[index] for array, index in zip(both, over, strict=True)
         ]
@@ -202,12 +197,14 @@ def claims(scores: pd.DataFrame, one: str, other: str) -> str:
 def at_best_on_each_game(scores: pd.DataFrame, agent: str) -> np.ndarray:
     """Returns normalised scores with an agent's best setting on each game, shape [seeds, games]."""
     settings = normalise(scores).query("agent == @agent").groupby("setting")
-    # Shape [settings, seeds, games].
-    all_of_them = np.stack(
-        [rows.pivot(index="seed", columns="game", values="score") for _, rows in settings]
-    )
-    best = all_of_them.mean(axis=1).argmax(axis=0)
-    return np.take_along_axis(all_of_them, best[None, None], axis=0)[0]
+    tables = [rows.pivot(index="seed", columns="game", values="score") for _, rows in settings]
+    return _best_on_each_game(np.stack(tables))
+
+
+def _best_on_each_game(array: np.ndarray) -> np.ndarray:
+    """Returns the row with the best mean over seeds on each game, of shape [rows, seeds, games]."""
+    best = array.mean(axis=1).argmax(axis=0)
+    return np.take_along_axis(array, best[None, None], axis=0)[0]
 
 
 def status(difference: Interval) -> str:
