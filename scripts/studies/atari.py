@@ -214,7 +214,7 @@ def draw(curves: pd.DataFrame, found: Published, bands: Sequence[str]) -> Figure
     }
     figure.legend(
         handles.values(), handles, loc="outside upper center", ncols=3, columnspacing=1,
-        handlelength=3.5, frameon=False,
+        handlelength=3.5, frameon=False, fontsize=9,
     )  # fmt: skip
     figure.supxlabel("agent steps (thousands)")
     figure.supylabel("mean training return per episode")
