@@ -70,8 +70,9 @@ def score(table: pd.DataFrame) -> pd.DataFrame:
     frames = table["until"].fillna(table["trained"])
     length, done = table["length"], (frames // table["length"]).clip(lower=1).astype(int)
     window = last_tenth(done) * length
-    # A run that ends before has no score, and widens no other's window.
-    reached = window.where(done * length <= table["trained"])
+    # A run without a score of its own, as one that ends before, widens no other's window.
+    own = pd.Series(map(final_score, table["returns"], done - 1), table.index, dtype=float)
+    reached = window.where(own.notna())
     widest = (
         reached.groupby(table["game"]).transform("max").where(table["until"].notna()).fillna(window)
     )

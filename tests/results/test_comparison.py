@@ -111,6 +111,11 @@ def test_a_run_that_is_left_out_widens_no_window(published, tmp_path):
     compared, lines = compare(published, tmp_path, iteration=49)
     assert "wide: 1 run has no scores after 50M frames; left out (Pong)" in lines
     assert [*rows_of(compared, "a")["score"]] == [(45 + 46 + 47 + 48 + 49) / 5]
+    # Nor does one that is long enough, but whose returns there are not known.
+    wide = [1.0] * 10 + [np.nan] * 3
+    synthetic.write_log(tmp_path / "wide/Pong/0", wide, config=config)
+    compared, _ = compare(published, tmp_path, iteration=49)
+    assert [*rows_of(compared, "a")["score"]] == [(45 + 46 + 47 + 48 + 49) / 5]
 
 
 def test_what_set_the_experience_is_said_alike_where_it_is_left_out(published, tmp_path):
