@@ -34,6 +34,7 @@ ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
 def apply() -> None:
     """Applies every workaround that has to precede the first import of Dopamine."""
+    reopen_closed_stderr()
     quiet_tensorflow()
     use_onednn()
     use_legacy_keras()
@@ -68,6 +69,16 @@ def quiet() -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(stderr, 2)
             os.close(stderr)
+
+
+def reopen_closed_stderr() -> None:
+    """Opens standard error, where a launcher has closed it (`2>&-`), onto nothing.
+
+    Reason: else the next file to be opened has its number, 2, and libraries write into that file.
+    Can go: when Python opens it by itself.
+    """
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (stays open)
 
 
 def quiet_tensorflow() -> None:

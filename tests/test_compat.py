@@ -6,6 +6,8 @@ import math
 import os
 import pydoc
 import re
+import subprocess
+import sys
 import textwrap
 from unittest import mock
 
@@ -17,6 +19,7 @@ from log_dqn import compat
 from log_dqn.dopamine_run import runner as single_runner
 from log_dqn.jax.log_dqn_agent import JaxLogDQNAgent
 from log_dqn.tf.log_dqn_agent import LogDQNAgent
+from tests import programs
 from tests.programs import python
 
 
@@ -203,6 +206,23 @@ def test_quiet_gives_back_what_it_held_when_the_block_fails():
         """
     )
     assert (out, err) == ("'it'", "shown after all\nafter\n")
+
+
+def test_a_closed_standard_error_is_opened_onto_nothing(tmp_path):
+    code = """
+        import os
+        from log_dqn import compat
+        with compat.quiet(), open("file", "w") as file:
+            os.write(2, b"a word of C++")
+        print(os.readlink("/proc/self/fd/2"), os.path.getsize("file"))
+        """
+    command = 'exec "$0" -c "$1" 2>&-'
+    environment = {**os.environ, "PYTHONPATH": str(programs.ROOT)}
+    done = subprocess.run(
+        ["bash", "-c", command, sys.executable, textwrap.dedent(code)],
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment, timeout=600,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "/dev/null 0\n")
 
 
 @gin.configurable
