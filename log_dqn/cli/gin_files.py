@@ -206,13 +206,17 @@ def parse_for(
 
     Raises:
         ValueError: if a file is for another command, no agent or a different one from `agent` is
-            named, or a name or value is wrong, as far as can be told without importing.
+            named, a binding is scanned too, or a name or value is wrong, as far as can be told
+            without importing.
     """
     for name in gin_files:
         find_gin_file(name, command.name)
     users = parse(gin_files, gin_bindings, scans)
     bound_in_files = {line.name: line for line in users.lines if line.option == "gin_files"}
+    scanned = {line.name for line in users.lines if line.option == "scan"}
     for line in users.lines:
+        is_lost = line.option == "gin_bindings" and line.name in scanned
+        checks.check(line.name, line.value, not is_lost, "left out: it is scanned")
         _check_is_for(command, line)
         # gin leaves these out of what it writes.
         is_finite = not isinstance(line.value, float) or math.isfinite(line.value)
@@ -240,6 +244,13 @@ def parse_for(
     )  # fmt: skip
     _check(written)
     return written
+
+
+def check_left_out(written: Written, parameter: str, option: str) -> None:
+    """Checks that no binding and no scan sets what an option sets; gin files may."""
+    for line in written.lines:
+        is_set = line.name == parameter and line.option != "gin_files"
+        checks.check(parameter, line.value, not is_set, f"left out: the {option} is given")
 
 
 def _check(written: Written) -> None:

@@ -102,17 +102,10 @@ def parse(
     parameters = {"seed": SEED} | _parameter_of_game(written, game, env)
     for option, parameter in parameters.items():
         if given[option] is not None:
-            check_left_out(written, parameter, option)
+            files.check_left_out(written, parameter, option)
             line = f"{parameter} = {given[option]!r}"
             written.bindings.append(("gin_bindings", line))
     return Request(written, game, env)
-
-
-def check_left_out(written: files.Written, parameter: str, option: str) -> None:
-    """Checks that no binding and no scan sets what an option sets; gin files may."""
-    for line in written.lines:
-        is_set = line.name == parameter and line.option != "gin_files"
-        checks.check(parameter, line.value, not is_set, f"left out: the {option} is given")
 
 
 def _parameter_of_game(written: files.Written, game: str | None, env: str | None) -> dict[str, str]:

@@ -83,7 +83,7 @@ def _written(
         return vectorized_request.parse(*given, agent, game, scans)
     where = plan.game_or_env(game)
     written = dopamine_request.parse(*given, agent=agent, scans=scans, **where).written
-    dopamine_request.check_left_out(written, dopamine_request.SEED, "seed")
+    gin_files.check_left_out(written, dopamine_request.SEED, "seed")
     return written
 
 

@@ -30,7 +30,7 @@ def parse(
     """Checks names, files, bindings and scans; returns what they say as lines of gin.
 
     Unless gin files name an agent, they extend the agent's own file for `game`, which is one of
-    `games.KNOWN` or an environment's id. `capacity` replaces the replay capacity.
+    `games.KNOWN` or an environment's id. `capacity` replaces the files' replay capacity.
     """
     if agent is not None:
         checks.check_one_of("agent", agent, AGENTS)
@@ -39,11 +39,13 @@ def parse(
     if is_env:
         check_environment(game)
         bindings.append(f"{factory(game)}.environment_id = {game!r}")
-    if capacity is not None:
-        bindings.append(f"VectorizedRunner.replay_capacity = {capacity!r}")
     written = files.parse_for(
         _COMMAND, gin_files, bindings, scans, agent, lambda name: default_file(name, game)
     )
+    if capacity is not None:
+        name = "VectorizedRunner.replay_capacity"
+        files.check_left_out(written, name, "capacity")
+        written.bindings.append(("gin_bindings", f"{name} = {capacity!r}"))
     for one in FACTORIES:
         name = f"{one}.environment_id"
         for value in written.values(name):
