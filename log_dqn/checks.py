@@ -61,6 +61,11 @@ def check_rate(name: str, value: Any) -> None:
     check(name, value, 0 <= as_number(value) <= 1, "a number from 0 to 1")
 
 
+def check_decay(name: str, value: Any) -> None:
+    """Checks a rate of decay; raises ValueError unless it is a number from 0 to 1, 1 excluded."""
+    check(name, value, 0 <= as_number(value) < 1, "a number from 0 to 1, 1 excluded")
+
+
 def check_positive(name: str, value: Any) -> None:
     """Checks that a setting is a finite number above 0; raises ValueError unless it is."""
     check(name, value, 0 < as_number(value) < math.inf, "a positive number")

@@ -466,7 +466,7 @@ class LogUpdate:
             check_bool(name, getattr(self, name))
         plus, minus = self.mappings  # Checks the others.
         with np.errstate(over="ignore"):
-            for name in ("c", "k"):
+            for name in ("beta_reg", "c", "k"):
                 value = np.float32(getattr(self, name))
                 fits = bool(np.finfo(np.float32).tiny <= value < np.inf)
                 check(name, getattr(self, name), fits, "a number that float32 can hold")

@@ -475,7 +475,7 @@ def test_where_a_reward_with_a_probability_of_a_quarter_settles(loss_type, expec
         ("update_horizon", 10**400),
         ("linear_above", 1e-39),
         *[("linear_above", v) for v in (0, -1.0, math.nan, "one", True)],
-        *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan)],
+        *[("beta_reg", v) for v in (0, -0.1, 1.5, math.nan, 1e-50)],
         *[("update_horizon", v) for v in (0, -3)],
     ],
 )

@@ -238,6 +238,7 @@ BAD_INPUT = [
         )
     ),
     ([QUICK, "--agent=c51"], "agent is 'c51'; it must be 'log_dqn',"),
+    ([binding("LogDQNAgent.min_replay_history=100.5")], "100.5; it must be a whole number, at lea"),
 ]
 
 
@@ -369,6 +370,17 @@ def test_a_drawn_seed_is_recorded_and_kept(tmp_path):
     )
     assert run(tmp_path, *CARTPOLE, iterations(2)) == 0
     assert drawn[0] in (tmp_path / "operative_config.gin").read_text()
+
+
+def test_a_run_that_ends_before_it_learns_is_warned_of(tmp_path, capsys):
+    history = "--gin_bindings=LogDQNAgent.min_replay_history=100"
+    assert run(tmp_path, *CARTPOLE, history, iterations(1)) == 0
+    assert capsys.readouterr().err == (
+        "log-dqn train: warning: nothing is learned: a run trains for 100 agent steps, and the "
+        "agent learns after 100, its LogDQNAgent.min_replay_history\n"
+    )
+    assert run(tmp_path, *CARTPOLE, history, iterations(2)) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.slow

@@ -36,6 +36,8 @@ TINY = {
 
 def arguments(results_dir, *more, games="Centipede", **bindings):
     bindings = {**TINY, **{name.replace("__", "."): value for name, value in bindings.items()}}
+    if any(option.startswith("--capacity") for option in more):
+        del bindings["VectorizedRunner.replay_capacity"]
     return [
         f"--results_dir={results_dir}",
         f"--games={games}",
@@ -168,6 +170,23 @@ WRONG = [
         [f"{RUNNER}num_iterations=12500001"],
         "num_iterations is 12500001; it must be at most 12500000, with 80 steps an iter",
     ),
+    (
+        [f"{RUNNER}replay_capacity=300", "--capacity=400"],
+        "VectorizedRunner.replay_capacity is 300; it must be left out: the capacity is given",
+    ),
+    (
+        ["--scan=VectorizedRunner.replay_capacity=300", "--capacity=400"],
+        "VectorizedRunner.replay_capacity is 300; it must be left out: the capacity is given",
+    ),
+    (
+        [f"{AGENT}gamma=0.9", f"{SCAN}gamma=0.5,0.8"],
+        "VectorizedLogDQNAgent.gamma is 0.9; it must be left out: it is scanned",
+    ),
+    ([f"{AGENT}beta_reg=1e-50"], "beta_reg is 1e-50; it must be a number that float32 can hold"),
+    (
+        ["--agent=dqn", "--gin_bindings=VectorizedDQNAgent.gamma=0.99999999"],
+        "gamma is 0.99999999; it must be smaller: float32 rounds it to 1",
+    ),
     (["--capacity=1000000000"], "capacity is 1000000000; it must be smaller"),
     (["--capacity=100000000000000000000000"], "it must be a whole number from 1 to 1000000000"),
     ([f"{AGENT}update_period={10**23}"], f"update_period is {10**23}; it must be a whole number"),
@@ -274,6 +293,18 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
         assert (found, checkpoint_replay) == ([None], True)
     for _, problem, *_ in trainers:
         assert (problem.batch_size, problem.capacity, problem.stack_size) == (8, 300, 4)
+
+
+def test_a_job_that_ends_before_a_run_learns_is_warned_of(tmp_path, capsys, trainers):
+    assert run(*arguments(tmp_path / "a", VectorizedLogDQNAgent__min_replay_history=119)) == 0
+    assert capsys.readouterr().err == ""
+    scanned = "--scan=VectorizedLogDQNAgent.epsilon_train=0.1,0.2"
+    more = {"VectorizedLogDQNAgent__min_replay_history": 120}
+    assert run(*arguments(tmp_path / "b", scanned, **more)) == 0
+    assert capsys.readouterr().err == (
+        "log-dqn train-vectorized: warning: nothing is learned: a run trains for 120 agent steps, "
+        "and the agent learns after 120, its VectorizedLogDQNAgent.min_replay_history\n"
+    )
 
 
 def test_the_last_line_says_that_runs_failed(tmp_path, monkeypatch, capsys, trainers):

@@ -18,14 +18,17 @@ from log_dqn.checks import (
     check,
     check_bool,
     check_count,
+    check_decay,
     check_gamma,
     check_not_negative,
     check_one_of,
     check_positive,
+    check_rate,
     check_seed,
     nearest,
     of,
 )
+from log_dqn.cli import shell
 from log_dqn.cli.gin_files import Line, Written, bound, short_name
 from log_dqn.run_folder import configuration
 
@@ -36,6 +39,12 @@ SCHEDULES = ("continuous_train_and_eval", "continuous_train")
 _PACKAGES = ("dopamine", "log_dqn", "gin", "tensorflow")
 
 _Check = Callable[[str, Any], None]
+
+CAPACITIES = (
+    "WrappedReplayBuffer.replay_capacity", "WrappedPrioritizedReplayBuffer.replay_capacity",
+    "ReplayBuffer.max_capacity", "PrioritizedSamplingDistribution.max_capacity",
+)  # fmt: skip
+"""The parameters with the size of Dopamine's replay memories; the last, of the one before."""
 
 _DEVICE = re.compile(r"/(device:)?(cpu|gpu):(\d+|\*)", re.IGNORECASE)
 _COLLECTORS = ("console", "pickle", "tensorboard")
@@ -53,10 +62,6 @@ def _are(of_items: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 # By name, for whatever has a parameter of that name: what is allowed, in words and as a function.
 _RULES: dict[tuple[str, ...], tuple[str, Callable[[Any], bool]]] = {
-    ("epsilon_train", "epsilon_eval"): ("a number from 0 to 1", lambda v: 0 <= as_number(v) <= 1),
-    ("decay", "momentum", "beta1", "beta2"): (
-        "a number from 0 to 1, 1 excluded", lambda v: 0 <= as_number(v) < 1
-    ),
     ("vmin",): ("a number, or None", lambda v: v is None or _is_number(v)),
     ("min_vals", "max_vals"): (
         "a tuple of numbers, or None", lambda v: v is None or _are(_is_number)(v)
@@ -120,7 +125,10 @@ _CHECKS: dict[str, _Check] = {
     **{name: functools.partial(check_one_of, known=known) for name, known in _WORDS.items()},
     **dict.fromkeys(_FLAGS, check_bool),
     **dict.fromkeys(_POSITIVE, check_positive),
-    **dict.fromkeys(("min_replay_history", "priority_exponent"), check_not_negative),
+    **dict.fromkeys(("epsilon_train", "epsilon_eval"), check_rate),
+    **dict.fromkeys(("decay", "momentum", "beta1", "beta2"), check_decay),
+    "min_replay_history": functools.partial(check_count, least=0),
+    "priority_exponent": check_not_negative,
     **dict.fromkeys(("batch_size", "replay_capacity", "max_capacity"), check_count),
     "gamma": lambda name, value: check_gamma(value, name),
     "seed": _or_none(lambda name, value: check_seed(value, name)),
@@ -149,21 +157,27 @@ def check_holds_batch(name: str, capacity: int, batch_size: int) -> None:
     check(name, capacity, capacity >= batch_size, f"at least {batch_size}, the batch_size")
 
 
+def warn_without_updates(command: str, agent: Any, steps: int) -> None:
+    """Warns of a run of so many training steps, all before its agent's `min_replay_history`."""
+    if steps <= agent.min_replay_history:
+        name = f"{type(agent).__name__}.min_replay_history"
+        shell.warn(
+            command, f"nothing is learned: a run trains for {steps} agent steps, and the agent "
+            f"learns after {agent.min_replay_history}, its {name}"
+        )  # fmt: skip
+
+
 def _check_memory() -> None:
     """Checks that replay memories hold a batch, and have a priority for each transition."""
-    for memory, capacity in (
-        ("WrappedReplayBuffer", "replay_capacity"),
-        ("WrappedPrioritizedReplayBuffer", "replay_capacity"),
-        ("ReplayBuffer", "max_capacity"),
-    ):
-        size, batch = bound(f"{memory}.{capacity}"), bound(f"{memory}.batch_size", 32)
+    *memories, of_priorities = CAPACITIES
+    for name in memories:
+        size, batch = bound(name), bound(f"{name.partition('.')[0]}.batch_size", 32)
         if isinstance(size, int) and isinstance(batch, int):
-            check_holds_batch(f"{memory}.{capacity}", size, batch)
-    capacities = "ReplayBuffer.max_capacity", "PrioritizedSamplingDistribution.max_capacity"
-    transitions, priorities = map(bound, capacities)
+            check_holds_batch(name, size, batch)
+    transitions, priorities = map(bound, CAPACITIES[-2:])
     if isinstance(transitions, int) and isinstance(priorities, int):
-        allowed = f"at least {transitions}, as {capacities[0]} is"
-        check(capacities[1], priorities, priorities >= transitions, allowed)
+        allowed = f"at least {transitions}, as {CAPACITIES[-2]} is"
+        check(of_priorities, priorities, priorities >= transitions, allowed)
 
 
 def _is_reference(value: Any) -> bool:

@@ -136,6 +136,8 @@ class ResumableRunner(run_experiment.Runner):
         if self._start_iteration >= self._num_iterations:
             end = f"This run has finished its {self._num_iterations} iterations."
             say(end, file=sys.stderr if self._as_json else None)
+        training_steps = self._num_iterations * self._training_steps
+        settings.warn_without_updates("train", self._agent, training_steps)
         steps = self._training_steps + self._has_evaluation * self._evaluation_steps
         with progress.Progress(
             [self._start_iteration], self._num_iterations, steps, self._agent.min_replay_history

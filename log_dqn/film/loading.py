@@ -28,6 +28,7 @@ from dopamine.jax.replay_memory import replay_buffer as _replay_buffer  # noqa: 
 from log_dqn import atari, compat, games, minatar
 from log_dqn.checks import check
 from log_dqn.cli.gin_files import bound, explained
+from log_dqn.cli.settings import CAPACITIES
 from log_dqn.cli.shell import explain
 from log_dqn.dopamine_run import agents, gymnasium_game, request, saved_run, seeding
 from log_dqn.film import players
@@ -44,12 +45,6 @@ from log_dqn.vectorized.jax_environments import JaxGame
 from log_dqn.vectorized.request import own_id
 
 _REMEDY = "there is nothing to play"
-
-# Memories aren't read; a small one saves gigabytes.
-_MEMORIES = (
-    "WrappedReplayBuffer.replay_capacity", "WrappedPrioritizedReplayBuffer.replay_capacity",
-    "ReplayBuffer.max_capacity", "PrioritizedSamplingDistribution.max_capacity",
-)  # fmt: skip
 
 # Environments by their factories, each with the parameter that names the game.
 _FACTORIES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -130,7 +125,8 @@ def _bind(run_dir: pathlib.Path, parameters: Mapping[str, Any], own: str = "") -
     ]
     with explained("--run", str(run_dir)):
         gin.parse_config(lines)
-        gin.parse_config([f"{name} = 1000" for name in _MEMORIES])
+        # Memories aren't read; a small one saves gigabytes.
+        gin.parse_config([f"{name} = 1000" for name in CAPACITIES])
 
 
 def _in_gin(name: str, value: Any, own: str) -> str:

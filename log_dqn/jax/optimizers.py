@@ -8,14 +8,14 @@ from typing import Any
 import gin
 import optax
 
-from log_dqn.checks import as_number, check, check_bool, check_positive
+from log_dqn.checks import check_bool, check_decay, check_positive
 
 
 def _check(positive: dict[str, Any], decays: dict[str, Any]) -> None:
     for name, value in positive.items():
         check_positive(name, value)
     for name, value in decays.items():
-        check(name, value, 0 <= as_number(value) < 1, "from 0 to 1, 1 excluded")
+        check_decay(name, value)
 
 
 @gin.configurable

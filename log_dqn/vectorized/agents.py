@@ -95,6 +95,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
+        check("gamma", self.gamma, np.float32(self.gamma) < 1, "smaller: float32 rounds it to 1")
         for name in (
             "update_horizon", "update_period", "target_update_period", "epsilon_decay_period"
         ):  # fmt: skip

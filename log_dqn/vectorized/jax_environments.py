@@ -79,7 +79,7 @@ def functions(
     *,
     like: Any = None,
     begins_anew: bool = True,
-    cuts: bool = True,
+    cuts: bool,
     sticky: float = 0.0,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Returns `JaxGame`'s `reset` and `step`.

@@ -308,7 +308,7 @@ class Learner:
         )
         self._columns = list(num_actions)  # of each run's own output layer
         keys = [jax.random.split(jax.random.key(seed), 3) for seed in seeds]
-        self.rules = timeline.create_rules(run_agents, runner)
+        self.rules = timeline.create_rules(run_agents, runner, self.slots)
         self.fixed = Fixed(
             constants=jax.tree.map(
                 lambda *runs: jnp.asarray(runs, jnp.float32), *[a.constants for a in run_agents]

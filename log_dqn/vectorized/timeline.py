@@ -137,11 +137,8 @@ class Plan(NamedTuple):
     choice: Choice
 
 
-def create_rules(run_agents: Sequence[agents.Agent], runner: RunnerSettings) -> Rules:
+def create_rules(run_agents: Sequence[agents.Agent], runner: RunnerSettings, slots: int) -> Rules:
     """Returns the rules of some runs, whose agents have the same `Agent.shared`."""
-    slots = replay.num_slots(
-        runner.replay_capacity, runner.stack_size, run_agents[0].update_horizon
-    )
     values = [{"slots": slots, **vars(runner), **vars(agent)} for agent in run_agents]
     return Rules(*(_narrow(np.array([v[name] for v in values])) for name in Rules._fields))
 

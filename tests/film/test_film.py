@@ -60,7 +60,7 @@ def write_run(run_dir, gin_files=(), **settings):
     """Writes a run whose agent has not been trained. Returns the agent."""
     forget()
     start.configure(request.parse(gin_files, [], seed=5, **settings).written)
-    for memory in loading._MEMORIES:
+    for memory in loading.CAPACITIES:
         gin.parse_config(f"{memory} = 200", skip_unknown=True)
     run_dir.mkdir(parents=True, exist_ok=True)
     with tf.Graph().as_default():

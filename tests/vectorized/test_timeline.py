@@ -11,7 +11,7 @@ from dopamine.discrete_domains import iteration_statistics, run_experiment
 from dopamine.jax.agents.dqn import dqn_agent
 
 from log_dqn.jax import compat  # noqa: F401  (mends Dopamine's replay memory)
-from log_dqn.vectorized import agents, runs, timeline
+from log_dqn.vectorized import agents, replay, runs, timeline
 
 from . import toys
 
@@ -27,7 +27,10 @@ class Runs:
     """Runs without arithmetic."""
 
     def __init__(self, run_agents, runner):
-        self.rules = timeline.create_rules(run_agents, runner)
+        slots = replay.num_slots(
+            runner.replay_capacity, runner.stack_size, run_agents[0].update_horizon
+        )
+        self.rules = timeline.create_rules(run_agents, runner, slots)
         self.position = timeline.begin(len(run_agents))
         self._record = []
 
