@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 
+import log_dqn
 from log_dqn import games
 from log_dqn.cli.shell import Parser
 from log_dqn.run_folder import layout
@@ -45,26 +46,35 @@ def lines(
         env: the `--env` that filming needs.
         runner: the runner whose `num_iterations` is bound in gin.
     """
+    program = _program(command)
     shown = []
     if filmed is not None:
         film = [f"--run={filmed}", f"--out={filmed / 'film.gif'}"]
         film += [f"--env={env}"] * (env is not None)
-        shown.append(f"Film it: {_typed('play', *film, f'--max_steps={_FILM_STEPS}')}")
+        shown.append(f"Film it: {_typed(program, 'play', *film, f'--max_steps={_FILM_STEPS}')}")
     if results_dir is not None:
         runs = f"--results_dir={results_dir}"
-        shown.append(f"Compare it: {_typed('compare', runs, '--out=report')}")
+        shown.append(f"Compare it: {_typed(program, 'compare', runs, '--out=report')}")
     more, length = 2 * num_iterations, f"{runner}.num_iterations"
     others = [line for line in flags.gin_bindings if line.partition("=")[0].strip() != length]
     longer = {"restart": False, "gin_bindings": [*others, f"{length}={more}"]}
     options = parser.typed(argparse.Namespace(**{**vars(flags), **longer}))
-    return [*shown, f"Train on, to {more} iterations: {_typed(command, *options)}"]
+    return [*shown, f"Train on, to {more} iterations: {_typed(program, command, *options)}"]
 
 
-def _typed(*arguments: str) -> str:
-    """Returns a command line of `log-dqn`, started in the same way as this program."""
+def _program(command: str) -> list[str]:
+    """Returns the words that start `log-dqn`, as they started this program with its command."""
     started, found = pathlib.Path(sys.argv[0]), shutil.which("log-dqn")
-    if started.name != "log-dqn":
-        program = [sys.executable, "-m", "log_dqn.commands.main"]
-    else:
-        program = ["log-dqn" if found and started.samefile(found) else str(started)]
+    if started.name == "log-dqn":
+        return ["log-dqn" if found and started.samefile(found) else str(started)]
+    is_ours = started.resolve().is_relative_to(pathlib.Path(log_dqn.__file__).parent)
+    if sys.argv[1:2] == [command] and not is_ours:
+        return [
+            sys.executable,
+            str(started),
+        ]  # A script that is `log-dqn` with an agent of its own.
+    return [sys.executable, "-m", "log_dqn.commands.main"]
+
+
+def _typed(program: list[str], *arguments: str) -> str:
     return shlex.join([*program, *arguments])

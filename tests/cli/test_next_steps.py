@@ -1,13 +1,18 @@
 import importlib
 import pathlib
 import shlex
+import sys
 
 import pytest
 
+import log_dqn
 from log_dqn import sweep, train, train_vectorized
 from log_dqn.cli import next_steps
 from log_dqn.commands import main
 from log_dqn.sweeps import plan
+
+OURS = [sys.executable, "-m", "log_dqn.commands.main"]
+EMPTY = train.create_parser().parse_args(["--base_dir=R"])
 
 
 def typed(line):
@@ -72,17 +77,30 @@ def test_a_sweep_that_is_whole_ends_with_what_can_be_done(on_path):
 
 
 def test_what_can_not_be_done_is_not_offered(on_path):
-    parser = train.create_parser()
-    flags = parser.parse_args(["--base_dir=R"])
-    (line,) = next_steps.lines("train", parser, flags, 3)
+    (line,) = next_steps.lines("train", train.create_parser(), EMPTY, 3)
     assert line.startswith("Train on, to 6 iterations: log-dqn train --base_dir=R ")
 
 
-def test_a_command_that_is_not_on_the_path_is_called_as_it_was(on_path, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("started", "program"),
+    [
+        (["{folder}/log-dqn", "train"], ["{folder}/log-dqn"]),
+        ([log_dqn.__path__[0] + "/commands/main.py", "train"], OURS),
+        # A script with `log-dqn`'s commands knows agents of its own, another one doesn't have them.
+        (["mine.py", "train", "--seed=1"], [sys.executable, "mine.py"]),
+        (["mine.py", "demo"], OURS),
+        (["mine.py"], OURS),
+    ],
+)
+def test_a_program_that_is_not_on_the_path_is_called_as_it_was(
+    on_path, tmp_path, monkeypatch, started, program
+):
     monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
-    assert next_steps._typed("games") == f"{tmp_path / 'log-dqn'} games"
-    monkeypatch.setattr("sys.argv", ["log_dqn/train.py"])
-    assert next_steps._typed("games").endswith(" -m log_dqn.commands.main games")
+    monkeypatch.setattr("sys.argv", [word.format(folder=tmp_path) for word in started])
+    expected = [word.format(folder=tmp_path) for word in program]
+    assert next_steps._program("train") == expected
+    (line,) = next_steps.lines("train", train.create_parser(), EMPTY, 3)
+    assert shlex.split(line.partition(": ")[2])[: len(expected)] == expected
 
 
 @pytest.mark.parametrize(
