@@ -37,21 +37,27 @@ def networks() -> Iterator[Network]:
 def run_dir(
     run: str | os.PathLike[str], game: str | None, agent: str | None, gamma: float | None
 ) -> pathlib.Path:
-    """Returns the folder of a game's network (see `find`); without a game, that of a run."""
+    """Returns the folder of a game's network (see `find`); without a game, that of a run.
+
+    `log_dqn.load` takes a game as its `run`.
+    """
     if game is not None:
-        return find(game, agent, gamma)
+        return find(game, agent, gamma, "run" if run == game else "trained")
     for name, value in (("agent", agent), ("gamma", gamma)):
         check(name, value, value is None, "left out for a run of your own, which has one")
     return pathlib.Path(run)
 
 
-def find(game: str, agent: str | None = None, gamma: float | None = None) -> pathlib.Path:
+def find(
+    game: str, agent: str | None = None, gamma: float | None = None, option: str = "trained"
+) -> pathlib.Path:
     """Returns the folder of a network.
 
     Args:
         game: game of MinAtar.
         agent: its agent; by default LogLinDQN.
         gamma: its discount factor; by default the larger.
+        option: what an error calls the game.
 
     Raises:
         ValueError: if there is no such network.
@@ -60,7 +66,7 @@ def find(game: str, agent: str | None = None, gamma: float | None = None) -> pat
     there = list(networks())
     known = list(dict.fromkeys(network.game for network in there))
     canonical = games.canonical(game)
-    check_one_of("trained", canonical if canonical in known else game, known)
+    check_one_of(option, canonical if canonical in known else game, known)
     of_game = [network for network in there if network.game == canonical]
     check_one_of("agent", agent, dict.fromkeys(network.agent for network in of_game))
     found = {network.gamma: network.folder for network in of_game if network.agent == agent}

@@ -431,7 +431,7 @@ def test_a_folder_may_begin_as_a_game_does():
     for folder in ("MinAtar/dqn/Pong/1", pathlib.Path("MinAtar/dqn"), "minatar/run1"):
         with pytest.raises(ValueError, match=f"^run is '{folder}'; .*this one is no folder"):
             load(folder)
-    with pytest.raises(ValueError, match=r"^trained is 'MinAtar/Pong'; it must be one of"):
+    with pytest.raises(ValueError, match=r"^run is 'MinAtar/Pong'; it must be one of"):
         load("MinAtar/Pong")
 
 
