@@ -37,11 +37,11 @@ def test_a_row_is_a_command():
         "--scan=VectorizedDQNAgent.gamma=0.5,0.8,0.9,0.96,0.99",
     ]  # fmt: skip
     assert stages.STAGES["atari_screening"][8].command("1", folder) == [
-        "sweep", "--agents=dqn", "--cpus_per_run=1", "--games=Asterix,Alien", "--seeds=1",
+        "sweep", "--agents=log_dqn", "--cpus_per_run=1", "--games=Asterix", "--seeds=1",
         "--results_dir=r/atari", "--gin_files=short.gin",
-        f"--gin_bindings=DQNAgent.optimizer={adam}",
+        f"--gin_bindings=LogDQNAgent.optimizer={adam}",
         "--gin_bindings=AdamOptimizer.epsilon=0.00015", "--scan=AdamOptimizer.beta1=0.9",
-        "--scan=AdamOptimizer.learning_rate=0.0000625",
+        "--scan=LogDQNAgent.beta_reg=1.0", "--scan=AdamOptimizer.learning_rate=0.0000625",
     ]  # fmt: skip
 
 
