@@ -33,6 +33,7 @@ class Watch:
         self._told = True
         return (
             f"values have diverged: in {sum(shares) / len(shares):.0%} of this iteration's sampled "
-            "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); a lower "
-            "gamma may help, and with LogDQN a larger c, or --agent=loglin_dqn"
+            "transitions the bootstrapped value was above its bound, 1 / (1 - gamma); where "
+            "good policies reach it, set clip_bootstrap to False; else a lower gamma may help, and "
+            "with LogDQN a larger c, or --agent=loglin_dqn"
         )

@@ -13,9 +13,11 @@ def test_runaway_values_are_told_once():
     assert watch.end_iteration() is None  # A mean of 0.45.
     for share in (0.9, 0.6):
         watch.see({CLIPPED: share})
-    assert watch.end_iteration().startswith(
+    warning = watch.end_iteration()
+    assert warning.startswith(
         "values have diverged: in 75% of this iteration's sampled transitions the bootstrapped "
     )
+    assert "where good policies reach it, set clip_bootstrap to False; else a lower" in warning
     watch.see({CLIPPED: 1.0})
     assert watch.end_iteration() is None
 
