@@ -19,6 +19,9 @@ from log_dqn.vectorized.timeline import Choice, Update
 SUMMARY_PERIOD = 500
 """Training steps between a run's events, as in Dopamine."""
 
+# The least transitions of which a small batch is chosen where time limits cut some off.
+_CANDIDATES = 32
+
 
 class Problem(NamedTuple):
     """What all runs of a job share.
@@ -158,26 +161,26 @@ class StepFunctions:
         finite = [jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(weights.params)]
         return jnp.stack(finite).all()
 
-    def _draw(self, key: jax.Array, due: Update) -> jax.Array:
-        """Returns the slots that an update reads; see `replay.draw`."""
-        return replay.draw(
+    def _sample(self, memory: replay.Memory, key: jax.Array, due: Update) -> replay.Memory:
+        """Returns the steps of the transitions that an update learns from."""
+        size, stack_size = self._problem.batch_size, self._problem.stack_size
+        slots = replay.draw(
             jax.random.fold_in(key, due.number),
             due.oldest,
             due.available,
             self._slots,
-            self._problem.batch_size,
-            self._problem.stack_size,
+            max(size, _CANDIDATES) if self._problem.cuts else size,
+            stack_size,
             self._agent.update_horizon,
         )
+        steps = replay.read(memory, slots)
+        return replay.without_cuts(steps, stack_size, size) if self._problem.cuts else steps
 
     def learn(
         self, weights: Weights, summary: Summary, memory: Any, fixed: Fixed, due: Update
     ) -> tuple[Weights, Summary]:
         """Updates the runs that learn in this step; a single run always does."""
-        steps = self.vmap(replay.read)(memory, self.vmap(self._draw)(fixed.draw_key, due))
-        if self._problem.cuts:
-            whole = functools.partial(replay.without_cuts, stack_size=self._problem.stack_size)
-            steps = self.vmap(whole)(steps)
+        steps = self.vmap(self._sample)(memory, fixed.draw_key, due)
         weights, statistics = self.vmap(self._learn_one)(
             weights, fixed.constants, fixed.num_actions, steps, due.learns
         )

@@ -117,22 +117,23 @@ def _ends(steps: Memory, stack_size: int) -> tuple[jax.Array, jax.Array]:
     return ends, ends - over > 0
 
 
-def without_cuts(steps: Memory, stack_size: int) -> Memory:
-    """Leaves out transitions that a time limit cuts off before their n steps.
+def without_cuts(steps: Memory, stack_size: int, batch_size: int) -> Memory:
+    """Returns a batch of transitions that no time limit cuts off before their n steps.
 
-    The other transitions of the batch take their places in turn, so that sampling stays uniform.
-    If all are cut off, as in episodes of at most n steps, a time limit counts as an end.
+    If there are too few they are taken again in turn, so that sampling stays uniform. If all are
+    cut off, as in episodes of at most n steps, a time limit counts as an end.
 
     Args:
-        steps: as in `transitions`.
+        steps: as in `transitions`, of at least as many transitions.
         stack_size: frames of a state.
+        batch_size: number of transitions to return.
     """
     _, after_end = _ends(steps, stack_size)
     is_cut = (steps.terminals[:, stack_size - 1 : -1] == CUT) & ~after_end
     is_whole = ~is_cut.any(axis=1)
     whole_first = jnp.argsort(~is_whole, stable=True)
     count = jnp.where(is_whole.any(), is_whole.sum(), len(is_whole))
-    turns = jnp.arange(len(is_whole)) % count
+    turns = jnp.arange(batch_size) % count
     return read(steps, whole_first[turns])
 
 

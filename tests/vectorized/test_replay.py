@@ -29,7 +29,9 @@ STACK = 4
 @functools.partial(jax.jit, static_argnums=(2, 3, 4))
 def batch_of(memory, slots, stack, gamma, bootstraps=False):
     batch = replay.read(memory, slots)
-    return replay.transitions(replay.without_cuts(batch, 1) if bootstraps else batch, stack, gamma)
+    return replay.transitions(
+        replay.without_cuts(batch, 1, len(slots)) if bootstraps else batch, stack, gamma
+    )
 
 
 class PlainMemory:
@@ -290,8 +292,27 @@ def steps_with(terminals):
 
 def test_what_is_cut_off_gives_its_place_to_the_others():
     steps = steps_with([[2, 0, 0], [0, 0, 0], [1, 2, 0], [0, 2, 0], [0, 0, 2], [0, 1, 0]])
-    whole = replay.without_cuts(steps, 1)
+    whole = replay.without_cuts(steps, 1, 6)
     assert whole.frames[:, 0].tolist() == [1, 2, 4, 5, 1, 2]
+    assert replay.without_cuts(steps, 1, 3).frames[:, 0].tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_batch_of_one_is_of_what_no_time_limit_cuts_off(n):
+    """Episodes of five steps, all cut off: 5 - n of 5 transitions can be learned."""
+    steps = steps_with(np.tile([[0], [0], [0], [0], [replay.CUT]], (20, 1)))
+    memory = replay.Memory(*(jnp.asarray(values[:, 0]) for values in steps))
+    problem = learner.Problem(toys.small_network, (), int, 1, 1, 90, cuts=True)
+    functions = learner.StepFunctions(toys.log_dqn(update_horizon=n), problem, 100, False)
+
+    def draw(number):
+        due = learner.Update(number, 0, 100 - n, True, False)
+        return functions._sample(memory, jax.random.PRNGKey(0), due)
+
+    drawn = jax.vmap(draw)(jnp.arange(400))
+    assert drawn.frames.shape == (400, 1, 1 + n)
+    first = drawn.frames[:, 0, 0] % 5
+    assert set(first.tolist()) == set(range(5 - n))
 
 
 def test_actions_beyond_eight_bits():
