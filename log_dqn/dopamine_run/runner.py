@@ -35,7 +35,7 @@ _NO_ROOM = [*map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))]
 _WEIGHTS_PERIOD = 500
 
 # What TensorFlow agents' replay memory says when it finds no transitions for a batch.
-_NO_BATCH = re.compile("Max sample attempts|Cannot sample a batch")
+_NO_BATCH, _TOO_SHORT = "Max sample attempts", "Cannot sample a batch"
 
 compat.measure_by_a_steady_clock()
 
@@ -178,8 +178,10 @@ class ResumableRunner(run_experiment.Runner):
             step = self._agent.training_steps
             raise self._stopped(f"at training step {step}: {details}") from error
         except (FloatingPointError, OSError, tf.errors.OpError, RuntimeError) as error:
-            if _NO_BATCH.search(str(error)):
+            if _NO_BATCH in str(error):
                 raise self._nothing_to_learn() from error
+            if _TOO_SHORT in str(error):
+                raise self._learns_too_early() from error
             is_of_run = isinstance(error, FloatingPointError | OSError)
             full = next((said for said in _NO_ROOM if said in str(error)), None)
             reason = full or (is_of_run and str(error))
@@ -269,6 +271,15 @@ class ResumableRunner(run_experiment.Runner):
             f"{max(self._longest_episode, self._episode_steps)} when it was cut off; lower "
             f"{read['update_horizon']}, raise {read['min_replay_history']}, or let episodes be "
             f"longer{f'; {cuts}' * is_gym}"
+        )
+
+    def _learns_too_early(self) -> RunStopped:
+        agent, read = self._agent, agents.parameters_read(agents.agent_name())
+        least = agent._replay.memory._stack_size - 1 + agent.update_horizon
+        return self._stopped(
+            f"at training step {agent.training_steps}: {read['min_replay_history']} is "
+            f"{agent.min_replay_history}; it must be at least {least}, the stack_size - 1 + the "
+            "update_horizon"
         )
 
     def _initialize_episode(self) -> int:

@@ -288,6 +288,22 @@ def test_nothing_to_learn_from(tmp_path, capsys, agent):
     assert run(tmp_path, *command, f"{BINDING}bootstrap_at_time_limit=False") == 0
 
 
+def test_an_update_before_the_memory_holds_a_transition(tmp_path, capsys):
+    command = [
+        "--agent=dqn", f"--env={OWN}Vector-v0", *tiny("dqn"),
+        "--gin_bindings=DQNAgent.update_horizon=3", "--gin_bindings=DQNAgent.update_period=1",
+        "--gin_bindings=DQNAgent.min_replay_history=",
+    ]  # fmt: skip
+    command[-1] += "2"
+    assert run(tmp_path / "a", *command) == 1
+    assert capsys.readouterr().err.endswith(
+        "log-dqn train: stopped at training step 3: DQNAgent.min_replay_history is 2; it must be "
+        "at least 3, the stack_size - 1 + the update_horizon; there is no checkpoint yet\n"
+    )
+    command[-1] = command[-1][:-1] + "3"
+    assert run(tmp_path / "b", *command) == 0
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_weights_that_are_not_finite_are_found_within_the_iteration(
     tmp_path, monkeypatch, capsys, agent
