@@ -43,7 +43,8 @@ def find(run_dir: pathlib.Path) -> Found | None:
     """Returns what a run can resume from, or None for a run that has nothing yet.
 
     Raises:
-        CheckpointError: if there are checkpoints or logs, but nothing to resume from.
+        CheckpointError: if there are checkpoints or logs, but nothing to resume from, or vectorized
+            training made them.
     """
     dopamine = bool(agent_checkpoint.dopamine_iterations(layout.checkpoints_dir(run_dir)))
     try:
@@ -52,9 +53,14 @@ def find(run_dir: pathlib.Path) -> Found | None:
         if not dopamine:
             raise
         newest = None
-    if newest is not None:
-        return newest
-    return (None, {}) if dopamine else None
+    if newest is None:
+        return (None, {}) if dopamine else None
+    folder, manifest = newest
+    if "counters" in manifest:
+        raise CheckpointError(
+            f"{folder} is of vectorized training; log_dqn.train_vectorized resumes from it"
+        )
+    return newest
 
 
 def _of_agent() -> Any:

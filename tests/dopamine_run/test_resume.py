@@ -1,6 +1,7 @@
 """Runs that stop, die, or find their files damaged."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -29,6 +30,7 @@ from tests.programs import (
     run,
     tiny,
 )
+from tests.vectorized import toys
 
 SLOW = pytest.mark.slow
 SEED = "--seed=4"
@@ -36,6 +38,18 @@ GYMNASIUM = ["--agent=log_dqn", "--env=CartPole-v1", *CARTPOLE[1:]]
 QUANTILES = [
     "--agent=implicit_quantile", *tiny("RainbowAgent"), *few_quantiles("ImplicitQuantileAgent")
 ]  # fmt: skip
+
+
+def test_a_vectorized_run_is_not_resumed(tmp_path, capsys):
+    short = dataclasses.replace(toys.RUNNER, num_iterations=1, training_steps=60)
+    toys.make_trainer(tmp_path, runner=short).train()
+    before = sorted(tmp_path.rglob("*"))
+    assert run(tmp_path / "1", *CARTPOLE, SEED) == 2
+    assert capsys.readouterr().err.endswith(
+        f"log-dqn train: error: {tmp_path}/1/checkpoints/0 is of vectorized training; "
+        "log_dqn.train_vectorized resumes from it\n"
+    )
+    assert sorted({*tmp_path.rglob("*")} - {tmp_path / "1" / lock.NAME}) == before
 
 
 @pytest.mark.parametrize(
