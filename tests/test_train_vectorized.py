@@ -298,6 +298,10 @@ def test_a_job_has_what_the_command_line_says(tmp_path, monkeypatch, trainers):
 def test_a_job_that_ends_before_a_run_learns_is_warned_of(tmp_path, capsys, trainers):
     assert run(*arguments(tmp_path / "a", VectorizedLogDQNAgent__min_replay_history=119)) == 0
     assert capsys.readouterr().err == ""
+    half = arguments(tmp_path / "c", "--scan=VectorizedLogDQNAgent.min_replay_history=119,120")
+    half.remove("--gin_bindings=VectorizedLogDQNAgent.min_replay_history=20")
+    assert run(*half) == 0
+    assert capsys.readouterr().err == ""
     scanned = "--scan=VectorizedLogDQNAgent.epsilon_train=0.1,0.2"
     more = {"VectorizedLogDQNAgent__min_replay_history": 120}
     assert run(*arguments(tmp_path / "b", scanned, **more)) == 0

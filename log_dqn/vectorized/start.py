@@ -228,12 +228,12 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
     check_fits(runner, job_runs[0].game, workload.environment)
     on_cpu = jax.default_backend() == "cpu"
     workers = min(num_threads, len(job_runs)) if on_cpu else 1
-    most = max((run.agent for run in job_runs), key=lambda agent: agent.min_replay_history)
+    by_history = sorted((run.agent for run in job_runs), key=lambda agent: agent.min_replay_history)
     shown = progress.Progress(
         [0 if f is None else f.iterations for f in workload.found],
         runner.num_iterations,
         runner.steps_per_iteration,
-        most.min_replay_history,
+        by_history[-1].min_replay_history,
     )
     by_program = collections.defaultdict(list)
     for index, run in enumerate(job_runs):
@@ -256,7 +256,7 @@ def create_pool(workload: training.Workload, num_threads: int, threads_of_run: i
         configuration.write(run.folder, run.config)
     _announce(workload, workers, threads_of_run, max(places, key=lambda place: place.replay_bytes))
     training_steps = runner.num_iterations * runner.training_steps
-    gin_settings.warn_without_updates("train-vectorized", most, training_steps)
+    gin_settings.warn_without_updates("train-vectorized", by_history[0], training_steps)
     if not runs.Events.are_written():
         print("TensorBoard is not installed: no events are written", flush=True)
     return pool.Pool(trainers, devices.side_by_side(workers), shown)
