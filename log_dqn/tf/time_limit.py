@@ -7,9 +7,10 @@ def end_episode(agent: Any, reward: float) -> None:
     """Ends an episode of an agent that would go on; does what `agent.end_episode` does otherwise.
 
     What follows the last step is unknown, so that transitions that need it are left out of
-    batches. Those before it bootstrap. Dopamine's agents take every end for terminal, though
-    their replay memory knows of others; of the zeros that it puts before the next episode, it
-    would then make transitions.
+    batches. Those before it bootstrap. Left out too are transitions that end the episode before, if
+    it ended fewer than n steps before the cut: the memory looks at n slots. Dopamine's agents take
+    every end for terminal, though their replay memory knows of others; of the zeros that it puts
+    before the next episode, it would then make transitions.
 
     The agent is a DQNAgent with a replay memory that samples uniformly.
     """
