@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from log_dqn import games
-from log_dqn.results import scores, statistics
+from log_dqn.results import statistics
 from log_dqn.results.protocol import PUBLISHED_GAMMA
 from log_dqn.results.request import DQN
 
@@ -18,12 +18,12 @@ OVER_GAMES = "over games"
 def by_gamma(table: pd.DataFrame) -> pd.DataFrame:
     """Returns the mean of each agent at each discount factor, with its 95% t interval over seeds.
 
-    Takes columns `agent,gamma,game,score`, a row a run, and returns
+    Takes columns `agent,gamma,game,score,normalised`, a row a run, and returns
     `agent,gamma,game,value,low,high`: on each game in points per episode, and over games of
     normalised scores; NaN where a game is missing.
     """
     games, rows = sorted(table["game"].unique()), []
-    normalised = scores.divided_by_best(table, ["agent", "gamma"])
+    normalised = table.assign(score=table["normalised"])
     parts = [(game, [game], table[table["game"] == game]) for game in games]
     for name, of_games, part in [*parts, (OVER_GAMES, games, normalised)]:
         for key, cells in part.groupby(["agent", "gamma"], sort=False):
@@ -50,7 +50,7 @@ def scanned(runs: pd.DataFrame) -> pd.DataFrame:
     table = known.assign(agent=known["agent"].map(without_gamma))
     # `log_dqn` and `log_dqn/gamma=0.96` are one agent, so that a seed of both counts once.
     run = ["agent", "gamma", "game", "seed"]
-    return table[[*run, "score"]].drop_duplicates(run)
+    return table[[*run, "score", "normalised"]].drop_duplicates(run)
 
 
 def participants(runs: pd.DataFrame) -> pd.DataFrame:

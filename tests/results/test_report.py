@@ -118,7 +118,9 @@ def test_means_at_each_discount_factor_worked_by_hand():
         ("dqn", 0.9, "Alien"): [1, 3], ("dqn", 0.9, "Pong"): [2, 4],
     }  # fmt: skip
     rows = [(*key, score) for key, scores in returns.items() for score in scores]
-    found = discount.by_gamma(pd.DataFrame(rows, columns=["agent", "gamma", "game", "score"]))
+    table = pd.DataFrame(rows, columns=["agent", "gamma", "game", "score"])
+    table["normalised"] = table["score"] / table["game"].map({"Alien": 4, "Pong": 20})
+    found = discount.by_gamma(table)
     values = found.set_index(["agent", "gamma", "game"])[["value", "low", "high"]]
     # Standard deviations 1 and 10, divided by 4 and 20: halves of 1/4 and 1/2, three seeds each.
     ofs = np.array([1 / 8, 1 / 4]) ** 2 / 3
@@ -130,6 +132,15 @@ def test_means_at_each_discount_factor_worked_by_hand():
     # Two seeds have a mean, and no interval.
     two = values.loc["dqn", 0.9, discount.OVER_GAMES]
     np.testing.assert_allclose(two, [(2 / 4 + 3 / 20) / 2, np.nan, np.nan])
+
+
+def test_over_games_the_scores_of_the_other_tables_are_averaged():
+    """They may be divided by the mean of an agent without a known discount factor."""
+    runs = gamma_runs(("a", 0.5, "Pong"), ("a", 0.9, "Pong"))
+    runs = runs.assign(score=[5.0, -10.0], normalised=[0.25, -0.5])
+    found = discount.by_gamma(discount.scanned(runs))
+    over = found[found["game"] == discount.OVER_GAMES]
+    assert over[["gamma", "value"]].to_numpy().tolist() == [[0.5, 0.25], [0.9, -0.5]]
 
 
 def test_two_gammas_in_one_folder_are_said():
