@@ -69,7 +69,7 @@ def least(points: np.ndarray, one: float, other: float) -> float:
 def favoured(returns: Returns, points: Points, one: str, other: str, game: str) -> str:
     """Returns the agent in whose favour the difference on a game counts, or "neither"."""
     own, less = returns[one][game], returns[other][game]
-    if abs(own - less) <= least(points[game], own, less):
+    if not abs(own - less) > least(points[game], own, less):  # NaN for one published seed.
         return "neither"
     return one if own > less else other
 

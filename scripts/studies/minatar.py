@@ -318,7 +318,9 @@ def report(stage: str, out: pathlib.Path) -> pd.DataFrame:
             shown = beside(curves, data.curves_of("main"))
             print(means(shown), end="\n\n")
         print(by_setting(shown), end="\n\n")
-    if stage in CLAIMED:
+    if stage in CLAIMED and any(data.missing(stage)):
+        print("Agents are not compared before all runs of the stage are there.\n")
+    elif stage in CLAIMED:
         best = best_settings(scores)
         for one, other in itertools.combinations(present(best), 2):
             print(f"{AGENTS[one].name} less {AGENTS[other].name}:\n\n{claims(best, one, other)}\n")

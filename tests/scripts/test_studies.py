@@ -554,3 +554,14 @@ def test_the_games_beyond_minatar_are_chosen_by_the_rule(monkeypatch):
     curves = pd.concat([curves, lacking])
     with pytest.raises(ValueError, match=r"beyond_random is \['d'\]; it must be of the same games"):
         decisions.choice()
+
+
+def test_agents_are_not_compared_while_a_run_is_missing(tmp_path, monkeypatch, capsys):
+    """A discount factor with a missing run would pass for the best one."""
+    curves = data.curves_of("confirm")
+    is_first = (curves["game"] == "MinAtar/Freeway") & (curves["agent"] == "dqn")
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    for there, begins in ((curves, "LogLinDQN less DQN:"), (curves[~is_first], "Agents are not")):
+        there.to_csv(tmp_path / "minatar_curves.csv", index=False)
+        minatar.report("confirm", tmp_path)
+        assert f"\n{begins}" in capsys.readouterr().out

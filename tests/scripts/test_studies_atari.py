@@ -337,3 +337,10 @@ def test_equal_optimizers_have_no_verdict_without_a_run(agent, setting, game, mi
 def test_equal_optimizers_have_no_verdict_by_runs_that_were_stopped():
     table, verdict = equal_decisions(EQUAL, end=450_000).split("\n\n")
     assert len(table.splitlines()) == 2 and " not decided without " in verdict
+
+
+def test_without_a_threshold_no_difference_counts():
+    returns = {"a": {"Pong": 2.0}, "b": {"Pong": 1.0}}
+    for seeds, favoured in (([1.0, 1.01], "a"), ([1.0, np.nan], "neither")):
+        points = {"Pong": np.array(seeds)}
+        assert equal_optimizers.favoured(returns, points, "a", "b", "Pong") == favoured
