@@ -68,11 +68,9 @@ def _program(command: str) -> list[str]:
     if started.name == "log-dqn":
         return ["log-dqn" if found and started.samefile(found) else str(started)]
     is_ours = started.resolve().is_relative_to(pathlib.Path(log_dqn.__file__).parent)
+    # A script that is `log-dqn` with an agent of its own.
     if sys.argv[1:2] == [command] and not is_ours:
-        return [
-            sys.executable,
-            str(started),
-        ]  # A script that is `log-dqn` with an agent of its own.
+        return [sys.executable, str(started)]
     return [sys.executable, "-m", "log_dqn.commands.main"]
 
 
