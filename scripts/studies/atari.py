@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
+from log_dqn.checks import check
 from log_dqn.cli import words
 from log_dqn.results import baselines
 from log_dqn.results.labels import Look, looks
@@ -44,13 +45,24 @@ Published = Mapping[str, Mapping[str, np.ndarray]]
 """The published agents' first two points, shape [seeds, 2], by game and agent."""
 
 
-def published_curves(source: str, games: Sequence[str]) -> list[LearningCurve]:
-    """Returns the published runs; raises ValueError if some can't be read."""
+def published_curves(source: str, games: Sequence[str], iterations: int) -> list[LearningCurve]:
+    """Returns the published runs of so many iterations or more.
+
+    Raises:
+        ValueError: a game can't be read, a run is shorter, or a game has no run of DQN.
+    """
     check_source(source)
     unread: list[str] = []
     runs = baselines.load(source, games, unread.append)
     if unread:
         raise ValueError(f"{unread[0]}, and this needs whole curves")
+    for run in runs:
+        name, length = f"the length of {run.agent}'s published run on {run.game}", len(run.returns)
+        check(name, length, length >= iterations, f"{iterations} iterations or more")
+    for game in games:
+        agents = ", ".join(dict.fromkeys(run.agent for run in runs if run.game == game))
+        is_there = DQN in agents.split(", ")
+        check(f"the list of agents published on {game}", agents, is_there, f"one with {DQN}")
     return runs
 
 
@@ -58,7 +70,7 @@ def published(source: str, games: Sequence[str]) -> Published:
     """Returns the first two points of the published runs."""
     found: dict[str, dict[str, np.ndarray]] = {game: {} for game in games}
     for (game, agent), runs in itertools.groupby(
-        published_curves(source, games), lambda run: (run.game, run.agent)
+        published_curves(source, games, 2), lambda run: (run.game, run.agent)
     ):
         found[game][agent] = np.array([run.returns[:2] for run in runs])
     return found

@@ -66,4 +66,5 @@ def guesses(pairs: pd.DataFrame) -> str:
 
 def report(source: str) -> str:
     """Returns the table of the published curves of all games; raises ValueError without them."""
-    return guesses(leads(published_curves(source, games.GAMES)))
+    iterations = STEPS[-1] // PUBLISHED_STEPS
+    return guesses(leads(published_curves(source, games.GAMES, iterations)))

@@ -66,6 +66,17 @@ def test_runs_are_collected_once_and_go_on_and_are_reported(tmp_path, monkeypatc
     assert {file.name for file in (tmp_path / "o").iterdir()} == {"atari.png", "atari_log_dqn.png"}
 
 
+def test_published_runs_that_hold_too_little_are_refused(tmp_path):
+    source = str(synthetic.write_baselines(tmp_path, ["Pong"], {"C51": 0.5}))
+    with pytest.raises(ValueError, match=r"^the list of agents published on Pong is 'C51'; .*DQN$"):
+        atari.published_curves(source, ["Pong"], 1)
+    source = str(synthetic.write_baselines(tmp_path, ["Pong"], {"DQN": 0.5}))
+    length = len(atari.published_curves(source, ["Pong"], 1)[0].returns)
+    said = f"^the length of DQN's published run on Pong is {length}; it must be {length + 1} "
+    with pytest.raises(ValueError, match=said):
+        atari.published_curves(source, ["Pong"], length + 1)
+
+
 def test_what_cannot_be_read_on_atari_is_left_out(tmp_path):
     whole = tmp_path / "atari" / "dqn" / "Pong" / "1"
     synthetic.write_log(whole, [1.0], episodes=2, config=CONFIG)
