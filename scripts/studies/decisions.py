@@ -2,7 +2,7 @@
 
 import collections
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -118,12 +118,19 @@ CHOOSING = 2
 """The first seeds, which choose the best discount factor; the others decide."""
 
 
-def _points(of_game: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def _points(of_game: pd.DataFrame, gammas: Sequence[float]) -> dict[str, pd.DataFrame]:
     """Returns a game's scores by agent, in points: rows are seeds, columns discount factors."""
     return {
-        agent: of_agent.pivot(index="seed", columns="gamma", values="score")
+        agent: of_agent.pivot(index="seed", columns="gamma", values="score").reindex(columns=gammas)
         for agent, of_agent in of_game.groupby("agent")
     }
+
+
+def _less(own: pd.Series, there: pd.Series, form: str) -> str:
+    """Returns the difference of the means of two agents' seeds, or "-" if one has none."""
+    if own.isna().all() or there.isna().all():
+        return "-"
+    return text_of(t_interval(own.to_numpy(), there.to_numpy()), form)
 
 
 def _in_points(rows: list[list[str]]) -> str:
@@ -133,27 +140,24 @@ def _in_points(rows: list[list[str]]) -> str:
 
 def equal_discounts(scores: pd.DataFrame) -> str:
     """Returns the agents' mean scores less each other's at each discount factor, in points."""
-    rows = [["game", "agents", *map("{:g}".format, sorted(scores["gamma"].unique()))]]
+    gammas = sorted(scores["gamma"].unique())
+    rows = [["game", "agents", *map("{:g}".format, gammas)]]
     for game, of_game in scores.groupby("game"):
-        tables = _points(of_game)
+        tables = _points(of_game, gammas)
         for first, second in itertools.combinations(reversed(tables), 2):
-            own, there = tables[first], tables[second].reindex(columns=tables[first].columns)
-            found = (t_interval(own[g].to_numpy(), there[g].to_numpy()) for g in own)
-            rows.append([game, f"{first} less {second}", *(text_of(one, ".3f") for one in found)])
+            cells = (_less(tables[first][gamma], tables[second][gamma], ".3f") for gamma in gammas)
+            rows.append([game, f"{first} less {second}", *cells])
     return _in_points(rows)
 
 
 def best_discounts(scores: pd.DataFrame) -> str:
     """Returns each agent's mean score at its best discount factor less those at all, in points."""
-    rows = [["game", "agent", "best", *map("less {:g}".format, sorted(scores["gamma"].unique()))]]
+    gammas = sorted(scores["gamma"].unique())
+    rows = [["game", "agent", "best", *map("less {:g}".format, gammas)]]
     for game, of_game in scores.groupby("game"):
-        for agent, table in _points(of_game).items():
+        for agent, table in _points(of_game, gammas).items():
             best = table.mean().idxmax()
-            cells = (
-                "-" if g == best
-                else text_of(t_interval(table[best].to_numpy(), table[g].to_numpy()), ".2f")
-                for g in table
-            )  # fmt: skip
+            cells = ("-" if g == best else _less(table[best], table[g], ".2f") for g in gammas)
             rows.append([game, agent, f"{best:g}", *cells])
     return _in_points(rows)
 
@@ -163,7 +167,7 @@ def low_discounts(scores: pd.DataFrame) -> str:
     margins = (f"LogLinDQN's best less this at {gamma:g}" for gamma in HIGH)
     rows, said = [["game", "agent", "best gamma", "score there", *margins]], []
     for game, of_game in scores.groupby("game"):
-        tables = _points(of_game)
+        tables = _points(of_game, sorted(of_game["gamma"].unique()))
         best = {agent: float(t[:CHOOSING].mean().idxmax()) for agent, t in tables.items()}
         decide = {agent: table[CHOOSING:] for agent, table in tables.items()}
         own, wins = decide["loglin_dqn"][best["loglin_dqn"]], best["loglin_dqn"] <= LOW

@@ -520,6 +520,22 @@ def test_differences_at_equal_discount_factors():
     )
 
 
+def test_a_discount_factor_that_an_agent_lacks_is_a_dash():
+    scores = snake().query("gamma != 0.8 or agent != 'dqn'")
+
+    def row(table, start):
+        (line,) = [line for line in table.splitlines() if line.startswith(start)]
+        return [
+            cell.partition(" (")[0] for cell in line.removeprefix(start).strip("| ").split(" | ")
+        ]
+
+    game = "| jumanji_games-snake | "
+    less = row(decisions.equal_discounts(scores), f"{game}loglin_dqn less dqn | ")
+    assert less == ["2.000", "-", "1.800", "0.200", "0.300"]
+    best = row(decisions.best_discounts(scores), f"{game}dqn | ")
+    assert best == ["0.96", "1.70", "-", "0.10", "-", "1.60"]
+
+
 def test_the_table_of_a_low_discount_factor():
     """The last three seeds: t(0.975, 2), 4.303, times sqrt(0.01 / 3) is 0.248; else as above."""
     assert decisions.low_discounts(snake()).splitlines()[2:5:2] == [
