@@ -54,7 +54,7 @@ def run(stage: str, seeds: str | None, games: str | None, results_dir: pathlib.P
 
 
 def _train(words: Sequence[str]) -> int:
-    """Runs `log-dqn`, which saves its runs when a signal stops it; returns its exit status."""
+    """Runs `log-dqn`, which saves its runs if a signal stops it; returns a shell's exit status."""
     command = [sys.executable, "-m", "log_dqn.commands.main", *words]
     # For jumanji_games, behind what the user has there, such as other ROMs.
     paths = os.environ.get("PYTHONPATH"), str(pathlib.Path(__file__).with_name("studies"))
@@ -63,7 +63,8 @@ def _train(words: Sequence[str]) -> int:
         # Ctrl-C reaches the process by itself.
         signal.signal(signal.SIGINT, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-        return process.wait()
+        status = process.wait()
+    return status if status >= 0 else 128 - status  # Negative: the signal that killed it.
 
 
 def report(chosen: str, source: str, folder: str) -> None:

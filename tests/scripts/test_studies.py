@@ -170,6 +170,8 @@ def test_a_stage_is_run_seed_by_seed_until_a_command_fails(folder, monkeypatch, 
     agents = ("--agent=loglin_dqn", "--agent=dqn")
     assert asked == [[agents[0], "--seeds=41-41"], [agents[1], "--seeds=41-41"],
                      [agents[0], "--seeds=42-42"]]  # fmt: skip
+    statuses = iter([-9])  # Killed, for instance for memory.
+    assert study.main(["run", "best_again"]) == 137
     data.collect("averaging", folder, print)
     assert study.main(["run", "averaging"]) == 0
     said = "docs/data has all runs of averaging; --seeds=6-6 trains them again\n"
